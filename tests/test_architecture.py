@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "prelude": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
     "agent": {"protocol", "context", "execution"},
-    "session": {"protocol", "agent.snapshot"},
+    "session": {"protocol"},
     "rewind": {"protocol", "session", "tools"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui"},

@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
-from tui_agent.agent.snapshot import OpenCall
 from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.cancellation import CancellationToken
@@ -25,6 +24,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.hooks import FailureAnswer, ToolFailed
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, user_message
+from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply

@@ -1,11 +1,16 @@
 """Differential run of bash: commands allowed without a question must not change anything.
 
-Run by hand: `python -m tests.benchmarks.canaries [COMMANDS [SEED]]`. Commands come from the grammar of the short test
-(`tests/permissions/test_canaries.py`); each allowed one runs in a directory full of canaries. Prints the number of
-commands tried and allowed, and every command that left a trace (a change, a canary that ran, a secret shown); the exit
-code is then 1.
+Run by hand: `python -m tests.benchmarks.canaries [COMMANDS [SEED]] [--box]`. Commands come from the grammar of the
+short test (`tests/permissions/test_canaries.py`); each allowed one runs in a directory full of canaries. Prints the
+number of commands tried and allowed, and every command that left a trace (a change, a canary that ran, a secret shown);
+the exit code is then 1.
+
+With `--box`, commands run under bubblewrap as in mode `allow` with `sandbox = "auto"`: all that the policy confines,
+those that only read, and also those that it would ask about. The sandbox must hold whatever they do: nothing protected
+in the workspace and nothing beside it may change. Needs a folder outside `/tmp`, which the sandbox empties.
 """
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -14,7 +19,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.permissions.canary_cage import CanaryCage, bound_resources
+from tests.permissions.canary_cage import BoxedCage, CanaryCage, bound_resources
 from tests.permissions.command_grammar import any_commands
 from tui_agent.permissions import is_read_only_command
 
@@ -27,8 +32,8 @@ ROUND = 100
 def try_commands(
     count: int, first_seed: int, cages: Sequence[CanaryCage], tell: Callable[[str], None]
 ) -> tuple[int, int, int]:
-    """Try at least `count` commands; return the numbers tried, allowed, and with a trace."""
-    tried = allowed = guilty = 0
+    """Try at least `count` commands; return the numbers tried, run, and with a trace."""
+    tried = run = guilty = 0
     number = first_seed
 
     @settings(
@@ -40,12 +45,12 @@ def try_commands(
     )
     @given(commands=st.lists(any_commands, min_size=AT_ONCE, max_size=AT_ONCE))
     def one_round(commands: list[str]) -> None:
-        nonlocal tried, allowed, guilty
+        nonlocal tried, run, guilty
         cage = cages[number % len(cages)]
-        different = list(dict.fromkeys(commands))
-        running = [command for command in different if is_read_only_command(command, cage.work)]
+        different = list(dict.fromkeys(command for command in commands if "\0" not in command))
+        running = [one for one in different if isinstance(cage, BoxedCage) or is_read_only_command(one, cage.work)]
         tried += len(different)
-        allowed += len(running)
+        run += len(running)
         for culprit in cage.culprits(running):
             guilty += 1
             tell(culprit)
@@ -53,22 +58,26 @@ def try_commands(
     while tried < count:
         seed(number)(one_round)()
         number += 1
-        tell(f"{tried:,} tried, {allowed:,} allowed, {guilty} left a trace")
-    return tried, allowed, guilty
+        tell(f"{tried:,} tried, {run:,} run, {guilty} left a trace")
+    return tried, run, guilty
 
 
 def main() -> int:
     """Parse the arguments and run; return the exit code."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    first_seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.canaries")
+    parser.add_argument("commands", nargs="?", type=int, default=100_000, help="least number of commands to try")
+    parser.add_argument("seed", nargs="?", type=int, default=0, help="seed of the first round")
+    parser.add_argument("--box", action="store_true", help="run every command in the sandbox")
+    chosen = parser.parse_args()
     bound_resources()
-    with tempfile.TemporaryDirectory() as place:
+    kind = BoxedCage if chosen.box else CanaryCage
+    with tempfile.TemporaryDirectory(dir="/opt" if chosen.box else None) as place:
         cages: list[CanaryCage] = []
         for name, has_odd_names in (("odd", True), ("plain", False)):
             (Path(place) / name).mkdir()
-            cages.append(CanaryCage(Path(place) / name, has_odd_names=has_odd_names))
+            cages.append(kind(Path(place) / name, has_odd_names=has_odd_names))
         Path(place).chmod(0o755)
-        *_, guilty = try_commands(count, first_seed, cages, lambda line: print(line, flush=True))
+        *_, guilty = try_commands(chosen.commands, chosen.seed, cages, lambda line: print(line, flush=True))
     return 1 if guilty else 0
 
 

@@ -226,6 +226,26 @@ async def test_after_the_wait_for_effects_of_earlier_calls_the_call_is_decided_a
     assert (outcome and outcome.status) == verdict
 
 
+async def test_after_an_answer_the_call_waits_for_effects_and_is_decided_once_more() -> None:
+    policy = FakePolicy({"act": "ask"})
+    stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
+    waits: list[str] = []
+
+    async def effects_published() -> None:
+        waits.append(policy.verdicts["act"])
+        if len(waits) == 2:
+            # Another call has ended while the user was asked.
+            await asyncio.sleep(0)
+            policy.verdicts["act"] = "deny"
+
+    stand.state.admission.stale = True
+    outcome = await take_turn(replace(stand.services, effects_published=effects_published), stand.state)
+
+    assert waits == ["ask", "ask"]
+    assert outcome is not None
+    assert outcome.status == "denied_policy"
+
+
 async def test_a_slot_is_released_while_the_user_is_asked_again() -> None:
     policy = FakePolicy()
     stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))

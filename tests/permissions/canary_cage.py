@@ -7,17 +7,24 @@ Commands run without privileges, almost without a network, and with little time.
 it ran; every setting of the repository that could start a program names it.
 """
 
+import asyncio
 import hashlib
 import os
 import resource
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from tui_agent.permissions.paths.protected_paths import protected_name
+from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
+from tui_agent.tools.processes.process import ProcessSpec
+from tui_agent.tools.processes.sandbox import Sandbox
 
 SECRET = "nobody-may-read-this"
 """Content of a file beside the workspace, `../secret.txt`."""
@@ -57,12 +64,15 @@ class CanaryCage:
         self._environment = read_only_environment(
             child_environment({"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"}), self.work
         )
-        self._account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
+        self._account = self._account_of_commands()
         (place / "home").mkdir()
         (place / "secret.txt").write_text(f"{SECRET}\n", "utf-8")
         self._output = place / "output"
         self._indexes: dict[str, tuple[bytes, str]] = {}
         self.rebuild()
+
+    def _account_of_commands(self) -> dict[str, Any]:
+        return {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
 
     def rebuild(self) -> None:
         """Restore everything."""
@@ -172,15 +182,21 @@ class CanaryCage:
 
     def _run(self, command: str) -> None:
         """Run one command as the tool would."""
+        self._run_program(("/bin/bash", "--noprofile", "--norc", "-c", "--", command), self._environment)
+
+    def _run_program(
+        self, argv: Sequence[str], environment: Mapping[str, str], descriptors: Collection[int] = ()
+    ) -> None:
         with self._output.open("ab") as output:
             process = subprocess.Popen(
-                ("/bin/bash", "--noprofile", "--norc", "-c", "--", command),
+                argv,
                 cwd=self.work,
-                env=self._environment,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                pass_fds=descriptors,
                 **self._account,
             )
         try:
@@ -216,6 +232,63 @@ class CanaryCage:
             listed = subprocess.run(words, cwd=Path(directory).parent, env=self._environment, capture_output=True)
             self._indexes[path] = (content, hashlib.sha256(listed.stdout).hexdigest())
         return self._indexes[path][1]
+
+
+class BoxedCage(CanaryCage):
+    """Runs any commands in the sandbox. Only changes of what is protected, or beside the workspace, are traces.
+
+    A nested repository may move, and new protected names may appear: both are reported after a command.
+    """
+
+    def __init__(self, place: Path, *, has_odd_names: bool = True) -> None:
+        """
+        Args:
+            place: an empty directory that the sandbox does not hide, so not below `/tmp`.
+            has_odd_names: as for `CanaryCage`.
+
+        Raises:
+            RuntimeError: the sandbox does not work here.
+        """
+        super().__init__(place, has_odd_names=has_odd_names)
+        self._sandbox = Sandbox(lambda work: protected_tree(work))
+        self._run("echo it-works")
+        if "it-works" not in self._output.read_text("utf-8", "replace"):
+            raise RuntimeError(f"the sandbox does not work here: {self._output.read_text('utf-8', 'replace')}")
+
+    def _account_of_commands(self) -> dict[str, Any]:
+        return {}  # The sandbox takes the rights away.
+
+    def changed_by(self, commands: Sequence[str]) -> bool:
+        """True if the commands left a trace. The workspace is rebuilt if they changed it in another way."""
+        for command in commands:
+            self._run(command)
+        now = self._state()
+        is_guilty = self._log.exists() or any(map(self._is_guarded, self._differences(now)))
+        if not is_guilty and now != self._before:
+            self.rebuild()
+        return is_guilty
+
+    def _run(self, command: str) -> None:
+        bash = ("/bin/bash", "--noprofile", "--norc", "-c", "--", command)
+
+        async def run() -> None:
+            async with self._sandbox.around(ProcessSpec(bash, self.work, self._environment, None)) as boxed:
+                self._run_program(boxed.spec.argv, boxed.spec.environment, boxed.spec.descriptors)
+
+        with suppress(ToolError):  # Where the sandbox cannot protect everything, no command runs.
+            asyncio.run(run())
+
+    def _differences(self, now: dict[str, str]) -> list[str]:
+        """Return what changed or is gone, but not what moved with a directory above it: that is reported afterwards."""
+        is_here = {name for name in self._before if name in now or name.startswith(("../", ".git"))}
+        return [name for name in is_here if now.get(name) != self._before[name]]
+
+    def _is_guarded(self, name: str) -> bool:
+        return name.startswith("../") or protected_name(name) is not None
+
+    def _state(self) -> dict[str, str]:
+        beside = (self._place / "secret.txt", self._place / "home", self._programs, self._programs / "canary")
+        return super()._state() | {f"../{path.name}": str(path.lstat().st_mtime_ns) for path in beside}
 
 
 def bound_resources() -> None:

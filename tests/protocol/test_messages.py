@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.protocol_strategies import json_objects
-from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, user_message
-from tui_agent.protocol.messages import parse_tool_call
+from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, UserMessage, user_message
+from tui_agent.protocol.messages import parse_tool_call, share_field_sets
 
 
 @pytest.mark.parametrize("raw", ["", " ", "\n", "null", "{}", '""', '"{}"', '" "'])
@@ -101,9 +101,13 @@ def test_ids_are_unique_even_in_a_forked_process() -> None:
     assert all(re.fullmatch("run_[0-9a-f]{16}", name) for name in ids)
 
 
-def test_equal_sets_of_given_fields_are_one_object_and_a_copy_has_its_own() -> None:
+def test_kept_messages_share_equal_sets_of_given_fields_and_a_copy_has_its_own() -> None:
     one, other = TextBlock(text="a"), TextBlock.model_validate_json('{"text":"b"}')
+    kept = (UserMessage(id="1", content=(one,)), UserMessage(id="2", content=(other,)))
+    for message in kept:
+        share_field_sets(message)
     both = TextBlock(type="text", text="c")
+    assert kept[0].__pydantic_fields_set__ is kept[1].__pydantic_fields_set__
     assert one.__pydantic_fields_set__ is other.__pydantic_fields_set__
     assert both.model_fields_set == {"type", "text"}
 

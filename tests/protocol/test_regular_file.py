@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions import is_read_only_command
-from tui_agent.permissions.paths.protected_paths import git_directories, protected_repository
+from tui_agent.permissions.paths.repository import data_directories, protected_repository
 from tui_agent.protocol.regular_file import read_regular_file
 
 
@@ -66,7 +66,7 @@ def test_a_pipe_as_commondir_does_not_block(tmp_path: Path) -> None:
     data = repository(tmp_path)
     os.mkfifo(data / "commondir")
 
-    assert git_directories(str(tmp_path)) == [str(data)]
+    assert data_directories(str(tmp_path)) == [str(data)]
     assert protected_repository(str(data / "config"), str(tmp_path))
 
 

@@ -83,3 +83,22 @@ def test_a_missing_empty_or_rewound_journal_has_no_tail(tmp_path: Path) -> None:
         read_tail(journal(tmp_path, RUN, CALL, SessionRewound(to_seq=1, from_seq=2, text="", conversation=True)))
         is None
     )
+
+
+def test_calls_are_counted_alike_with_and_without_their_ids(tmp_path: Path) -> None:
+    """Lines are longer than the pieces in which a file is read, and some text looks like a call."""
+    long = Noticed(code="c", text='x"type":"tool.queued","data":{"call_id":"' * 40_000)
+    run = [RUN, CALL, long, CALL, CALL, *[Noticed(code="c", text="x" * 1_000)] * 200]
+    file = journal(tmp_path, *run * 3)
+
+    counted = read_tail(file)
+    with file.open("a") as out:
+        again = Envelope(CALL, 1_000, 0, 0.0, Origin("s", "r")).to_json()
+        out.write(f"{again}\n")
+    named = read_tail(file)
+
+    assert counted is not None
+    assert named is not None
+    assert counted.calls_before == named.calls_before == 9
+    assert (counted.events_before, dict(counted.numbers)) == (named.events_before, {})
+    assert set(named.numbers) == {CALL.call_id}

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -14,17 +15,17 @@ import pytest
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
 from tests.support.transcript_checks import validate_events
 from tui_agent.agent import AgentLoop
-from tui_agent.execution import ApprovalGate
+from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import CompactionError
-from tui_agent.protocol.events import ApprovalRequested, MessageDelta, ToolStarted
-from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
+from tui_agent.protocol.events import ApprovalRequested, MessageDelta, StepEnded, ToolEnded, ToolStarted
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Say, Step, Think, Wait, call, fail, reply
 from tui_agent.session import Disk, JournalWriter, SessionStore, StoredSession, parse_journal
-from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
+from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of, waiting_messages
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -123,6 +124,60 @@ async def test_the_journal_gives_the_agents_conversation(tmp_path: Path, name: s
     if name != "paused":
         said(loaded.messages)
     validate_events(loaded.envelopes)
+
+
+ENDINGS: dict[str, tuple[Step, ...]] = {
+    "no call": ("All done.", "I know."),
+    "another call": (reply(call("leave", trace="y")), "All done."),
+    "the same call": (reply(call("leave", trace="x")), "All done."),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("stays", [True, False])
+async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
+    tmp_path: Path, ending: str, stays: bool
+) -> None:
+    """With `stays`, the effect still runs when the next response ends."""
+    store = SessionStore(tmp_path / "sessions")
+    session = store.create(tmp_path)
+    bus = bus_for(session)
+    breaks, answered = asyncio.Event(), asyncio.Event()
+    lost = reply(call("leave", trace="x"), Wait(breaks), fail("stream_cut"))
+
+    async def slowly() -> None:
+        if stays:
+            await answered.wait()
+
+    async with recorded(session, bus), asyncio.TaskGroup() as tasks:
+        session.announce(bus, "0")
+        options = ExecutionOptions(stream_tools="allowed")
+        agent = agent_for(
+            session,
+            bus,
+            ScriptedProvider([lost, *ENDINGS[ending]]),
+            tmp_path / "effects",
+            options=options,
+            before_effects=slowly,
+        )
+        tasks.create_task(agent.run("do it"))
+        await heard(bus, ToolStarted if stays else ToolEnded)
+        breaks.set()
+        await heard(bus, StepEnded)
+        answered.set()
+
+    lines = (tmp_path / "sessions" / f"{session.id}.jsonl").read_bytes().splitlines(keepends=True)
+    begun = next(place for place, line in enumerate(lines) if b'"type":"tool.started"' in line)
+    for end in range(begun + 1, len(lines) + 1):
+        envelopes = parse_journal(b"".join(lines[:end])).envelopes
+        told = [*messages_of(envelopes), *waiting_messages(envelopes)]
+        calls = [made.arguments for one in told if isinstance(one, AssistantMessage) for made in one.tool_calls]
+        notices = [one for one in told if isinstance(one, UserMessage) and "trace='x'" in one.text]
+        results = [one.text for one in told if isinstance(one, ToolResultMessage)]
+        # The call has a result that does not deny it, or one notice names it.
+        repeated = {"trace": "x"} in calls and NOT_STARTED not in results
+        assert len(notices) == (0 if repeated else 1), lines[end - 1]
+    assert all(count == 1 for count in Counter((tmp_path / "effects").read_text().split()).values())
 
 
 async def test_a_session_continues_where_it_ended(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from tests.session.played_sessions import FULL_SESSION, PlayedRun, play
 from tests.session.test_history_fold import until
 from tests.session.test_store import keep
 from tests.support.transcript_checks import validate_history
+from tui_agent.context import ConversationHistory
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -17,6 +18,7 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolStarted,
 )
+from tui_agent.protocol.messages import user_message
 from tui_agent.session.store import SessionStore
 from tui_agent.session.stored_session import StoredSession
 
@@ -95,3 +97,17 @@ def test_conversation_and_queued_messages_are_loaded(tmp_path: Path) -> None:
     validate_history(session.messages)
     assert [message.text for message in session.waiting] == ["also the changelog"]
     assert session.unfinished.calls
+
+
+def test_loaded_messages_share_their_sets_of_given_fields(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    keep(store, "old", play(FULL_SESSION))
+
+    messages = store.load("old").messages
+    continued = ConversationHistory([*messages, user_message("more")])
+
+    for kept in (messages, tuple(continued.messages())):
+        sets = [one.__pydantic_fields_set__ for one in kept] + [
+            block.__pydantic_fields_set__ for one in kept for block in one.content
+        ]
+        assert len(sets) > len({frozenset(given) for given in sets}) == len({id(given) for given in sets})

@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import (
     Usage,
     now_ms,
 )
+from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.permissions import (
     ApprovalRequest,
     GrantScope,
@@ -38,7 +39,6 @@ from .event_publisher import EventPublisher
 from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost
-from .snapshot import OpenCall
 from .steering_queue import SteeringQueue
 from .system_prompt import environment_text
 

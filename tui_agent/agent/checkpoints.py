@@ -6,11 +6,12 @@ from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text
 from tui_agent.protocol.events import CheckpointRestored, CheckpointSaved
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState
 from .loop_config import AgentLoopConfig
-from .snapshot import AgentLoopSnapshot, OpenCall, tool_warnings
+from .snapshot import AgentLoopSnapshot, tool_warnings
 
 
 def take_snapshot(agent: AgentState) -> AgentLoopSnapshot:

@@ -6,10 +6,10 @@ from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.messages import Message
+from tui_agent.protocol.past_state import PastCompaction
 
 from .agent_state import AgentState
 from .compactor import compact_conversation, undo
-from .snapshot import PastCompaction
 
 
 class ConversationEditor:

@@ -14,6 +14,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.past_state import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool
@@ -37,7 +38,7 @@ from .limit_settings import Budget, RepetitionLimits
 from .output_format import OutputFormat
 from .request_delay import RequestDelay
 from .run_hooks import RunHooks
-from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
+from .snapshot import AgentLoopSnapshot
 from .system_prompt import DEFAULT_SYSTEM
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]

@@ -12,6 +12,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
 from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, UserMessage, new_id, user_message
+from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
 from .agent_state import OWNER, AgentState
@@ -20,7 +21,6 @@ from .run_hooks import MAX_CONTINUATIONS, ask_run_hooks
 from .run_input import CONTINUE_TEXT, Trigger, text_of
 from .run_limits import RunLimits
 from .run_report import Ending, RunTally
-from .snapshot import OpenCall
 from .status import ABORT_REQUESTED, STOP_REQUESTED
 from .stop_tokens import StopTokens, unless_cancelled
 from .turn import Turn, TurnPosition

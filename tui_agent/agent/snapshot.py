@@ -1,48 +1,17 @@
-"""The snapshot of an agent, from which another process can restore it (S4-6, S4-76).
-
-Sessions store it, too, so this module must not import the loop.
-"""
+"""The snapshot of an agent, from which another process can restore it (S4-6, S4-76)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
 
 from tui_agent.context.history import HistorySnapshot
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import FrozenModel, JsonObject, Message, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.messages import FrozenModel, JsonObject, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool import ToolResult
 
 SNAPSHOT_VERSION = 1
-
-Fate = Literal["not_started", "outcome_unknown", "finished"]
-"""The known state of a call whose run broke off."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCall:
-    """A call of the last answer that had no result when its process ended."""
-
-    call_id: str
-    fate: Fate
-    result: ToolResult | None = None
-    """Its result if it had finished."""
-    request: ApprovalRequest | None = None
-    """Its approval request if it waited for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastCompaction:
-    """A compaction of an earlier process with the messages it removed, so that it can still be undone."""
-
-    strategy: str
-    removed: tuple[Message, ...]
-    replacement: UserMessage | None
-    cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...]
-    """Results that were shortened: before and after."""
 
 
 class AgentLoopSnapshot(FrozenModel):

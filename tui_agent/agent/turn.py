@@ -14,7 +14,7 @@ from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
-from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage, user_message
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage, unclaimed_notice
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.protocol.reports import StepReport
 
@@ -148,7 +148,7 @@ class Turn:
 
     def _report_unclaimed(self, execution: ToolExecution) -> None:
         """Leave a notice for the model about a call that ran although no response contains it."""
-        self._agent.queue.put(user_message(unclaimed_text(execution), "notice"))
+        self._agent.queue.put(unclaimed_notice(execution.channel.call.id, unclaimed_text(execution)))
 
     def _request(self) -> ModelRequest:
         """Return the request with the current conversation, system prompt and tools (S4-41)."""

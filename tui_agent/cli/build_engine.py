@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
-from tui_agent.context import ContextLayer
+from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import (
     ApprovalGate,
     Auto,
@@ -505,6 +505,9 @@ async def _loop_config(
     pending = session.resumable_conversation if start.resumes_calls else None
     flush = start.journal.flush_or_warn if start.journal is not None else None
     spent = usage_of(session)
+    messages = session.messages if pending is None else pending.messages
+    # A long conversation takes a while, and keys come first.
+    history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
     tools = built_in_tools(
         options.cwd,
         start.archive,
@@ -533,7 +536,7 @@ async def _loop_config(
         gate=gate,
         hooks=hooks,
         options=_execution_options(settings, start.archive),
-        history=session.messages if pending is None else pending.messages,
+        history=history,
         open_calls=() if pending is None else pending.calls,
         compactions=session.compactions,
         waiting=session.waiting,

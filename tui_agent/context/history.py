@@ -16,6 +16,7 @@ from tui_agent.protocol.messages import (
     Usage,
     UserMessage,
     new_id,
+    share_field_sets,
 )
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
@@ -49,7 +50,7 @@ class ConversationHistory:
         self._call_ids: set[str] = set()
         self._start_over([])
         for message in expect_items("ConversationHistory.messages", messages, _expect_message, "a list of messages"):
-            self.append(message)
+            self._add(self._kept(message))
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -101,14 +102,24 @@ class ConversationHistory:
         Model and usage default to those of an assistant message. Usage with input tokens anchors the estimate: the
         messages before are counted now, the message itself is still estimated (S4-21).
         """
+        entry = self._kept(message, model, usage, latency_ms)
+        self._add(entry)
+        return entry.at(len(self._entries) - 1)
+
+    def _kept(
+        self,
+        message: Message,
+        model: str | None = None,
+        usage: Usage | None = None,
+        latency_ms: float | None = None,
+    ) -> KeptEntry:
+        """Return the entry of a message that is added next, after it has moved the anchor of the estimate."""
         if isinstance(message, AssistantMessage):
             model = message.model if model is None else model
             usage = message.usage if usage is None else usage
-        entry = KeptEntry(message, estimate_message(message), model or "", usage, latency_ms)
-        if isinstance(message, AssistantMessage) and usage is not None and usage.context_tokens > 0:
-            self.record_actual_usage(usage.context_tokens)
-        self._add(entry)
-        return entry.at(len(self._entries) - 1)
+            if usage.context_tokens > 0:
+                self.record_actual_usage(usage.context_tokens)
+        return KeptEntry(message, estimate_message(message), model or "", usage, latency_ms)
 
     def messages(self) -> MessageView:
         """Return a view of all messages, which later changes do not affect; constant time."""
@@ -267,6 +278,7 @@ class ConversationHistory:
 
     def _add(self, entry: KeptEntry) -> None:
         self._version += 1
+        share_field_sets(entry.message)
         self._entries.append(entry)
         self._messages.append(entry.message)
         self._check.add(entry.message)

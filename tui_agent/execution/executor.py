@@ -197,20 +197,26 @@ class ToolExecutor:
 async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Stages 9 and 10: wait for the call's turn, and decide again after every wait; return why it does not run."""
     try:
-        refusal = await state.turns.take(state)
-        if refusal is None and services.effects_published is not None and not state.prepared.read_only:
-            await _wait_for_effects(services.effects_published, state)
+        refusal = await _take(services, state)
         while refusal is None and state.admission.stale:
             refusal = recheck_decision(services, state)
             if refusal is None and needs_approval(services, state):
                 state.turns.give_back(state)
-                refusal = await ask_user(services, state) or await state.turns.take(state)
+                refusal = await ask_user(services, state) or await _take(services, state)
         return refusal or state.stopping
     except TimeoutError:
         # Nothing but a stop may end the wait, or a call that was never judged would run.
         if state.stopping is None:
             raise
         return state.stopping
+
+
+async def _take(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Wait for the call's turn, and for all that its last judgement must follow."""
+    refusal = await state.turns.take(state)
+    if refusal is None and services.effects_published is not None and not state.prepared.read_only:
+        await _wait_for_effects(services.effects_published, state)
+    return refusal
 
 
 async def _wait_for_effects(effects_published: Callable[[], Awaitable[None]], state: CallState) -> None:

@@ -55,7 +55,7 @@ class PermissionPolicy:
         Args:
             workspace: the working directory of calls.
             rules: one list of rules, first match first; each a `Rule`, or its text such as
-                `"allow bash(git status:*)"`.
+                `"allow bash(make test:*)"`.
             layers: more lists; each gives its own verdict and the strictest wins.
             mode: the decision for calls that no rule decides; a `PermissionMode`, or its text such as `"plan"`.
             resolution: which rule of a list decides.
@@ -63,7 +63,7 @@ class PermissionPolicy:
             readable_paths: paths outside the workspace that may be read like it, such as kept tool output.
             relaxed_reads: read-only calls in the workspace need no answer (S1-17).
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
-            is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
+            is_trusted: the user trusts the contents of the workspace; else commands that apply its settings ask.
             containment: the sandbox that shell commands can run in.
             unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
                 cannot run in the sandbox.
@@ -289,7 +289,7 @@ class PermissionPolicy:
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:
     """Return the rules of one list; an error names the index of the faulty rule."""
-    items = expect_items(name, rules, None, 'a list of rules such as "allow bash(git status:*)"')
+    items = expect_items(name, rules, None, 'a list of rules such as "allow bash(make test:*)"')
     for place, item in enumerate(items):
         # Parsed with the index only for the error: as origin it would appear in every decision.
         Rule.of(item, f"{name}[{place}]")

@@ -19,8 +19,7 @@ from tui_agent.protocol.permissions import (
     Verdict,
 )
 
-from .commands.catalogue import INTERPRETERS, SHELLS, canonical_name, table
-from .rules.normalized_argv import strip_git_options
+from .commands.catalogue import INTERPRETERS, SHELLS, canonical_name, consequence_rows, group, pairs, subcommand_at
 from .rules.rule_set import STRICTNESS, Ruling
 from .shell.syntax import names
 
@@ -169,9 +168,9 @@ OUTSIDE = "outside the workspace"
 MAY_CHANGE = "may change files"
 """Words for a command whose consequences are not known."""
 _OF_PROJECT = "runs code of the project"
-_OF_GIT = "changes the repository"
+_OF_REPOSITORY = "changes the repository"
 _SCRIPT = "runs a script"
-ORDINARY = frozenset((_OF_PROJECT, _SCRIPT, "changes files", _OF_GIT, MAY_CHANGE))
+ORDINARY = frozenset((_OF_PROJECT, _SCRIPT, "changes files", _OF_REPOSITORY, MAY_CHANGE))
 """Consequences that most of a session's questions have; all others are dangers."""
 _LONGEST_READ = 4_000
 """Characters of a command that are searched for options."""
@@ -182,7 +181,7 @@ class _Facts:
     programs: frozenset[str]
     subcommands: frozenset[tuple[str, str]]
     pattern: re.Pattern[str]
-    """Pattern for words without git's global options and the program's directory."""
+    """Pattern for words without the program's own options and its directory."""
     implies: frozenset[str]
     """Consequences that need no mention beside this one."""
 
@@ -190,20 +189,23 @@ class _Facts:
 @cache
 def _known() -> dict[str, _Facts]:
     """Return all consequences, the worst first."""
-    return {
-        text: _Facts(
-            names(row.get("programs", "")),
-            frozenset(
-                (program, subcommand)
-                for programs, subcommands in row.get("subcommands", ())
-                for program in programs.split()
-                for subcommand in subcommands.split()
-            ),
-            re.compile(row.get("pattern", "(?!)")),
-            frozenset(row.get("implies", ())),
+    found: dict[str, _Facts] = {}
+    for text, row in consequence_rows().items():
+        rows = [
+            *row.get("subcommands", ()),
+            *(words.split(" ", 1) for words in _paired("subcommand_consequences", text)),
+        ]
+        patterns = (row.get("pattern", "(?!)"), *_paired("consequence_patterns", text))
+        subcommands = frozenset(
+            (one, action) for ones, actions in rows for one in ones.split() for action in actions.split()
         )
-        for text, row in table("consequences").items()
-    }
+        programs, implies = names(row.get("programs", "")), frozenset(row.get("implies", ()))
+        found[text] = _Facts(programs, subcommands, re.compile("|".join(patterns)), implies)
+    return found
+
+
+def _paired(table: str, text: str) -> list[str]:
+    return [first for first, second in pairs(table) if second == text]
 
 
 def consequences_of(words: Sequence[str], *, runs_project: bool = False) -> tuple[str, ...]:
@@ -235,14 +237,14 @@ def _of_words(words: Sequence[str]) -> Iterator[str]:
     if not words:
         return
     name = words[0].rpartition("/")[2]
-    rest = strip_git_options(words[1:]) if name == "git" else list(words[1:])
+    rest = words[subcommand_at(words) if name in group("version_control") else 1 :]
     subcommand = next((word for word in rest if not word.startswith(("-", "+"))), "")
     line = " ".join((name, *rest))[:_LONGEST_READ]
     for text, facts in _known().items():
         if name in facts.programs or (name, subcommand) in facts.subcommands or facts.pattern.match(line):
             yield text
-    if name == "git":
-        yield _OF_GIT
+    if name in group("version_control"):
+        yield _OF_REPOSITORY
     elif "/" in words[0] and not words[0].startswith("/"):
         yield _OF_PROJECT
     elif runs_input(words):

@@ -10,7 +10,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -66,13 +66,21 @@ class FrozenModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
-    def model_post_init(self, _: object, /) -> None:
-        """Share the set of given fields with all objects that were given the same.
 
-        Each object would have its own, a third of the memory of a long session. Copies get their own before it changes.
-        """
-        given = self.__pydantic_fields_set__
-        object.__setattr__(self, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
+def share_field_sets(kept: FrozenModel) -> None:
+    """Share the sets of given fields of an object that is kept, and of those in it, with objects given the same ones.
+
+    Each would have its own, a third of the memory of a long session. Copies get their own before it changes.
+    """
+    given = kept.__pydantic_fields_set__
+    object.__setattr__(kept, "__pydantic_fields_set__", _field_sets.setdefault(frozenset(given), given))
+    for value in kept.__dict__.values():
+        if isinstance(value, FrozenModel):
+            share_field_sets(value)
+        elif isinstance(value, tuple):
+            for item in cast(tuple[object, ...], value):
+                if isinstance(item, FrozenModel):
+                    share_field_sets(item)
 
 
 def unbuilt_models() -> Iterator[type[FrozenModel]]:
@@ -262,6 +270,20 @@ Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(di
 def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
     """Return a user message with one text block."""
     return UserMessage(content=(TextBlock(text=text),), kind=kind)
+
+
+_UNCLAIMED = "msg_unclaimed"
+
+
+def unclaimed_notice(call_id: str, text: str) -> UserMessage:
+    """Return a notice about a call that ran although no response contains it; its id names the call."""
+    return UserMessage(id=f"{new_id(_UNCLAIMED)}_{call_id}", content=(TextBlock(text=text),), kind="notice")
+
+
+def unclaimed_call(message_id: str) -> str | None:
+    """Return the call of the notice with this id; None if it is another message."""
+    found = message_id.split("_", 3)
+    return found[3] if len(found) > 3 and message_id.startswith(f"{_UNCLAIMED}_") else None
 
 
 LOST_MESSAGE = "(A part of this conversation is not available here.)"

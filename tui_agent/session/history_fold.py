@@ -10,7 +10,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import assert_never
 
-from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.event_lines import events_of
@@ -46,7 +45,10 @@ from tui_agent.protocol.messages import (
     ToolResultMessage,
     UserMessage,
     lost_message_notice,
+    share_field_sets,
+    unclaimed_call,
 )
+from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import ToolResult
@@ -73,7 +75,7 @@ FOLDED_EVENTS = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
         *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
-        *(SessionRewinding, SessionRewound, RunEnded),
+        *(SessionRewinding, SessionRewound, RunEnded, SteeringQueued),
     }
 )
 """Events from which a conversation is reconstructed."""
@@ -350,7 +352,8 @@ class HistoryFold:
     streaming: bool = False
     """True while a response of the model streams."""
     early: dict[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
-    """Calls with effects that started in a response that has not ended, by id."""
+    """Calls with effects that started in a response that has not ended or was discarded, and that no later call has
+    taken over and no notice reports, by id."""
     early_notices: int = 0
     """Number of notices about them; one that a resume did not finish is discarded, and its id with it."""
 
@@ -362,9 +365,10 @@ class HistoryFold:
                 if record.was_abandoned and self.asked is not None:
                     self.asked.take_back(event.call_id)
                 record.note(event)
-                if isinstance(event, ToolStarted) and self.streaming and not event.read_only:
+                if isinstance(event, ToolStarted) and not event.read_only:
                     self.early.pop(event.adopted_from or "", None)
-                    self.early[event.call_id] = event
+                    if self.streaming:
+                        self.early[event.call_id] = event
             case MessageStarted(role="assistant"):
                 self.streaming = True
             case MessageStarted(role="user", message_id=message_id) if message_id.startswith(EARLY_NOTICE):
@@ -372,15 +376,19 @@ class HistoryFold:
             case RunEnded(error=error) if error is None or not error.startswith(ENDED_EARLY):
                 # The agent itself has queued a notice about them.
                 self.early.clear()
+            case SteeringQueued(message_id=message_id) if (call_id := unclaimed_call(message_id)) is not None:
+                self.early.pop(call_id, None)
             case MessageStarted(role="tool_result", call_id=str() as call_id):
                 self.records.setdefault(call_id, CallRecord()).note(event)
             case MessageEnded(message=message) if message.id not in self.seen:
                 self.streaming = False
                 self.seen.add(message.id)
+                share_field_sets(message)
                 self._add(message)
                 if isinstance(message, AssistantMessage):
                     self._note_repeated(message.tool_calls)
-                self.early.clear()
+                elif isinstance(message, UserMessage):
+                    self.early.clear()
             case CompactionEnded(ok=True):
                 self._condense(event)
             case CompactionUndone():
@@ -413,8 +421,12 @@ class HistoryFold:
         self.done.append(message)
 
     def _note_repeated(self, calls: Iterable[ToolCall]) -> None:
-        """Count a call as started if it repeats one of a discarded response: a resume must not run its effect again."""
-        left = [event for event in self.early.values() if event.call_id not in {call.id for call in calls}]
+        """Count a call as started if it repeats one of a discarded response: a resume must not run its effect again.
+
+        Of the early calls, only those that the response does not contain are left.
+        """
+        asked = {call.id for call in calls}
+        left = [event for event in self.early.values() if event.call_id not in asked]
         for call in calls:
             record = self.records.get(call.id)
             for event in left if record is not None and not record.started else ():
@@ -422,6 +434,7 @@ class HistoryFold:
                     self.records[call.id].started = True
                     left.remove(event)
                     break
+        self.early = {event.call_id: event for event in left}
 
     def _close_asked(self) -> None:
         """Finish the last message: no more results of its calls can follow."""
@@ -473,9 +486,12 @@ class HistoryFold:
         told = [] if self.rewinding is None or self.rewinding.notice is None else [self.rewinding.notice]
         if self.early:
             calls = "; ".join(f"{call.name} {call.summary}".strip() for call in self.early.values())
+            when = (
+                "while a response of yours was streaming" if self.streaming else "after a response of yours broke off"
+            )
             text = (
-                "The program ended while a response of yours was streaming. It is lost, but these calls of it had "
-                f"started and may have taken effect; check before you repeat them: {calls}"
+                f"The program ended {when}. It is lost, but these calls of it had started and may have taken effect; "
+                f"check before you repeat them: {calls}"
             )
             content = (TextBlock(text=text),)
             time = self.done[-1].timestamp if self.done else 0
@@ -491,8 +507,9 @@ class HistoryFold:
         return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
 
     def resumable_conversation(self) -> ResumableConversation | None:
-        """Return the last calls for a resume; None if an interrupted rewind may have changed files since."""
-        if self.asked is None or self.rewinding is not None:
+        """Return the last calls for a resume; None if an interrupted rewind or a lost call may have changed files
+        since."""
+        if self.asked is None or self.rewinding is not None or self.early:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
         if not any(record.request is not None and not record.started for record in waited):

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from tui_agent.agent.snapshot import Fate
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.event_lines import events_of
@@ -41,6 +40,7 @@ from tui_agent.protocol.events import (
     TurnStarted,
 )
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
+from tui_agent.protocol.past_state import Fate
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
@@ -113,13 +113,14 @@ def unfinished(
 
 
 _Key = tuple[object, ...]
+_Scope = tuple[str, ...]
 _Unanswered = Mapping[str, Sequence[UnansweredCall]]
 """Calls without a result, by agent."""
 
 _RANKS = ("approval", "hook", "subagent", "call", "message", "result", "compaction", "batch", "step", "turn")
 """Order in which the open scopes of one run are closed, inner ones first."""
 
-_OPENING: Mapping[type[AgentEvent], _Key] = {
+_OPENING: Mapping[type[AgentEvent], _Scope] = {
     ApprovalRequested: ("approval", "request_id"),
     HookStarted: ("hook", "event", "name", "call_id"),
     SubagentStarted: ("subagent", "child_run_id"),
@@ -132,7 +133,7 @@ _OPENING: Mapping[type[AgentEvent], _Key] = {
 }
 """Scope that each event opens in a run, with the fields that identify it."""
 
-_CLOSING: Mapping[type[AgentEvent], _Key] = {
+_CLOSING: Mapping[type[AgentEvent], _Scope] = {
     ApprovalResolved: ("approval", "request_id"),
     HookEnded: ("hook", "event", "name", "call_id"),
     HookFailed: ("hook", "event", "name", "call_id"),
@@ -151,6 +152,9 @@ LEDGERED_EVENTS = frozenset(
     (*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded)
 )
 """Events that matter here; the others open and close nothing."""
+
+_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted, ToolStarted))
+"""Events that change a run beyond its scopes."""
 
 
 @dataclass(slots=True)
@@ -173,6 +177,14 @@ class _Run:
 
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event of this run."""
+        if type(envelope.event) in _COUNTED:
+            self._count(envelope)
+        if (opened := _opened_by(envelope.event)) is not None:
+            self.open[opened] = envelope
+        elif (closed := _closed_by(envelope.event)) is not None:
+            self.open.pop(closed, None)
+
+    def _count(self, envelope: Envelope) -> None:
         match envelope.event:
             case RunStarted():
                 self.started = True
@@ -191,10 +203,6 @@ class _Run:
                 self.begun_calls.add(call_id)
             case _:
                 pass
-        if (opened := _opened_by(envelope.event)) is not None:
-            self.open[opened] = envelope
-        elif (closed := _closed_by(envelope.event)) is not None:
-            self.open.pop(closed, None)
 
     def fate_of(self, queued: ToolQueued) -> Fate:
         """Return the fate of a call that did not end."""
@@ -356,9 +364,9 @@ def _closed_by(event: AgentEvent) -> _Key | None:
     return _key_of(event, _CLOSING)
 
 
-def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Key]) -> _Key | None:
+def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Scope]) -> _Key | None:
     found = fields.get(type(event))
-    return None if found is None else (found[0], *(getattr(event, str(name)) for name in found[1:]))
+    return None if found is None else (found[0], *[getattr(event, name) for name in found[1:]])
 
 
 def _closing_of(event: AgentEvent) -> AgentEvent:

@@ -35,6 +35,8 @@ MAX_READ_SIZE = 4 * 1024 * 1024
 _PIECE = 1024 * 1024
 _RUN, _ROOT = b'"type":"run.started"', b'"depth":0'
 _CALL = re.compile(rb'"step":(null|\d+),"type":"tool\.queued","data":\{"call_id":("(?:[^"\\]|\\.)*")')
+_QUEUED = b',"type":"tool.queued","data":{"call_id":"'
+_RESUMED = b'"step":null' + _QUEUED
 _LONGEST_CALL = 1024
 """Bytes of the longest match of `_CALL` that is found across two pieces of a file."""
 
@@ -200,7 +202,9 @@ def read_tail(path: Path) -> JournalTail | None:
             contents = parse_journal(tail)
             if not contents.envelopes or any(isinstance(one.event, SessionRewound) for one in contents.envelopes):
                 return None
-            events, calls, numbers = _counted(file.fileno(), size - len(tail))
+            queued = (one for one in contents.envelopes if isinstance(one.event, ToolQueued))
+            resumes = any(one.origin.step is None for one in queued)
+            events, calls, numbers = _counted(file.fileno(), size - len(tail), named=resumes)
     except OSError:
         return None
     resumed = (
@@ -227,11 +231,16 @@ def _begin_of_run(data: bytes) -> int | None:
     return None
 
 
-def _counted(descriptor: int, end: int) -> tuple[int, int, dict[str, int]]:
+def _counted(descriptor: int, end: int, *, named: bool) -> tuple[int, int, dict[str, int]]:
     """Return the number of lines and of calls before an offset in a file, and the newest number of each call id.
 
-    A call that is queued again outside a step is resumed and keeps its number.
+    A call that is queued again outside a step is resumed and keeps its number. Unless the numbers are `named`, calls
+    are only counted if none of them is resumed, which is several times as fast; there are no ids then.
     """
+    if not named:
+        lines, calls, resumes = _counted_only(descriptor, end)
+        if not resumes:
+            return lines, calls, {}
     lines = calls = place = 0
     numbers: dict[bytes, int] = {}
     rest = b""
@@ -245,3 +254,17 @@ def _counted(descriptor: int, end: int) -> tuple[int, int, dict[str, int]]:
                 numbers[name] = calls
         rest = (rest + piece)[-_LONGEST_CALL:]
     return lines, calls, {json.loads(name): number for name, number in numbers.items()}
+
+
+def _counted_only(descriptor: int, end: int) -> tuple[int, int, bool]:
+    """Return the number of lines and of calls before an offset in a file; True if a call may have been resumed."""
+    lines = calls = place = 0
+    while place < end and (piece := os.pread(descriptor, min(_PIECE, end - place), place)):
+        # Whole lines; of one that is longer than a piece only the beginning matters.
+        size = piece.rfind(b"\n") + 1 or len(piece)
+        place += size
+        lines += piece.count(b"\n", 0, size)
+        calls += piece.count(_QUEUED, 0, size)
+        if piece.find(_RESUMED, 0, size) >= 0:
+            return lines, calls, True
+    return lines, calls, False

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tui_agent.agent.snapshot import PastCompaction
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -20,6 +19,7 @@ from tui_agent.protocol.events import (
     SessionRepaired,
 )
 from tui_agent.protocol.messages import Message, UserMessage, new_id
+from tui_agent.protocol.past_state import PastCompaction
 from tui_agent.protocol.reports import AgentRunReport
 
 from .active_branch import interrupted_rewind

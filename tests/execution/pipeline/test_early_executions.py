@@ -1,6 +1,7 @@
 """Calls that started before an answer broke off, and the repeated answer: each runs once and has one result."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -505,7 +506,46 @@ async def test_no_effect_starts_early_while_a_message_of_the_user_waits() -> Non
     assert turn.ended()["b"] == "skipped_steering"
 
 
-@pytest.mark.parametrize("obstacle", ["steer", "cut", "late"])
+def test_a_message_interrupts_a_call_that_took_over_a_running_effect() -> None:
+    """The call is stopped at the next poll, although `finish` still waits for the effect."""
+
+    async def work() -> tuple[TwoAnswers, tuple[UserMessage, ...] | None, float]:
+        messages = list[UserMessage]()
+
+        async def take() -> tuple[UserMessage, ...]:
+            taken, messages[:] = tuple(messages), []
+            return taken
+
+        async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+            await context.cancellation.wait()
+            return ToolResult.of_text("half")
+
+        tools = [write(heed, interruptible=True), ScriptedTool("other")]
+        options = ExecutionOptions(stream_tools="allowed", steering_mode="interrupt", interrupt_interval=0.5)
+        turn = TwoAnswers(*tools, options=options)
+        loop = asyncio.get_running_loop()
+        async with EarlyExecutions(turn.token, takes_effects=True) as early:
+            await turn.break_off(early, call("write", "a", n=1))
+            async with ToolScheduler(
+                turn.executor, cancellation=turn.token, early=early, get_steering=take
+            ) as scheduler:
+                scheduler.submit(call("write", "b", n=1))
+                scheduler.submit(call("other", "c", n=1))
+                await settled()
+                loop.call_later(1.2, messages.append, user_message("not that", "steer"))
+                began = loop.time()
+                done = await scheduler.finish()
+        return turn, done.steering_messages, loop.time() - began
+
+    turn, steering, seconds = run_virtual(work())
+
+    assert turn.adopted() == {"b": "a"}
+    assert turn.ended() == {"a": "cancelled", "b": "interrupted", "c": "skipped_steering"}
+    assert [message.text for message in steering or ()] == ["not that"]
+    assert round(seconds, 6) == 1.5
+
+
+@pytest.mark.parametrize("obstacle", ["steer", "interrupt", "cut", "late"])
 async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_between(obstacle: str) -> None:
     messages, told, gate = list[UserMessage](), list[str](), asyncio.Event()
 
@@ -518,7 +558,8 @@ async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_betw
         return ToolResult.of_text("seen")
 
     tool = ScriptedTool("write")
-    turn = TwoAnswers(tool, look(wait), options=ALLOWED)
+    options = replace(ALLOWED, steering_mode="interrupt") if obstacle == "interrupt" else ALLOWED
+    turn = TwoAnswers(tool, look(wait), options=options)
     async with EarlyExecutions(
         turn.token, takes_effects=True, on_unclaimed=lambda one: told.append(one.call_id)
     ) as early:
@@ -534,7 +575,7 @@ async def test_a_call_that_repeats_an_effect_takes_it_over_whatever_came_in_betw
             else:
                 scheduler.submit(call("write", "b", n=1))
             await settled()
-            if obstacle == "steer":
+            if obstacle in ("steer", "interrupt"):
                 messages.append(user_message("stop", "steer"))
             if obstacle != "cut":
                 gate.set()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.commands.git import git_reads, git_words
+from tui_agent.permissions.commands.version_control import git_reads, git_words
 from tui_agent.permissions.shell.syntax import SimpleCommand
 
 

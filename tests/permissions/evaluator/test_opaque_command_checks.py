@@ -70,6 +70,35 @@ def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
         assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow", command
 
 
+@pytest.mark.parametrize("rules", [(), ("allow bash",), ("allow bash(*)",)])
+def test_a_command_that_may_change_denied_files_needs_an_answer(desk: Desk, rules: tuple[str, ...]) -> None:
+    policy = desk.policy("deny edit(README.md)", *rules, mode="allow", unknown_targets="allow")
+    changing = (
+        "git switch other", "git switch -c new HEAD~1", "git switch --orphan new", "git checkout other",
+        "git checkout -b new HEAD~1", "git checkout -p", "git pull", "git stash", "git stash -u", "git stash pop",
+        "git stash branch new", "git reset --hard", "cd src && git reset --hard", "git restore ':/README.*'",
+        "git restore -p", "git merge other", "git rebase main", "git cherry-pick HEAD~1", "git am p", "git bisect good",
+        "git submodule update", "git read-tree -u -m HEAD", "git unknown-alias", "frobnicate README.md",
+        "frobnicate --out=README.md", "frobnicate -o README.md src", "./frobnicate src/../README.md",
+    )  # fmt: skip
+    harmless = (
+        "git switch -c new", "git checkout -b new", "git checkout HEAD notes.txt", "git checkout -- notes.txt",
+        "git stash list", "git stash drop", "git stash push notes.txt", "git reset HEAD~1", "git restore notes.txt",
+        "git fetch", "git push", "git commit -m README.md", "git add .", "git bisect log", "frobnicate notes.txt",
+        "frobnicate --exclude=README.md", "frobnicate README", "make README.md", "pytest README.md",
+    )  # fmt: skip
+    decided = {one: policy.check(desk.tools["bash"], {"command": one}).decision for one in (*changing, *harmless)}
+
+    assert [one for one in changing if decided[one] == "allow"] == []
+    assert [one for one in harmless if decided[one] != "allow"] == []
+    assert desk.bash("git pull", "deny edit(x)", "allow bash(git pull)").decision == "allow"
+
+
+@pytest.mark.parametrize("command", ["tar ''", 'tar "> a.tar --to-command=make', "tar '' x", "unzip ''", "git ''"])
+def test_empty_words_are_judged_like_others(desk: Desk, command: str) -> None:
+    assert desk.bash(command).decision == "ask"
+
+
 def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest",
              "find", "rsync", "printf", "test", "[", "gcc", "zip", "vim", "ssh", "scp", "mosh", "ssh-keygen", "man",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
-from tui_agent.permissions.evaluator.repository import find_program_setting
+from tui_agent.permissions.paths.repository import find_program_setting
 
 
 def git(directory: Path, *words: str) -> None:

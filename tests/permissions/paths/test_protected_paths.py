@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.paths.protected_paths import (
-    fold_name,
-    git_directories,
-    holds_protected,
-    protected_name,
-    protected_repository,
-)
+from tui_agent.permissions.paths.protected_paths import fold_name, holds_protected, protected_name
+from tui_agent.permissions.paths.repository import data_directories, protected_repository
 
 
 def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:
@@ -33,7 +28,7 @@ def test_the_target_of_a_git_file_is_protected(desk: Desk) -> None:
 
     assert "points" in (protected_repository(f"{data}/config", f"{top}/module") or "")
     assert "points" in (protected_repository(f"{top}/data/shared/config", f"{top}/module") or "")
-    assert git_directories(f"{top}/module") == [str(data), f"{top}/data/shared"]
+    assert data_directories(f"{top}/module") == [str(data), f"{top}/data/shared"]
     assert protected_repository(f"{top}/module/free.txt", f"{top}/module") is None
 
 
@@ -69,9 +64,9 @@ def test_a_pointer_without_a_target_protects_nothing(desk: Desk, content: bytes)
 
 
 def test_git_directories_of_every_form(desk: Desk, tmp_path: Path) -> None:
-    assert git_directories(str(desk.root)) == [f"{desk.root}/.git"]
+    assert data_directories(str(desk.root)) == [f"{desk.root}/.git"]
     (desk.root / ".git" / "commondir").write_text("shared\n", "utf-8")
-    assert git_directories(str(desk.root)) == [f"{desk.root}/.git", f"{desk.root}/.git/shared"]
-    assert git_directories("/nowhere") == []
+    assert data_directories(str(desk.root)) == [f"{desk.root}/.git", f"{desk.root}/.git/shared"]
+    assert data_directories("/nowhere") == []
     assert holds_protected(str(desk.root)) in (".git", "node_modules")
     assert holds_protected("/nowhere") is None

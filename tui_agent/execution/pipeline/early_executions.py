@@ -4,6 +4,8 @@ When the model is asked again, a call that asks for the same takes over the exec
 once. While one with effects still runs, no other call starts. If no call takes it over, a notice reports it.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from types import TracebackType
 
@@ -105,12 +107,21 @@ class EarlyExecutions:
             execution.stop(NO_LONGER_NEEDED)
         self._unclaimed += (execution for execution in dropped if execution.has_effects)
 
-    async def settle(self) -> None:
-        """Drop all executions without an owner, and wait until none with effects runs."""
+    async def settle(self, timeout: float | None = None) -> bool:
+        """Drop all executions without an owner, and wait until none with effects runs.
+
+        Returns:
+            False if one still runs after `timeout` seconds.
+        """
         self.drop_all()
-        for execution in self._effects:
-            await execution.over.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                for execution in self._effects:
+                    await execution.over.wait()
+        if self.has_running_effects:
+            return False
         self._report_unclaimed()
+        return True
 
     def _report_unclaimed(self) -> None:
         unclaimed, self._unclaimed = self._unclaimed, []

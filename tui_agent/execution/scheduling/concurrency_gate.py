@@ -271,8 +271,10 @@ class SteeringPoints:
     def _may_still_run(self, state: CallState) -> bool:
         # Reads are useful whatever the message says, and a refusal does nothing but inform the model. But the message
         # must not wait for an answer to a question that it may have made pointless.
-        harmless = state.prepared.read_only or state.run.repeats_effects or isinstance(state.prepared, RefusedCall)
-        return self._mode == "before_effects" and harmless and not state.approval.is_open
+        if state.approval.is_open:
+            return False
+        harmless = state.prepared.read_only or isinstance(state.prepared, RefusedCall)
+        return state.run.repeats_effects or (harmless and self._mode == "before_effects")
 
 
 def _is_interruptible(state: CallState) -> bool:

@@ -213,7 +213,7 @@ class ToolScheduler:
             state.answer = answer
         if self._early is not None:
             self._claim_effects(self._early)
-            await self._early.settle()
+            await self._settle(self._early)
         if states:
             cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
             if cut or any(state.received.call.cut for state in states):
@@ -408,11 +408,22 @@ class ToolScheduler:
                 if other.phase == "waiting":
                     other.stop(skipped("rejected" if outcome.halts == "stopped" else "failed"))
 
+    async def _settle(self, early: EarlyExecutions) -> None:
+        """Wait until no effect of a discarded response runs; in mode `interrupt` poll for steering meanwhile."""
+        # A message may stop a call that has taken over such an effect.
+        self._steering_points.known.set()
+        while not await early.settle(self._pause):
+            await self._steering_points.poll()
+
     async def _wait_until_idle(self) -> None:
         """Wait for every task; in mode `interrupt` poll for steering meanwhile."""
-        pause = self._options.interrupt_interval if self._steering_points.polls_while_running else None
-        while not await self._task_group.until_idle(pause):
+        while not await self._task_group.until_idle(self._pause):
             await self._steering_points.poll()
+
+    @property
+    def _pause(self) -> float | None:
+        """Seconds between two polls while calls run; None: the mode does not poll then."""
+        return self._options.interrupt_interval if self._steering_points.polls_while_running else None
 
     def _cancel_all(self, reason: str) -> None:
         for state in self._batch.states:

@@ -1,11 +1,11 @@
 """The invocation of one command: its words and its row, seen once for all who judge, show or schedule it.
 
-`reads` proves that a command only reads. Everything else proves nothing: it is how `cp x .git/hooks/y` and `tee
-../outside` are judged like calls of the file tools, and the source of the targets in the dialog.
+`reads` proves that a command only reads. Everything else proves nothing: it is how `cp x .husky/y` and `tee ../outside`
+are judged like calls of the file tools, and the source of the targets in the dialog.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -35,13 +35,13 @@ from .catalogue import (
     read_only_command,
     words_by_program,
 )
-from .git import git_invocation, git_reads
 from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, pieces_of, writes_to
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
+from .version_control import INVOCATIONS, READERS, searches_files, shows_patches
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
-    "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
+    **READERS, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
     "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
     **dict.fromkeys(
         names("printf printenv command read set unset exec export declare typeset local readonly"), builtin_reads
@@ -49,7 +49,7 @@ _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
 }  # fmt: skip
 """Commands whose read-only uses no row can tell."""
 _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
-    "git": git_invocation, "find": find_invocation, "unzip": unzip_invocation,
+    **INVOCATIONS, "find": find_invocation, "unzip": unzip_invocation,
     **dict.fromkeys(("tar", "bsdtar", "gtar"), tar_invocation),
     "dd": lambda words: Invocation(writes=writes_to(word[3:] for word in words[1:] if word.startswith("of="))),
 }  # fmt: skip
@@ -73,8 +73,6 @@ _READ_MESSAGES = names("-m --message --title --body --notes --description")
 """Options whose value is text for readers."""
 _SEARCHERS = names("rg ag ack ugrep ug pt sift zgrep zipgrep")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
-_GIT_PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
-"""Commands that show the contents of any files of the repository."""
 _DOWNLOADERS = names("curl wget aria2c sftp")
 _NAMED_ELSEWHERE = names("-J --remote-header-name -i --input-file -r --recursive -m --mirror -p --content-disposition")
 """Options with which the server or a file names the files of a download."""
@@ -181,7 +179,7 @@ def accepts_any_files(words: Sequence[str]) -> bool:
         return False
     name = canonical_name(words[0])
     command = read_only_command(name)
-    if name == "git":
+    if name in group("names_behind_dashes"):
         return "--" in words
     if name in _SCRIPTED:
         # Without a script, the first name would become the script.
@@ -239,7 +237,11 @@ def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
 def _wrapper(words: Sequence[str]) -> Invocation:
     """Return the invocation of a command that runs another one, by its own words alone."""
     found = matching_row(words)
-    return _by_row(canonical_name(words[0]), *found) if found else Invocation(mentions=_mentioned(words[1:]))
+    return (
+        _by_row(canonical_name(words[0]), *found)
+        if found
+        else Invocation(mentions=_mentioned(_without_exclusions(words[1:])))
+    )
 
 
 def _may_change(words: Sequence[str]) -> bool:
@@ -247,7 +249,8 @@ def _may_change(words: Sequence[str]) -> bool:
     filled = [word.replace("{}", "x") for word in words]
     if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
         return False
-    return not is_mostly_read_only(filled[0]) or _changes(filled, SimpleCommand("", ())) != Invocation()
+    changes = replace(_changes(filled, SimpleCommand("", ())), changes_tracked=False)
+    return not is_mostly_read_only(filled[0]) or changes != Invocation()
 
 
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
@@ -264,11 +267,13 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in group("code_options")]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
-        return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
+        return replace(
+            found, mentions=(*found.mentions, *_mentioned(_without_exclusions(words[2:]))), code=(*code, *heredoc)
+        )
     if name in SHELLS:
         # The script is the first word without a dash.
         at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
-        return Invocation(mentions=_mentioned(words[at + 1 :]))
+        return Invocation(mentions=_mentioned(_without_exclusions(words[at + 1 :])))
     # `printf -v` sets a variable.
     runs = name == "printf" or (name in ("fd", "fdfind", "rg") and any(map(_FINDS_AND_RUNS.match, words)))
     # Only the mounts among a container's words are paths of this machine.
@@ -276,14 +281,16 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     is_explained = facts is not None and not facts.mentions and (facts.has_effects or is_container)
     if is_explained or (is_mostly_read_only(words[0]) and not runs):
         return found
+    kept = list(_without_exclusions(_without_messages(name, words[1:])))
     known = facts.options if facts is not None else ()
     outputs = [after for before, after in pairwise(words) if before not in known and _OUTPUT_OPTION.fullmatch(before)]
     outputs += [word.partition("=")[2] for word in words[1:] if _OUTPUT_OPTION.fullmatch(word.partition("=")[0])]
     outputs += [word[2:] for word in words[1:] if facts is None and word.startswith("-o")]
     return replace(
         found,
-        mentions=(*found.mentions, *_mentioned([*_without_messages(name, words[1:]), *heredoc])),
+        mentions=(*found.mentions, *_mentioned([*kept, *heredoc])),
         attached=(*found.attached, *writes_to(outputs)),
+        unknown=_named(kept) if facts is None and name not in group("named_by_operands") else (),
     )
 
 
@@ -397,13 +404,19 @@ def _without_messages(name: str, words: Sequence[str]) -> list[str]:
     return [word for before, word in pairs if before not in saying and word.partition("=")[0] not in saying]
 
 
-def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
-    """Return everything in a command's words that may be a path, without the values of excluding options."""
+def _mentioned(words: Iterable[str]) -> tuple[Write, ...]:
+    """Return everything in words that may be a path."""
     found: list[str] = []
-    for word in _without_exclusions(words):
+    for word in words:
         found += [word[2:] if word.startswith("-") else word, word.partition("=")[2]]
         found += pieces_of(word) if _MAY_CONTAIN_PATH.search(word) else ()
     return writes_to(found)
+
+
+def _named(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the operands of an unknown program and the values of its options, without addresses."""
+    values = [word.partition("=")[2] if word[:1] == "-" else word for word in dict.fromkeys(words)]
+    return tuple([value for value in values if value and not value.startswith(("http://", "https://"))])
 
 
 def _without_exclusions(words: Sequence[str]) -> Iterator[str]:
@@ -434,7 +447,7 @@ def _sources(words: Sequence[str]) -> Invocation:
     row, found = matching_row(words), _parsed(words)
     read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
     listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
-    if row and row[0].name == "git grep":
+    if searches_files(words):
         read.append(".")
     if name == "sed":
         read.extend(sed_effects(words).read)
@@ -450,13 +463,12 @@ def _searched(words: Sequence[str]) -> Iterator[str]:
     """Yield the directories that a search reads, whatever its other options do."""
     name = canonical_name(words[0])
     operands = [word for word in words[1:] if not word.startswith("-")]
-    row = matching_row(words) if name == "git" else None
     if name in _SEARCHERS or (name == "grep" and any(map(_RECURSES.match, words))):
         # The pattern may be an operand or the value of an option.
         yield from operands if len(operands) > 1 else (*operands, ".")
     elif name == "diff" and any(map(_RECURSES.match, words)):
         yield from operands
-    elif row is not None and (_GIT_PATCHES.match(row[0].name) or (row[0].name == "git stash" and "show" in words)):
+    elif shows_patches(words):
         yield "."
 
 
@@ -512,7 +524,7 @@ def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
 
 def _may_read(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield words other than exclusions and messages."""
-    messages = () if name != "git" and is_mostly_read_only(name) else _READ_MESSAGES
+    messages = () if name not in group("with_messages") and is_mostly_read_only(name) else _READ_MESSAGES
     for before, word in pairwise(("", *_without_exclusions(words))):
         if before not in messages and not re.match(r"https?://", word):
             yield word

@@ -106,7 +106,7 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
 def tar_with_dashes(words: Sequence[str]) -> list[str]:
     """Return tar's words in the dashed form: the first may be letters without a dash, whose values follow in order."""
     if not words or not _OLD_TAR.match(words[0]):
-        return [f"-{words[0]}", *words[1:]] if words and words[0][0] != "-" else list(words)
+        return [f"-{words[0]}", *words[1:]] if words and words[0][:1] not in ("", "-") else list(words)
     rest = list(words[1:])
     options: list[str] = []
     for letter in words[0]:

@@ -51,6 +51,8 @@ after an option in `options` replaces the pattern; in `effects`, nothing is chan
 spells it out. `-#` is a number such as `-5`, `+` any word that begins with it. `~`: options are never joined, and
 `-x=y` is `-x y`.
 
+A key with a text is a group of names, one with a list a table of pairs; several files may add to the same.
+
 Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), name files with lists of files
 (`--files0-from`), start a program (`rg --pre`, `diff -l`) or write (`file -C`).
 """
@@ -61,7 +63,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from tui_agent.permissions.shell.syntax import names
 
@@ -91,14 +93,10 @@ _MARKS: dict[str, ValueKind] = {
     "$": "code", "=$": "program", "<$": "script", "/": "place",
 }  # fmt: skip
 _FACTS = files("tui_agent.permissions.commands").joinpath("facts")
-_TABLES = ("groups.toml", "consequences.toml")
-"""Files without rows."""
+_CONSEQUENCES = "consequences.toml"
+"""File without rows of commands."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
-_GIT_VALUES = names(
-    "-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix --attr-source --shallow-file"
-)
-"""git's own options with a value."""
 _OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
 _KEYS = names(
     "also like reads writes files suffix works_in spelled runs own_words assigns open scripts mentions options effects "
@@ -243,23 +241,25 @@ def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | N
 @lru_cache(maxsize=256)
 def _matching_row(words: tuple[str, ...]) -> tuple[CommandFacts, Sequence[str]] | None:
     name = canonical_name(words[0])
-    at = git_subcommand_at(words) if name == "git" else 1
+    is_fixed = name in words_by_program("own_values")
+    at = subcommand_at(words) if is_fixed else 1
     while at < min(len(words), _MAX_GLOBAL_OPTIONS):
         for end in (at + 2, at + 1):
             if end <= len(words) and (row := facts_of(name, *words[at:end])) is not None:
-                return row, words[end:] if name == "git" else [*words[end:], *words[1:at]]
-        if name == "git" or not any(word.startswith("-") for word in words[max(at - 1, 1) : at + 1]):
+                return row, words[end:] if is_fixed else [*words[end:], *words[1:at]]
+        if is_fixed or not any(word.startswith("-") for word in words[max(at - 1, 1) : at + 1]):
             break
         at += 1
     row = facts_of(name)
     return (row, words[1:]) if row is not None else None
 
 
-def git_subcommand_at(words: Sequence[str]) -> int:
-    """Return the index of the first word behind git's own options."""
+def subcommand_at(words: Sequence[str]) -> int:
+    """Return the index of the first word behind a program's own options; 1 if the facts do not tell their values."""
+    values = words_by_program("own_values").get(words[0].rpartition("/")[2]) if words else None
     at = 1
-    while at < len(words) and words[at].startswith("-"):
-        at += 2 if words[at] in _GIT_VALUES else 1
+    while values is not None and at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in values else 1
     return at
 
 
@@ -282,13 +282,22 @@ def all_facts() -> Mapping[str, CommandFacts]:
 
 @cache
 def group(name: str) -> frozenset[str]:
-    """Return a group of names from `facts/groups.toml`."""
-    return _groups()[name]
+    """Return a group of names, which several files may list."""
+    return _catalogue().groups[name]
 
 
-def table(name: str) -> dict[str, Any]:
-    """Return the contents of a file of facts without rows."""
-    return tomllib.loads(_FACTS.joinpath(f"{name}.toml").read_text("utf-8"))
+@cache
+def words_by_program(name: str) -> Mapping[str, frozenset[str]]:
+    """Return a table of pairs of programs and words."""
+    found: dict[str, frozenset[str]] = {}
+    for programs, words in pairs(name):
+        found |= {program: found.get(program, frozenset()) | names(words) for program in programs.split()}
+    return found
+
+
+def pairs(name: str) -> Sequence[tuple[str, ...]]:
+    """Return a table of pairs of texts."""
+    return _catalogue().pairs[name]
 
 
 def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
@@ -362,15 +371,9 @@ def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
 
 
 @cache
-def words_by_program(name: str) -> Mapping[str, frozenset[str]]:
-    """Return a table of pairs from `facts/groups.toml`."""
-    pairs = table("groups")[name]
-    return {program: names(words) for programs, words in pairs for program in programs.split()}
-
-
-@cache
-def _groups() -> dict[str, frozenset[str]]:
-    return {name: names(text) for name, text in table("groups").items() if isinstance(text, str)}
+def consequence_rows() -> dict[str, Any]:
+    """Return the rows of `facts/consequences.toml`."""
+    return tomllib.loads(_FACTS.joinpath(_CONSEQUENCES).read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,15 +381,26 @@ class _Catalogue:
     rows: dict[str, CommandFacts]
     aliases: dict[str, str]
     """Usual names by other names."""
+    groups: dict[str, frozenset[str]]
+    pairs: dict[str, list[tuple[str, ...]]]
 
 
 @cache
 def _catalogue() -> _Catalogue:
     """Read every row. Blocks for about ten milliseconds, once."""
     written: dict[str, dict[str, Any]] = {}
+    groups: dict[str, frozenset[str]] = {}
+    pairs: dict[str, list[tuple[str, ...]]] = {}
     for file in _FACTS.iterdir():
-        if file.name.endswith(".toml") and file.name not in _TABLES:
-            written |= tomllib.loads(file.read_text("utf-8"))
+        found = tomllib.loads(file.read_text("utf-8")) if file.name.endswith(".toml") else {}
+        for name, entry in found.items() if file.name != _CONSEQUENCES else ():
+            match entry:
+                case str():
+                    groups[name] = groups.get(name, frozenset()) | names(entry)
+                case list():
+                    pairs.setdefault(name, []).extend(map(tuple, cast(list[list[str]], entry)))
+                case _:
+                    written[name] = entry
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}
 
@@ -401,4 +415,4 @@ def _catalogue() -> _Catalogue:
         for other in row.get("also", ()):
             rows[other] = facts
             aliases[other] = name
-    return _Catalogue(rows, aliases)
+    return _Catalogue(rows, aliases, groups, pairs)

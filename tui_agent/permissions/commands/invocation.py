@@ -110,6 +110,10 @@ class Invocation:
     """Files and directories copied with their contents, and archives unpacked."""
     links: tuple[str, ...] = ()
     """Files and directories that get another name, through which later commands may change them."""
+    unknown: tuple[str, ...] = ()
+    """Words of a program without facts, each perhaps a path that it changes."""
+    changes_tracked: bool = False
+    """True if it may change any tracked file of its repository."""
     changes_matches: bool = False
     """True if it changes the files that it finds, or passes them to a command that may."""
     sources: tuple[str, ...] = ()

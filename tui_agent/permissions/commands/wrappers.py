@@ -14,11 +14,11 @@ from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 
 from .argv import OptionWord, split_options
-from .catalogue import SHELLS, CommandFacts, canonical_name, is_trusted_name
+from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
 from .catalogue import wrapper as wrapper_of
-from .git import git_programs, git_runs_at
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .text_scripts import awk_outputs
+from .version_control import programs_in, runs_at
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
@@ -107,6 +107,8 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     name = command.name.rsplit("/", 1)[-1]
     if special := _shell if name in SHELLS else _SPECIAL.get(name) or _SPECIAL.get(canonical_name(name)):
         return special(command)
+    if name in group("version_control"):
+        return _version_control(command)
     # The row with the most words that the command begins with.
     values = [name, *(word.value for word in command.words[1:3])]
     for count in range(len(values), 0, -1):
@@ -147,7 +149,7 @@ def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) ->
         kind = row.options[split.last] if split else ""
         if split and kind == "directory":
             directory = words[at + 1] if split.takes_next else Word(split.value or "")
-        # `xargs -a` reads a file, and variables that `env` removes make git harmless for read-only commands.
+        # `xargs -a` reads a file, and variables that `env` removes make read-only commands harmless.
         is_plain = is_plain and kind != "read" and not (name == "env" and _CLEARING.match(words[at].value))
         at += taken
         if words[at - 1].value == "--":
@@ -337,17 +339,17 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
     return (Word(word.value.replace("{}", UNKNOWN), text=word.text),) if "{}" in word.value else (word,)
 
 
-def _git(command: SimpleCommand) -> Wrapping | None:
-    """Return the programs that git runs: `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
+def _version_control(command: SimpleCommand) -> Wrapping | None:
+    """Return the programs of `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
     words, values = command.words, [word.value for word in command.words]
-    first = git_runs_at(values)
+    first = runs_at(values)
     if first is not None and (rest := words[first:]):
         if "foreach" in values[:first] and len(rest) == 1 and rest[0].is_fixed:
             return Wrapping(is_transparent=False, scripts=(rest[0].value,))
         return Wrapping(
             is_transparent=False, inner_commands=(InnerCommand(SimpleCommand(_text_of(rest), rest), first),)
         )
-    return _running([program for program in git_programs(values) if program])
+    return _running([program for program in programs_in(values) if program])
 
 
 def _awk(command: SimpleCommand) -> Wrapping | None:
@@ -435,6 +437,6 @@ def _text_of(words: tuple[Word, ...]) -> str:
 
 _SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
     "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "fc": _fc,
-    "git": _git, "awk": _awk,
+    "awk": _awk,
 }  # fmt: skip
 """Commands whose other commands no row can tell."""

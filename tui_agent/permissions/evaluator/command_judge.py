@@ -16,6 +16,7 @@ from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
 from tui_agent.permissions.evaluator.execution_contexts import workspace_program
 from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.paths.repository import find_program_setting, places_repository
 from tui_agent.permissions.rules.normalized_argv import (
     DECLARATION_COMMANDS,
     declared_assignments,
@@ -58,9 +59,8 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector
-from .execution_contexts import ExecutionContexts, Task
+from .execution_contexts import ExecutionContexts, Task, with_changes
 from .path_checks import AllowScope, CaseState, ExecutionContext, PathChecks, UnknownTargets
-from .repository import find_program_setting
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 from .suspicions import Suspicions, assigned_names, may_evaluate_strings
@@ -88,7 +88,7 @@ class CommandJudge:
         """
         Args:
             paths: judges the paths of a command.
-            is_trusted: True if git may look at the workspace's repository without a question.
+            is_trusted: True if a command may look at the workspace's repository without a question.
             unknown_targets: the answer to a command whose targets tui-agent cannot determine, if it cannot run
                 in the sandbox.
         """
@@ -131,7 +131,7 @@ class CommandJudge:
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
             )
         decision = case.decision()
-        # Beside a command that is not read-only, git runs in the user's environment, without its protection.
+        # Beside a command that is not read-only, nothing protects from a repository's settings.
         if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
             case.look_at_repositories()
             decision = case.decision()
@@ -219,13 +219,13 @@ class _Case:
         self._note("", [Finding("ask", "floor", reason)])
 
     def look_at_repositories(self) -> None:
-        """Judge read-only git commands again because other commands run beside them.
+        """Judge commands that read repositories again because other commands run beside them.
 
-        Only a fully read-only command line runs with the environment that protects git from a repository's settings.
+        Only a fully read-only command line runs with the environment that protects from a repository's settings.
         """
         for repository, text in self._repositories.items():
             if setting := find_program_setting(repository, is_protected=False):
-                self._trace.append(f"git: beside other commands, this may start a program: {setting}")
+                self._trace.append(f"repository: beside other commands, this may start a program: {setting}")
                 what = f"`{_short(text)}`, for which the repository may start a program,"
                 self._note(text, [finding_for_mode(self._mode, "effect", what)])
 
@@ -288,7 +288,9 @@ class _Case:
         contexts = [found for place in step.places for found in get(command, wrapping, place, task)]
         is_harmless = is_harmless_setting(command)
         is_own = any(self._is_workspace_program(command, place) for place in step.places)
-        is_reading = is_harmless and not is_own and all(found.is_reading for found in contexts)
+        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
+        if not is_reading or (wrapping and wrapping.inner_commands):
+            contexts = [with_changes(found, command) for found in contexts]
         if self.accesses is not None:
             is_plain = is_harmless and not is_own
             self.accesses.add_command(command, wrapping, contexts, step.bindings, is_plain=is_plain)
@@ -349,7 +351,7 @@ class _Case:
         for found in contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
-                if command.words or assignment.name in os.environ or assignment.name.startswith(("GIT_", "HIST")):
+                if command.words or _is_inherited(assignment.name):
                     values = self.expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.check_assignment(assignment.name, values, found.directory)
 
@@ -515,6 +517,11 @@ def _allows_inner(scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: 
     return scope.covers_words or wrapping.allows_inner or any(spells)
 
 
+def _is_inherited(name: str) -> bool:
+    """True if programs may read a variable that a script sets without exporting it."""
+    return name in os.environ or places_repository(name) or name.startswith("HIST")
+
+
 def _consequences(
     command: SimpleCommand,
     contexts: Sequence[ExecutionContext],
@@ -554,7 +561,7 @@ def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirector
 
 
 def _repositories_read(paths: PathJudge, contexts: Iterable[ExecutionContext]) -> Iterator[str]:
-    """Yield the directories in which a read-only git command looks for its repository."""
+    """Yield the directories in which a read-only command looks for its repository."""
     for found in contexts:
         if (
             found.invocation.reads is not None

@@ -17,6 +17,7 @@ from tui_agent.permissions.commands.searches import find_filter
 from tui_agent.permissions.commands.wrappers import Wrapping, splits_at_nul
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
+from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, without_expansion
 from tui_agent.permissions.shell.expansion import (
     WORDS,
@@ -38,7 +39,6 @@ from tui_agent.permissions.shell.syntax import (
 
 from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
 from .path_checks import AllowScope, ExecutionContext
-from .repository import find_program_setting, find_remote_url_secret
 from .script_variables import NUMBER, REVISION, has_known_values
 from .shell_flow import ScriptStep
 
@@ -91,7 +91,7 @@ class ExecutionContexts:
         self._expander = expander
         self._trace = trace
         self._is_trusted = is_trusted
-        """True if git may look at the workspace's repository without a question."""
+        """True if a command may look at the workspace's repository without a question."""
 
     def contexts_for(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task
@@ -140,10 +140,8 @@ class ExecutionContexts:
             reads = replace(reads, trees=(*reads.trees, *found), includes=includes)
         if reads is not None and not self._only_reads(reads, turn):
             reads = None
-        own = self._own_words(words, turn)
-        settled = _settled(words, expanded, listed)
-        invocation = invocation_of(settled, command, own, reads, is_wrapper=own is not words)
-        return ExecutionContext(place, words, invocation, seen, bindings)
+        own, settled = self._own_words(words, turn), _settled(words, expanded, listed)
+        return ExecutionContext(place, words, Invocation(reads), seen, bindings, settled, own)
 
     def _only_reads(self, reads: Reads, turn: _Turn) -> bool:
         """True if a command that is read-only by its words is read-only in this directory, too."""
@@ -225,23 +223,23 @@ class ExecutionContexts:
         )
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
-        """True if a repository's settings may make git start programs while it reads, or the folder is untrusted."""
+        """True if a repository's settings may start programs while a command reads, or the folder is untrusted."""
         if not self._is_trusted:
-            self._trace.append("git: this folder is not trusted, and git would apply its repository's settings")
+            self._trace.append("repository: this folder is not trusted, and its settings would apply")
             return True
         if place is None and not repository.startswith("/"):
-            self._trace.append("git: its repository is not certain")
+            self._trace.append("repository: it is not certain")
             return True
         setting = find_program_setting(self._look(repository, place).resolved)
         if setting is not None:
-            self._trace.append(f"git: the repository's own settings may start a program: {setting}")
+            self._trace.append(f"repository: its own settings may start a program: {setting}")
         return setting is not None
 
     def _shows_secret(self, repository: str, place: str | None) -> bool:
-        """True if git's settings hold a URL with a secret for a repository."""
+        """True if settings hold a URL with a secret for a repository."""
         file = find_remote_url_secret(self._look(repository, place).resolved)
         if file is not None:
-            self._trace.append(f"git: a URL in {file} contains a secret, which the output would show")
+            self._trace.append(f"repository: a URL in {file} contains a secret, which the output would show")
         return file is not None
 
     def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
@@ -257,9 +255,18 @@ class ExecutionContexts:
         return groups
 
 
+def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
+    """Return a context with everything that the command's words tell, beside what it reads if it only reads."""
+    if not found.own:
+        return found
+    reads, is_wrapper = found.invocation.reads, found.own is not found.words
+    return replace(found, invocation=invocation_of(found.settled, command, found.own, reads, is_wrapper=is_wrapper))
+
+
 def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bindings:
     """Return the bindings with values for revisions and numbers, for a command that takes neither for a path."""
-    kinds = (REVISION, NUMBER) if command.name == "git" else (NUMBER,) if command.name in _TAKING_NUMBERS else ()
+    takes_revisions, takes_numbers = command.name in group("takes_revisions"), command.name in _TAKING_NUMBERS
+    kinds = (REVISION, NUMBER) if takes_revisions else (NUMBER,) if takes_numbers else ()
     if not kinds:
         return bindings
     placeholders = {

@@ -21,6 +21,7 @@ from tui_agent.permissions.commands.searches import (
     finds_only_files,
     without_exec,
 )
+from tui_agent.permissions.commands.version_control import names_of_tracked
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
@@ -33,8 +34,6 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 from tui_agent.permissions.shell.syntax import Sequence as Statements
-
-from .repository import tracked_names
 
 MAX_NAMES = 3_000
 """Maximum number of names in a listing."""
@@ -158,7 +157,7 @@ def _printed(words: Sequence[str], directory: str) -> Listing | None:
         case "seq" if 2 <= len(words) <= 4 and all(_NUMBERS.match(word) for word in words[1:]):
             return _by_seq([int(word) for word in words[1:]])
         case _:
-            tracked = tracked_names(words, directory)
+            tracked = names_of_tracked(words, directory)
             return Listing(tracked, is_nul_separated="-z" in words) if tracked is not None else None
 
 

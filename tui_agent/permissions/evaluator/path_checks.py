@@ -19,12 +19,11 @@ from tui_agent.permissions.paths.protected_paths import (
     names_project_definition,
     protected_name,
 )
+from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
-
-from .repository import names_own_directory, places_repository, repository_roots
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
@@ -81,11 +80,10 @@ class ExecutionContext:
     """Directories that the expansion of its words lists."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     """Values of the script's variables at this point."""
-
-    @property
-    def is_reading(self) -> bool:
-        """True if it is known to only read."""
-        return self.invocation.reads is not None
+    settled: tuple[str, ...] = ()
+    """Its words with `UNKNOWN` for those whose order is not certain."""
+    own: tuple[str, ...] = ()
+    """Words that describe the command itself, without a command that it runs."""
 
 
 @dataclass(slots=True)
@@ -124,6 +122,7 @@ class PathChecks:
         self._by_words = by_words
         """Finding for the command's words."""
         self._lookup, self._rules = state.judge.path_lookup, state.judge.rules
+        self._denies_changes = self._rules.denies_changes
         self._covers = allow_scope is not None and allow_scope.covers_words
         """True if the rule that allows the command covers everything that its words name."""
         self._is_spelled_out = allow_scope is not None and allow_scope.reach == "command"
@@ -165,6 +164,13 @@ class PathChecks:
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for attached in found.attached[:MAX_MENTIONS]:
             self._attached(attached, place)
+        if self._denies_changes and not self._is_spelled_out:
+            if found.changes_tracked:
+                self._ask("it may change any tracked file of its repository, and rules deny some changes")
+            for word in found.unknown[:MAX_MENTIONS]:
+                # A bare word counts as a path only if a file of that name exists.
+                if not _BARE.match(word) or (place is not None and os.path.lexists(f"{place}/{word}")):
+                    self._ask_if_denied(word, place)
         for code in found.code:
             self._code(code)
         self._links += [(link, place) for link in found.links]
@@ -206,7 +212,7 @@ class PathChecks:
                 continue
             covers = self.allow_scope is None or self._covers or facts.is_inside
             found = self._writing(facts, allowed_by=self._by_words if covers else None)
-            if found.decision == "allow" and self._rules.denies_changes and os.path.isdir(facts.resolved):
+            if found.decision == "allow" and self._denies_changes and os.path.isdir(facts.resolved):
                 below = self._rules.ruling_for_path(None, facts, "write", [], whole=True)
                 found = finding_for_rule(below) or found
             if found.decision != "allow":
@@ -256,7 +262,7 @@ class PathChecks:
             if place is None or (os.path.isdir(place.resolved) and not self._state.may_have_made(place.resolved)):
                 continue
             fits = any(fnmatchcase(name, pattern) and name[0] != "." for name in PROTECTED_NAMES)
-            if fits or self._rules.denies_changes:
+            if fits or self._denies_changes:
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -398,7 +404,7 @@ class PathChecks:
 
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
-        if facts is None and write.includes is not None and not self._rules.denies_changes:
+        if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
             self._mention(write, directory, is_looked_up=False)
             return
@@ -456,7 +462,7 @@ class PathChecks:
             by_grant = self.allow_scope is not None and self.allow_scope.finding.source == "grant"
             self._state.is_confined_by_grant |= by_grant and self._state.unknown_targets == "sandbox"
             self.findings.append(found)
-        elif self._rules.denies_changes:
+        elif self._denies_changes:
             # An approval, too, lets the command run only in the sandbox: a deny rule must not widen what it can do.
             self._state.is_confined |= self._state.unknown_targets == "sandbox"
             reason = f"{what} is known only when the command runs, and rules deny some changes"
@@ -485,10 +491,7 @@ class PathChecks:
     def _attached(self, attached: Write, directory: str | None) -> None:
         """Judge a part of an unknown option of a known command, which may be a path that it changes."""
         self._mention(attached, directory, is_looked_up=True)
-        facts = self._look(attached.path, directory) if not self._is_spelled_out else None
-        found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny":
-            self._ask_for(found, f"{attached.path} may be changed")
+        self._ask_if_denied(attached.path, directory)
         if _LOOKS_LIKE_PATH.match(attached.path):
             self._work_in(attached.path, directory)
 
@@ -510,15 +513,16 @@ class PathChecks:
                 self._ask(f"code that may name {_shown(piece)}")
             elif names_project_definition(piece) and _CODE_WRITES.search(code) and not self._is_spelled_out:
                 self._ask(f"code that may change {piece}: agents take hooks, skills and commands from there")
-            elif self._rules.denies_changes and _CODE_WRITES.search(code):
-                self._denied_in_code(piece)
+            elif ("." in piece or "/" in piece) and _CODE_WRITES.search(code):
+                # Other pieces are keywords and names of the program, not paths.
+                self._ask_if_denied(piece, self._lookup.workspace, "code that may change {}")
 
-    def _denied_in_code(self, piece: str) -> None:
-        # Other pieces are keywords and names of the program, not paths.
-        facts = self._look(piece, self._lookup.workspace) if "." in piece or "/" in piece else None
+    def _ask_if_denied(self, path: str, directory: str | None, what: str = "{} may be changed") -> None:
+        """Ask if a rule denies to change a path that perhaps changes."""
+        facts = self._look(path, directory) if self._denies_changes and not self._is_spelled_out else None
         found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny" and not self._is_spelled_out:
-            self._ask_for(found, f"code that may change {piece}")
+        if found and found.decision == "deny":
+            self._ask_for(found, what.format(_shown(path)))
 
     def _is_private(self, piece: str) -> bool:
         facts = self._look(piece, self._lookup.workspace) if "/" in piece else None

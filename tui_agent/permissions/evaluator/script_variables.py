@@ -10,7 +10,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tui_agent.permissions.commands.builtins import read_names
-from tui_agent.permissions.commands.git import prints_revisions, prints_top
+from tui_agent.permissions.commands.version_control import prints_revisions, prints_top
+from tui_agent.permissions.paths.repository import repository_roots
 from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
 from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
 from tui_agent.permissions.shell.syntax import (
@@ -33,7 +34,6 @@ from tui_agent.permissions.shell.syntax import (
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
 from .listings import Listing, contents_of, is_quiet, listing_output
-from .repository import repository_roots
 
 Values = dict[str, tuple[str, ...]]
 Directories = tuple[str | None, ...]

@@ -30,6 +30,7 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
+from .listings import contents_of
 from .script_variables import KINDS, ScriptVariables, own_words, walk_statements
 
 PossibleDirectories = tuple[str | None, ...]
@@ -72,9 +73,19 @@ def script_steps(
     statement: Statement, places: PossibleDirectories, expander: Expander, operator: str = ""
 ) -> tuple[ScriptStep, ...]:
     """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
+    only = contents_of(statement)
+    if isinstance(only, SimpleCommand) and _uses_no_variables(only):
+        expander.unknown_places.update(_places_set((only,)))
+        return (ScriptStep(only, places, operator=operator),)
     flow = _Flow(statement, expander, operator)
     flow.run(statement, places, None)
     return tuple(flow.steps)
+
+
+def _uses_no_variables(command: SimpleCommand) -> bool:
+    """True if neither variables nor other commands decide about a command's words."""
+    targets = (redirect.target for redirect in command.redirects)
+    return not (command.assignments or command.nested or any(word.variables for word in (*command.words, *targets)))
 
 
 def widens_patterns(everything: Iterable[Statement]) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 from tui_agent.permissions.shell.syntax import MARKS
 
 from .path_resolution import is_within, resolve
-from .protected_paths import holds_protected, names_project_definition, protected_name, protected_repository
+from .protected_paths import holds_protected, names_project_definition, protected_name
+from .repository import protected_repository
 
 _APART = ("/proc", "/dev")
 """Directories that any path may reach and that belong to no workspace."""

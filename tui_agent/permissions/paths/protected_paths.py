@@ -1,22 +1,18 @@
 """Paths that no call may write, in any mode: version control, hooks, installed packages, our own settings.
 
 They are recognised by name, at any depth and in any spelling, whether they exist or not; and by content: a repository
-under another path is as protected as the `.git` file that points to it.
+under another path is as protected as the file that points to it.
 """
 
 import os
 import unicodedata
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from tui_agent.protocol.regular_file import read_regular_file
-
-from .path_resolution import is_within, resolve
+from .repository import REPOSITORY_NAMES, holds_repository
 
 PROTECTED_NAMES = {
-    ".git": "version control data",
-    "git~1": "version control data",
+    **dict.fromkeys(REPOSITORY_NAMES, "version control data"),
     ".husky": "commit hooks",
     "node_modules": "installed packages",
     ".tui-agent": "the agent's own settings",
@@ -34,9 +30,6 @@ MAX_DIRECTORIES = 20_000
 """Maximum number of directories to search for protected entries."""
 
 _PATTERN = frozenset("*?[")
-_POINTER_BYTES = 4_096
-_MAX_DEPTH = 40
-_GIT_DIRECTORY_SIGNS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
                      (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF))  # fmt: skip
 
@@ -84,23 +77,6 @@ def fold_name(name: str) -> str:
     return folded.partition(":")[0].rstrip(". ") or folded
 
 
-def protected_repository(path: str, workspace: str) -> str | None:
-    """Return why a resolved path is protected by a repository around it or by a `.git` file that points to it.
-
-    Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
-    the workspace itself.
-    """
-    top = workspace if is_within(path, workspace) else "/"
-    for directory in _upwards(path, top):
-        if is_git_directory(directory):
-            return f"{directory} is a repository's data"
-    for directory in (*_upwards(path, top), *_upwards(workspace, "/")):
-        for target in _pointed_at(directory):
-            if is_within(path, target):
-                return f"{target} is where {directory}/.git points"
-    return None
-
-
 def holds_protected(top: str) -> str | None:
     """Return the path of a protected entry below a directory that is to be changed as a whole, or None."""
     waiting = [top]
@@ -110,7 +86,7 @@ def holds_protected(top: str) -> str | None:
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
-                    is_repository = entry.name == "HEAD" and directory != top and is_git_directory(directory)
+                    is_repository = entry.name == "HEAD" and directory != top and holds_repository(directory)
                     if is_repository or protected_name(entry.name):
                         return os.path.relpath(directory if is_repository else entry.path, top)
                     if entry.is_dir(follow_symlinks=False):
@@ -118,50 +94,6 @@ def holds_protected(top: str) -> str | None:
         except OSError:
             continue
     return None
-
-
-def git_directories(directory: str) -> list[str]:
-    """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
-    own = os.path.join(directory, ".git")
-    return _with_common(own) if os.path.isdir(own) else _pointed_at(directory)
-
-
-def is_git_directory(directory: str) -> bool:
-    """True if a directory holds a repository's data, whatever its name."""
-    if not os.path.lexists(os.path.join(directory, "HEAD")):
-        return False
-    return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
-
-
-def _upwards(path: str, top: str) -> Iterator[str]:
-    """Yield a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
-    for _ in range(_MAX_DEPTH):
-        yield path
-        if path in (top, "/"):
-            return
-        path = os.path.dirname(path)
-
-
-def _pointed_at(directory: str) -> list[str]:
-    """Return the data directory of a `.git` file in `directory`, and the one it shares with other work trees."""
-    pointer = os.path.join(directory, ".git")
-    if not os.path.isfile(pointer):
-        return []
-    target = _first_line(pointer).removeprefix("gitdir:").strip()
-    return _with_common(resolve(target, directory).path) if target else []
-
-
-def _with_common(git_directory: str) -> list[str]:
-    common = _first_line(os.path.join(git_directory, "commondir"))
-    return [git_directory, resolve(common, git_directory).path] if common else [git_directory]
-
-
-def _first_line(path: str) -> str:
-    try:
-        first, _, _ = read_regular_file(path).partition(b"\n")
-        return first[:_POINTER_BYTES].decode("utf-8", "surrogateescape").strip()
-    except OSError:
-        return ""
 
 
 def _is_ignorable(letter: str) -> bool:

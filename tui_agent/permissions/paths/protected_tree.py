@@ -17,7 +17,8 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 
 from .path_resolution import is_within
-from .protected_paths import PROTECTED_NAMES, git_directories, is_definition, is_git_directory, protected_name
+from .protected_paths import PROTECTED_NAMES, is_definition, protected_name
+from .repository import OWN_DIRECTORY, data_directories, files_of_repository, holds_repository, names_in
 
 MAX_DIRECTORIES = 100_000
 """Maximum number of directories to scan."""
@@ -40,10 +41,6 @@ _MAX_LARGE_SCANS = 3
 _NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name or name.endswith(".json"))
 """Names with no placeholder: aliases of others on file systems with short names, and those of files, which a directory
 would displace for every program that reads them."""
-_GIT_FILES = ("config", "config.worktree", "commondir", "info/attributes")
-"""Files of a repository that can make git start a program, beside its hooks."""
-_GIT_DIRECTORIES = ("hooks", "info", "modules", "worktrees")
-"""Directories of a repository that contain such files. A link in place of one leads to others."""
 _CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """`CLOCK_REALTIME_COARSE`, from which Linux takes the times of files; Python has no name for it."""
 _TICK_NS = 50_000_000
@@ -93,7 +90,7 @@ class ProtectedTree:
     def places(self) -> tuple[Path, ...]:
         """Return the paths that no program may change; none is inside another.
 
-        These are: protected names at any depth, repositories under other names, targets of `.git` files, unreadable
+        These are: protected names at any depth, repositories under other names, targets of pointer files, unreadable
         directories, and, even if they do not exist yet, the protected names at the top and our own paths.
 
         Raises:
@@ -115,9 +112,9 @@ class ProtectedTree:
         """Return the protected files that could make a program run, by path below the workspace, and True if none is
         missing, as the deepest ones and the last of very many in one directory may be in a large workspace.
 
-        These are the settings and hooks of repositories, `.git` files, links with a protected name, and the files in
-        other protected directories; of installed packages only the directory. The value is empty for a file, and for a
-        directory its inode, which differs if another one takes its place.
+        These are the settings and hooks of repositories, files that point to one, links with a protected name, and the
+        files in other protected directories; of installed packages only the directory. The value is empty for a file,
+        and for a directory its inode, which differs if another one takes its place.
         """
         with self._lock:
             limit = _FEWER_DIRECTORIES if self._large_scans >= _MAX_LARGE_SCANS else MAX_DIRECTORIES
@@ -203,7 +200,7 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
         # Not settled: whether it can be read may change without a change of the directory.
         return None if isinstance(error, FileNotFoundError) else _Directory((0, 0, 0, 0), False, places=(directory,))
     is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < began - _TICK_NS
-    if any(entry.name == "HEAD" for entry in listed) and is_git_directory(directory):
+    if any(entry.name == "HEAD" for entry in listed) and holds_repository(directory):
         return _Directory(identity, is_settled, places=(directory,))
     below: list[str] = []
     links: list[str] = []
@@ -215,7 +212,8 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
             places |= own
             links += [entry.path] if entry.is_symlink() else []
             # A link or a pointer file leads elsewhere as soon as its target changes, a repository with its `commondir`.
-            is_settled = is_settled and own == {entry.path} and not entry.is_file() and entry.name.lower() != ".git"
+            is_plain = not entry.is_file() and entry.name.lower() != OWN_DIRECTORY
+            is_settled = is_settled and own == {entry.path} and is_plain
         elif entry.is_dir(follow_symlinks=False):
             below.append(entry.path)
     return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links))
@@ -227,8 +225,8 @@ def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:
     if entry.is_symlink():
         target = os.path.realpath(entry.path)
         places = {target} if directory != top else {entry.path, target}
-    if entry.name == ".git":
-        places |= set(git_directories(directory)) - ({entry.path} if entry.is_symlink() else set())
+    if entry.name == OWN_DIRECTORY:
+        places |= set(data_directories(directory)) - ({entry.path} if entry.is_symlink() else set())
     return {place for place in places if is_within(place, top) and place != top}
 
 
@@ -244,47 +242,14 @@ def _files_of(place: str) -> Iterator[tuple[str, str] | None]:
     if not stat.S_ISDIR(status.st_mode):
         yield place, ""
         return
-    if status.st_mode & stat.S_ISVTX and not _names_in(place):
+    if status.st_mode & stat.S_ISVTX and not names_in(place):
         return  # A placeholder of the sandbox, which another command needs at the moment.
     yield place, f"{status.st_dev}:{status.st_ino}"
     name = os.path.basename(place).lower()
-    if name == ".git" or is_git_directory(place):
-        yield from _files_of_repository(place)
+    if name == OWN_DIRECTORY or holds_repository(place):
+        yield from files_of_repository(place)
     elif name != "node_modules":
         for directory, directories, files in os.walk(place):
             yield None
             links = (name for name in directories if os.path.islink(os.path.join(directory, name)))
             yield from ((os.path.join(directory, name), "") for name in (*files, *links))
-
-
-def _files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
-    """Yield the settings and hooks of a repository, of its submodules and its other work trees, as `_files_of`."""
-    waiting = [place]
-    while waiting:
-        directory = waiting.pop()
-        yield None
-        if os.path.islink(directory):
-            yield directory, ""
-            continue
-        files = (f"{directory}/{name}" for name in _GIT_FILES)
-        yield from ((path, "") for path in files if os.path.lexists(path))
-        links = (f"{directory}/{name}" for name in _GIT_DIRECTORIES)
-        yield from ((path, "") for path in links if os.path.islink(path))
-        # Of hooks behind a link, the files are watched where they are.
-        hooks = os.path.realpath(f"{directory}/hooks")
-        yield from ((f"{hooks}/{hook}", "") for hook in _names_in(hooks) if not hook.endswith(".sample"))
-        waiting += [f"{directory}/worktrees/{name}" for name in _names_in(f"{directory}/worktrees")]
-        # The name of a submodule may contain slashes.
-        searched = [f"{directory}/modules"]
-        for parent in searched:
-            yield None
-            for path in (f"{parent}/{name}" for name in _names_in(parent)):
-                is_repository = os.path.islink(path) or os.path.lexists(f"{path}/HEAD")
-                (waiting if is_repository else searched).append(path)
-
-
-def _names_in(directory: str) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except OSError:
-        return []

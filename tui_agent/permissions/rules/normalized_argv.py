@@ -2,11 +2,10 @@
 
 import os
 import re
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.catalogue import git_subcommand_at, group, words_by_program
+from tui_agent.permissions.commands.catalogue import group
+from tui_agent.permissions.commands.version_control import forms_of
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
@@ -40,9 +39,7 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
         name = words[0].rsplit("/", 1)[-1]
         if name != words[0]:
             normalized_forms.append(BORDER.join((name, *words[1:])))
-        normalized_forms += [BORDER.join(form) for form in git_forms((name, *words[1:]))]
-        if may_be_alias((name, *words[1:])):
-            normalized_forms.append(BORDER.join(("git", UNKNOWN)))
+        normalized_forms += [BORDER.join(form) for form in forms_of((name, *words[1:]))]
     return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized_forms))
 
 
@@ -123,38 +120,3 @@ def is_harmless_setting(command: SimpleCommand) -> bool:
 def without_expansion(word: Word) -> Word:
     """Return a word of `[[ … ]]`, where braces and patterns are not expanded."""
     return Word(word.value, frozenset(), word.variables, word.text)
-
-
-def git_forms(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the forms of a git command that rules are compared with; none for another command.
-
-    A rule means the subcommand, with any of git's own options before it and however it is spelled: `git-push`, or
-    another subcommand that sends commits.
-    """
-    name, *rest = words
-    if name.startswith("git-"):
-        rest = [name[4:], *rest]
-    elif name in ("git", "hub"):
-        rest = strip_git_options(rest)
-    else:
-        return []
-    forms = [("git", *rest)]
-    subcommand = rest[0] if rest else ""
-    if subcommand in words_by_program("git_synonyms"):
-        forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms")[subcommand]]
-    if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
-        forms.append(("git", "push", *rest[1:]))
-    if subcommand == "for-each-repo":
-        forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
-    return forms
-
-
-def may_be_alias(words: Sequence[str]) -> bool:
-    """True if a git command's subcommand is none of git's own: an alias of the settings, or another program."""
-    rest = strip_git_options(words[1:]) if words[0] in ("git", "hub") else []
-    return bool(rest) and is_known(rest[0]) and rest[0] not in group("git_subcommands")
-
-
-def strip_git_options(words: Sequence[str]) -> list[str]:
-    """Return the words after git's own options: the subcommand and its arguments."""
-    return list(words[git_subcommand_at(("git", *words)) - 1 :])

@@ -13,11 +13,11 @@ from tui_agent.permissions.commands.argv import options_meant, split_options
 from tui_agent.permissions.commands.catalogue import (
     CommandFacts,
     canonical_name,
-    git_subcommand_at,
     matching_row,
     writer,
 )
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
+from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
 
 from .normalized_argv import is_script_variable
@@ -34,23 +34,6 @@ _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
-_TRANSPORT = re.compile(r"[\w+-]+::")
-_SETTING_KEY = re.compile(r"[A-Za-z][\w-]*\.\S")
-_READING_SETTINGS = names("get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool")
-_CHANGES_SECTIONS = names("edit rename-section --rename-section remove-section --remove-section")
-_PLAIN_SETTING = re.compile(
-    r"(?i)(?:user|author|committer|color|column|advice|tag|log|status|push|pull|fetch|rebase|pack|i18n|index|grep|stash|"
-    r"rerere|transfer|feature|safe|branch|versionsort|(?:diff|merge|init|gc|format|submodule|blame|commit)"
-    r"(?!\.(?:\w*(?:tool|external|file)|template(?:dir)?|recent))"
-    r")\.[\w-]+(?:=.*)?|protocol\.version=\d|branch\.[\w./-]+\.(?:remote|merge|rebase|description)=.*|"
-    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|commentchar|compression|deltabasecachelimit|eol|filemode|"
-    r"fscache|ignorecase|longpaths|loosecompression|packedgit\w+|precomposeunicode|preloadindex|quotepath|safecrlf|"
-    r"sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)=.*|"
-    r"http\.(?:postbuffer|lowspeed\w+|maxrequests|minsessions|version|useragent|extraheader)=.*|"
-    r"(?!alias\.|http\.|core\.bare|\S+\.(?:update|insteadof)=)\S+=(?:true|false|cat|:|)",
-    re.DOTALL,
-)
-"""Settings of git that name no program and no place, or a harmless one."""
 _PROGRAMS = ("code", "program", "script")
 
 
@@ -75,8 +58,7 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
         yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
-    if name == "git":
-        yield from _git(words)
+    yield from settings_to_spell(words)
     if name in _TAR:
         entry = writer("tar", "create")
         yield from _programs(entry, tar_with_dashes(words[1:])) if entry else ()
@@ -94,27 +76,6 @@ def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
 def _changes_in_place(word: str) -> bool:
     entry = writer("sed") if word.startswith("-") else None
     return entry is not None and not entry.needed.isdisjoint(options_meant(entry, word))
-
-
-def _git(words: Sequence[str]) -> Iterator[str]:
-    """Yield remote helpers that run a program, and settings that name one."""
-    yield from (word for word in words[1:] if _TRANSPORT.match(word.rpartition("=")[2]))
-    at = git_subcommand_at(words)
-    own = words[1:at]
-    yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
-    yield from (word for before, word in pairwise(own) if before == "-c" and not _PLAIN_SETTING.fullmatch(word))
-    if "config" in words[at : at + 1] and _READING_SETTINGS.isdisjoint(words[at + 1 :]):
-        yield from _settings(words[at + 1 :])
-
-
-def _settings(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of `git config` with which it changes more than a plain setting."""
-    yield from (word for word in words if word in _CHANGES_SECTIONS)
-    at = next((at for at, word in enumerate(words) if _SETTING_KEY.match(word)), len(words))
-    key, value = (*words[at:], "", "")[:2]
-    # Without a value, it only shows the setting.
-    if words[at + 1 :] and not _PLAIN_SETTING.fullmatch(f"{key}={value}"):
-        yield key
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:

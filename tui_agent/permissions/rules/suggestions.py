@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tui_agent.permissions.commands.catalogue import INTERPRETERS, SHELLS, group, wrapper, writer
+from tui_agent.permissions.commands.catalogue import INTERPRETERS, SHELLS, group, words_by_program, wrapper, writer
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import Sequence as CommandSequence
 from tui_agent.permissions.shell.syntax import SimpleCommand, names
@@ -15,17 +15,6 @@ from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject
 from .patterns import BORDER, CommandPattern, command_patterns
 from .rule import Rule
 
-_PREFIXES: dict[str, frozenset[str]] = {
-    "git": names("add commit fetch pull checkout switch merge stash restore status log diff show branch tag"),
-    "cargo": names("build check test clippy fmt bench doc tree"),
-    "go": names("build vet test fmt mod list"),
-    "npm": names("test ci ls outdated audit"),
-    "pnpm": names("test ls outdated audit"),
-    "yarn": names("test outdated"),
-    "dotnet": names("build test restore"),
-    "gh": names("pr issue run"),
-}
-"""Commands whose second word names the action: any arguments may follow that pair."""
 _SCRIPTED = names("npm pnpm yarn")
 _RUN = (["run"], ["run-script"])
 
@@ -87,7 +76,7 @@ def may_be_prefix(words: Sequence[str]) -> bool:
     if name in group("single_purpose"):
         return True
     if _is_known(name):
-        is_action = len(words) > 1 and words[1] in _PREFIXES.get(name, ())
+        is_action = len(words) > 1 and words[1] in words_by_program("offered_actions").get(name, ())
         return is_action or (name in _SCRIPTED and words[1:2] in _RUN and len(words) > 2 and _is_plain(words[2]))
     # The second word must look like a subcommand.
     plain = len(words) > 1 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
@@ -116,7 +105,7 @@ def may_be_stored(words: Sequence[str]) -> bool:
 
 def _is_known(name: str) -> bool:
     """True if a table says which words of a command any arguments may follow."""
-    return name in _PREFIXES or name in _SCRIPTED or name in group("single_purpose")
+    return name in words_by_program("offered_actions") or name in _SCRIPTED or name in group("single_purpose")
 
 
 def _is_plain(word: str) -> bool:

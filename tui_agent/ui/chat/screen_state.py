@@ -143,7 +143,7 @@ class ScreenState:
             call(self.attention.apply, envelope)
         if not self.begun and _hides_welcome(event):
             self.begun = changes.begun = True
-        if (text := _user_input_of(event)) is not None:
+        if kind in _INPUT_EVENTS and (text := _user_input_of(event)) is not None:
             self.inputs.append(text)
         return changes
 
@@ -153,6 +153,9 @@ def _hides_welcome(event: AgentEvent) -> bool:
     if isinstance(event, Noticed):
         return event.code not in session_status.STATUS_NOTICES
     return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned)
+
+
+_INPUT_EVENTS: frozenset[type[AgentEvent]] = frozenset((MessageEnded, RunStarted))
 
 
 def _user_input_of(event: AgentEvent) -> str | None:

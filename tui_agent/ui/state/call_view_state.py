@@ -4,7 +4,7 @@ The ledger applies every event that `call_of` assigns to the call; nothing else 
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias, cast, get_args
 
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -339,31 +339,32 @@ class LedgerCall:
     """Indexes of the calls of the sub-agent that it started."""
 
 
+_CallEvent: TypeAlias = (
+    ToolQueued
+    | ToolBlockedOn
+    | ToolStarted
+    | ToolUpdated
+    | ToolProgress
+    | ToolOutput
+    | ToolData
+    | ToolEnded
+    | HookStarted
+    | HookEnded
+    | HookFailed
+    | PermissionDecided
+    | ApprovalRequested
+    | ApprovalResolved
+    | SubagentStarted
+    | SubagentEnded
+    | FileChanged
+)
+_CALL_EVENTS = frozenset(get_args(_CallEvent))
+
+
 def call_of(event: AgentEvent) -> str | None:
     """Return the id of the call that an event belongs to; None if it belongs to none."""
-    match event:
-        case (
-            ToolQueued(call_id=call_id)
-            | ToolBlockedOn(call_id=call_id)
-            | ToolStarted(call_id=call_id)
-            | ToolUpdated(call_id=call_id)
-            | ToolProgress(call_id=call_id)
-            | ToolOutput(call_id=call_id)
-            | ToolData(call_id=call_id)
-            | ToolEnded(call_id=call_id)
-            | HookStarted(call_id=call_id)
-            | HookEnded(call_id=call_id)
-            | HookFailed(call_id=call_id)
-            | PermissionDecided(call_id=call_id)
-            | ApprovalRequested(call_id=call_id)
-            | ApprovalResolved(call_id=call_id)
-            | SubagentStarted(call_id=call_id)
-            | SubagentEnded(call_id=call_id)
-            | FileChanged(call_id=call_id)
-        ):
-            return call_id
-        case _:
-            return None
+    # A look at the class: a long session has a hundred thousand events, and most belong to calls.
+    return cast(_CallEvent, event).call_id if type(event) in _CALL_EVENTS else None
 
 
 def text_of(content: tuple[UserBlock, ...]) -> str:

@@ -17,6 +17,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     MessageStarted,
     Noticed,
+    PermissionDecided,
     PermissionModeChanged,
     PlanProposed,
     RequestBuilt,
@@ -35,9 +36,14 @@ from tui_agent.protocol.events import (
     TodoUpdated,
     ToolBatchEnded,
     ToolBatchStarted,
+    ToolBlockedOn,
+    ToolData,
     ToolEnded,
     ToolOutput,
+    ToolProgress,
     ToolQueued,
+    ToolStarted,
+    ToolUpdated,
     TurnEnded,
     TurnStarted,
     UsageUpdated,
@@ -46,6 +52,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, ImageBlock, TextBlock, UserMessage, joined_text
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
+from tui_agent.ui.state.plan import HANDLED_EVENTS as PLAN_EVENTS
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
 from tui_agent.ui.text.amounts import bytes_text, count_text, names_text
@@ -76,6 +83,11 @@ HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()
     *(ToolBatchStarted, ToolBatchEnded, PermissionModeChanged),
 }
 """Events that change the conversation; other parts of the screen show the others."""
+
+_OF_ITS_CALL: frozenset[type[AgentEvent]] = frozenset(
+    (PermissionDecided, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolData)
+)
+"""Events that change only the rows of their call."""
 
 
 _ENDING = frozenset(("stop_requested", "abort_requested"))
@@ -190,8 +202,10 @@ class TranscriptFold:
                 return False
             self._note(event)
             return True
-        self._plan.apply(envelope)
-        self._take(event, envelope)
+        if type(event) in PLAN_EVENTS:
+            self._plan.apply(envelope)
+        if type(event) not in _OF_ITS_CALL:
+            self._take(event, envelope)
         if (call_id := call_of(event)) is not None:
             self._call_changed(call_id, event)
         self._rewind.note(envelope.seq)
@@ -211,6 +225,8 @@ class TranscriptFold:
             case MessageEnded(message=UserMessage() as message):
                 if message.kind != "command":  # Its part has shown it already.
                     self._said(message)
+            case MessageStarted() | MessageEnded():
+                pass  # Results are part of their calls.
             case MessageDiscarded(message_id=message_id):
                 self._forget_parts(self._answers.discard(message_id))
             case SteeringDelivered():
@@ -219,6 +235,8 @@ class TranscriptFold:
                 self._commanded(self._command, event)
             case ToolQueued():
                 self._called(event)
+            case ToolOutput() | ToolEnded():
+                pass
             case RunStarted() | RunEnded():
                 self._run(event)
             case SessionRewound():

@@ -1,4 +1,4 @@
-"""A repository's own files: settings that make git start a program or show a secret, and names in its index.
+"""Repositories of git: their data, settings that make git start a program or show a secret, names in the index.
 
 No other setting can turn off filters, external diffs and text conversions, and a repository unpacked from an archive
 can bring them. Programs that the command's environment turns off (monitor, hooks, pager, signatures, transports) are
@@ -8,19 +8,19 @@ ignored here.
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
-from tui_agent.permissions.commands.catalogue import canonical_name
-from tui_agent.permissions.commands.git import git_words
-from tui_agent.permissions.paths.path_resolution import is_within
-from tui_agent.permissions.paths.protected_paths import git_directories, is_git_directory
 from tui_agent.protocol.regular_file import read_regular_file
+
+from .path_resolution import is_within, resolve
 
 OWN_DIRECTORY = ".git"
 """Usual name of a repository's own directory."""
+REPOSITORY_NAMES = (OWN_DIRECTORY, "git~1")
+"""Names of it, also on file systems with short names."""
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 MAX_INDEX_BYTES = 50_000_000
@@ -28,6 +28,13 @@ MAX_INDEX_BYTES = 50_000_000
 MAX_LISTED_BYTES = 5_000_000
 """Maximum size of an index whose names are listed."""
 
+_POINTER_BYTES = 4_096
+_MAX_DEPTH = 40
+_GIT_DIRECTORY_SIGNS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+_GIT_FILES = ("config", "config.worktree", "commondir", "info/attributes")
+"""Files of a repository that can make git start a program, beside its hooks."""
+_GIT_DIRECTORIES = ("hooks", "info", "modules", "worktrees")
+"""Directories of a repository that contain such files. A link in place of one leads to others."""
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
 _SETTING_FREE = re.compile(r"\s*(?:[#;].*)?\Z")
@@ -38,14 +45,115 @@ _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "alg
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
 """A URL with a password, or with a user name as long as a token."""
-_DIFF_PLAIN = frozenset(("--name-only", "--relative"))
-_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
-_LISTS_PLAIN = frozenset(("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--"))
 _INDEX_HEADER = struct.Struct(">4sLL")
 _FIXED = 62
 """Bytes of an index entry before its name: times, numbers, size, hash, flags."""
 _DIRECTORY, _NESTED = 0o040000, 0o160000
 """Types of the entries for a whole directory, in a sparse index, and for a nested repository."""
+
+
+# --- data of repositories ---------------------------------------------------------------------------------------------
+
+
+def protected_repository(path: str, workspace: str) -> str | None:
+    """Return why a resolved path is protected by a repository around it or by a `.git` file that points to it.
+
+    Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
+    the workspace itself.
+    """
+    top = workspace if is_within(path, workspace) else "/"
+    for directory in _upwards(path, top):
+        if holds_repository(directory):
+            return f"{directory} is a repository's data"
+    for directory in (*_upwards(path, top), *_upwards(workspace, "/")):
+        for target in _pointed_at(directory):
+            if is_within(path, target):
+                return f"{target} is where {directory}/.git points"
+    return None
+
+
+def data_directories(directory: str) -> list[str]:
+    """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
+    own = os.path.join(directory, ".git")
+    return _with_common(own) if os.path.isdir(own) else _pointed_at(directory)
+
+
+def holds_repository(directory: str) -> bool:
+    """True if a directory holds a repository's data, whatever its name."""
+    if not os.path.lexists(os.path.join(directory, "HEAD")):
+        return False
+    return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
+
+
+def _upwards(path: str, top: str) -> Iterator[str]:
+    """Yield a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
+    for _ in range(_MAX_DEPTH):
+        yield path
+        if path in (top, "/"):
+            return
+        path = os.path.dirname(path)
+
+
+def _pointed_at(directory: str) -> list[str]:
+    """Return the data directory of a `.git` file in `directory`, and the one it shares with other work trees."""
+    pointer = os.path.join(directory, ".git")
+    if not os.path.isfile(pointer):
+        return []
+    target = _first_line(pointer).removeprefix("gitdir:").strip()
+    return _with_common(resolve(target, directory).path) if target else []
+
+
+def _with_common(git_directory: str) -> list[str]:
+    common = _first_line(os.path.join(git_directory, "commondir"))
+    return [git_directory, resolve(common, git_directory).path] if common else [git_directory]
+
+
+def _first_line(path: str) -> str:
+    try:
+        first, _, _ = read_regular_file(path).partition(b"\n")
+        return first[:_POINTER_BYTES].decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return ""
+
+
+def files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
+    """Yield the settings and hooks of a repository, its submodules and its other work trees, each with an empty text.
+
+    Yields None for each directory that was searched, so that the caller can limit the work.
+    """
+    waiting = [place]
+    while waiting:
+        directory = waiting.pop()
+        yield None
+        if os.path.islink(directory):
+            yield directory, ""
+            continue
+        files = (f"{directory}/{name}" for name in _GIT_FILES)
+        yield from ((path, "") for path in files if os.path.lexists(path))
+        links = (f"{directory}/{name}" for name in _GIT_DIRECTORIES)
+        yield from ((path, "") for path in links if os.path.islink(path))
+        # Of hooks behind a link, the files are watched where they are.
+        hooks = os.path.realpath(f"{directory}/hooks")
+        yield from ((f"{hooks}/{hook}", "") for hook in names_in(hooks) if not hook.endswith(".sample"))
+        waiting += [f"{directory}/worktrees/{name}" for name in names_in(f"{directory}/worktrees")]
+        # The name of a submodule may contain slashes.
+        searched = [f"{directory}/modules"]
+        for parent in searched:
+            yield None
+            for path in (f"{parent}/{name}" for name in names_in(parent)):
+                is_repository = os.path.islink(path) or os.path.lexists(f"{path}/HEAD")
+                (waiting if is_repository else searched).append(path)
+
+
+def names_in(directory: str) -> list[str]:
+    """Return the names in a directory; none if it cannot be read."""
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
 
 
 def find_program_setting(directory: str, *, is_protected: bool = True) -> str | None:
@@ -67,7 +175,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
         seen.add(top)
         if len(seen) > MAX_NESTED:
             return "too many nested repositories"
-        places = git_directories(top)
+        places = data_directories(top)
         for place in places:
             for name in ("config", "config.worktree"):
                 path, is_linked = os.path.join(place, name), os.path.isfile(os.path.join(top, ".git"))
@@ -99,11 +207,6 @@ def places_repository(variable: str) -> bool:
 def names_own_directory(variable: str, value: str) -> bool:
     """True if a variable names a repository's own directory, which git may change."""
     return variable in ("GIT_DIR", "GIT_COMMON_DIR") and value.rstrip("/").rpartition("/")[2] == OWN_DIRECTORY
-
-
-def prints_own_directory(name: str, words: Sequence[str]) -> bool:
-    """True if a command may print the path of a repository's own directory."""
-    return name == "git" and any(word.startswith(("--git-", "--absolute-git-dir")) for word in words)
 
 
 def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
@@ -185,7 +288,7 @@ def _starts_none(section: str, key: str, value: str) -> bool:
 
 def find_remote_url_secret(directory: str) -> str | None:
     """Return the settings file with a secret in a URL, which `git remote -v` would show, or None."""
-    places = [place for top in repository_roots(directory) for place in git_directories(top)]
+    places = [place for top in repository_roots(directory) for place in data_directories(top)]
     files = [os.path.join(place, name) for place in places for name in ("config", "config.worktree")]
     # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
     user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
@@ -193,24 +296,7 @@ def find_remote_url_secret(directory: str) -> str | None:
     return next((file for file in files if _holds(file, _SECRET)), None)
 
 
-def tracked_names(words: Sequence[str], directory: str) -> tuple[str, ...] | None:
-    """Return the names of tracked files that a git command can print, or None if it may print anything else.
-
-    `git diff --name-only` prints the files that may differ from the index, or from a commit if a filter leaves out the
-    deleted ones. git names them relative to the top of the repository, so the names are right only there. Files that
-    exist only in another revision are in no index.
-    """
-    found = git_words(words) if canonical_name(words[0]) == "git" else None
-    if found is None or found.directory is not None:
-        return None
-    name, *rest = found.words or ("",)
-    if name == "diff" and "--name-only" in rest:
-        others = {word for word in rest if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
-        is_filtered = any(map(_DIFF_FILTER.match, rest)) and others <= {"--cached", "--staged", "HEAD"}
-        is_listed = (not others or is_filtered) and repository_roots(directory) == [directory]
-    else:
-        is_listed = name == "ls-files" and all(word in _LISTS_PLAIN for word in rest if word.startswith("-"))
-    return index_names(directory) if is_listed else None
+# --- index ------------------------------------------------------------------------------------------------------------
 
 
 def index_names(directory: str) -> tuple[str, ...] | None:
@@ -219,8 +305,8 @@ def index_names(directory: str) -> tuple[str, ...] | None:
     tops = repository_roots(place)
     if len(tops) != 1:
         return None  # Which of several repositories git uses depends on their validity.
-    places = git_directories(tops[0])
-    if not places or not is_git_directory(places[0]) or not os.path.exists(os.path.join(places[0], "index")):
+    places = data_directories(tops[0])
+    if not places or not holds_repository(places[0]) or not os.path.exists(os.path.join(places[0], "index")):
         return None
     found = _index_entries(places[0])
     prefix = "" if place == tops[0] else os.path.relpath(place, tops[0]) + "/"

@@ -6,15 +6,24 @@ can start.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tui_agent.permissions.commands.searches import TreeFilter, pathspec_filter
+from tui_agent.permissions.paths.repository import index_names, repository_roots
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
 from .argv import Arguments, exact_arguments, is_known, is_remote, parse_arguments, reads_by_row, scripts_of, writes_of
-from .catalogue import CommandFacts, git_subcommand_at, group, matching_row, read_only_command
+from .catalogue import (
+    CommandFacts,
+    canonical_name,
+    group,
+    matching_row,
+    read_only_command,
+    subcommand_at,
+    words_by_program,
+)
 from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, writes_to
 
 _GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
@@ -37,6 +46,30 @@ _MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trai
 _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _RESETTING = names("--hard --merge --keep -f --force --discard-changes")
+_STASH_ONLY = names("list show drop create store clear")
+"""Actions of `git stash` that leave the files of the working tree as they are."""
+_PATHSPEC = re.compile(r"\A:|[*?\[\\]")
+"""A pattern, or a path from the top of the repository."""
+_SETTING_KEY = re.compile(r"[A-Za-z][\w-]*\.\S")
+_READING_SETTINGS = names("get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool")
+_CHANGES_SECTIONS = names("edit rename-section --rename-section remove-section --remove-section")
+_PLAIN_SETTING = re.compile(
+    r"(?i)(?:user|author|committer|color|column|advice|tag|log|status|push|pull|fetch|rebase|pack|i18n|index|grep|stash|"
+    r"rerere|transfer|feature|safe|branch|versionsort|(?:diff|merge|init|gc|format|submodule|blame|commit)"
+    r"(?!\.(?:\w*(?:tool|external|file)|template(?:dir)?|recent))"
+    r")\.[\w-]+(?:=.*)?|protocol\.version=\d|branch\.[\w./-]+\.(?:remote|merge|rebase|description)=.*|"
+    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|commentchar|compression|deltabasecachelimit|eol|filemode|"
+    r"fscache|ignorecase|longpaths|loosecompression|packedgit\w+|precomposeunicode|preloadindex|quotepath|safecrlf|"
+    r"sparsecheckout\w*|symlinks|trustctime|untrackedcache|whitespace)=.*|"
+    r"http\.(?:postbuffer|lowspeed\w+|maxrequests|minsessions|version|useragent|extraheader)=.*|"
+    r"(?!alias\.|http\.|core\.bare|\S+\.(?:update|insteadof)=)\S+=(?:true|false|cat|:|)",
+    re.DOTALL,
+)
+"""Settings that name no program and no place, or a harmless one."""
+_PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
+_DIFF_PLAIN = frozenset(("--name-only", "--relative"))
+_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
+_LISTS_PLAIN = frozenset(("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--"))
 _BELOW = frozenset(f"git {name}" for name in ("checkout", "restore", "checkout-index", "clean", "rm"))
 """Commands that change files below the directories that their words name."""
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
@@ -133,7 +166,7 @@ def _path_in(operand: str) -> str:
 
 def git_invocation(words: Sequence[str]) -> Invocation:
     """Return git's output files, the files it removes or restores, the directories it makes."""
-    at = git_subcommand_at(words)
+    at = subcommand_at(words)
     # `ext::COMMAND` as a repository runs a command.
     settings = (*(after for before, after in pairwise(words) if before == "-c"), *filter(_TRANSPORT.match, words[1:]))
     places: dict[str, str] = {}
@@ -158,9 +191,34 @@ def git_invocation(words: Sequence[str]) -> Invocation:
     return replace(
         invocation,
         code=(*invocation.code, *settings),
+        changes_tracked=_changes_tracked(rest[0], rest[1:]) if rest else False,
         attached=(*invocation.attached, *writes_to(mentions)),
         works_in=(*places.values(), *invocation.works_in),
     )
+
+
+def _changes_tracked(name: str, words: Sequence[str]) -> bool:
+    """True if a subcommand may change tracked files that its words do not name."""
+    row = matching_row(("git", name, *words))
+    found = parse_arguments(*row) if row else Arguments()
+    match name:
+        case "checkout" if "--" not in words:
+            makes_branch = found.has("-b", "-B", "--orphan")
+            is_tree = len(found.operands) == 1 or bool(found.operands and makes_branch)
+            changes = is_tree or found.has("-f", "--force", "-m", "--merge", "-p", "--patch")
+        case "switch":
+            changes = bool(found.operands) or found.has("--orphan", *_RESETTING, "-m")
+        case "stash":
+            action = next((word for word in words if not word.startswith("-")), "push")
+            names_files = action == "push" and bool(found.operands)
+            changes = action not in _STASH_ONLY and not names_files
+        case _:
+            changes = name in group("git_tracked") or name not in group("git_subcommands")
+            changes = changes or not words_by_program("git_tracked_with").get(name, frozenset()).isdisjoint(
+                (*words, *found.flags)
+            )
+    writes = row is not None and row[0].writes != "NONE"
+    return changes or (writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))))
 
 
 def _by_row(row: CommandFacts, words: Sequence[str], directory: str | None, mentions: list[str]) -> Invocation:
@@ -194,27 +252,6 @@ def _without_messages(words: Iterable[str]) -> list[str]:
     return [word for before, word in pairs if not _MESSAGE.match(before) and not _ATTACHED_MESSAGE.match(word)]
 
 
-def git_programs(words: Sequence[str]) -> list[str]:
-    """Return the programs in a git command's settings and options, as texts for a shell."""
-    at = git_subcommand_at(words)
-    set_by_option = (value for before, value in pairwise(words[: at + 1]) if before == "-c")
-    programs = [setting.group(1) for value in set_by_option if (setting := _PROGRAM_SETTING.match(value))]
-    programs += [value.partition("!")[2] for value in words[1:at] if "=!" in value.replace(" ", "")]
-    found = matching_row(words)
-    return programs + (parse_arguments(*found).code if found else [])
-
-
-def git_runs_at(words: Sequence[str]) -> int | None:
-    """Return the index of the command that `git bisect run`, `submodule foreach` or `merge-index` runs, or None."""
-    at = git_subcommand_at(words)
-    if list(words[at : at + 1]) == ["merge-index"]:
-        return next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), None)
-    action = next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), at)
-    if (*words[at : at + 1], *words[action : action + 1]) not in (("bisect", "run"), ("submodule", "foreach")):
-        return None
-    return next((place for place in range(action + 1, len(words)) if not words[place].startswith("--")), len(words))
-
-
 def prints_revisions(words: Sequence[str]) -> bool:
     """True if a command prints only revisions: ones that git names, or the one in its arguments."""
     found = git_words(words) if words[:1] == ["git"] else None
@@ -235,3 +272,126 @@ def prints_revisions(words: Sequence[str]) -> bool:
 def prints_top(words: Sequence[str]) -> bool:
     """True if a command prints the top directory of its repository, or nothing."""
     return list(words) == ["git", "rev-parse", "--show-toplevel"]
+
+
+# --- programs that git starts -----------------------------------------------------------------------------------------
+
+
+def runs_at(words: Sequence[str]) -> int | None:
+    """Return the index of the command that `git bisect run`, `submodule foreach` or `merge-index` runs, or None."""
+    at = subcommand_at(words)
+    action = next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), None)
+    if action is None or words[at] == "merge-index":
+        return action
+    if (words[at], words[action]) not in (("bisect", "run"), ("submodule", "foreach")):
+        return None
+    return next((place for place in range(action + 1, len(words)) if not words[place].startswith("--")), len(words))
+
+
+def programs_in(words: Sequence[str]) -> list[str]:
+    """Return the programs in a git command's settings and options, as texts for a shell."""
+    at = subcommand_at(words)
+    set_by_option = (value for before, value in pairwise(words[: at + 1]) if before == "-c")
+    programs = [setting.group(1) for value in set_by_option if (setting := _PROGRAM_SETTING.match(value))]
+    programs += [value.partition("!")[2] for value in words[1:at] if "=!" in value.replace(" ", "")]
+    found = matching_row(words)
+    return programs + (parse_arguments(*found).code if found else [])
+
+
+def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
+    """Yield remote helpers that run a program, and settings that name one; nothing for another command."""
+    if canonical_name(words[0]) != "git":
+        return
+    yield from (word for word in words[1:] if _TRANSPORT.match(word.rpartition("=")[2]))
+    at = subcommand_at(words)
+    own = words[1:at]
+    yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
+    yield from (word for before, word in pairwise(own) if before == "-c" and not _PLAIN_SETTING.fullmatch(word))
+    if "config" in words[at : at + 1] and _READING_SETTINGS.isdisjoint(words[at + 1 :]):
+        yield from _settings(words[at + 1 :])
+
+
+def _settings(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of `git config` with which it changes more than a plain setting."""
+    yield from (word for word in words if word in _CHANGES_SECTIONS)
+    at = next((at for at, word in enumerate(words) if _SETTING_KEY.match(word)), len(words))
+    key, value = (*words[at:], "", "")[:2]
+    # Without a value, it only shows the setting.
+    if words[at + 1 :] and not _PLAIN_SETTING.fullmatch(f"{key}={value}"):
+        yield key
+
+
+# --- names of commands ------------------------------------------------------------------------------------------------
+
+
+def forms_of(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the forms of a command (without directory) that rules are compared with; none for a program but git.
+
+    A rule means the subcommand, with any of git's own options before it and however it is spelled: `git-push`, or
+    another subcommand that sends commits. A word that is not a subcommand may be an alias of any.
+    """
+    name, *rest = words
+    if name.startswith("git-"):
+        rest = [name[4:], *rest]
+    elif name in ("git", "hub"):
+        rest = list(words[subcommand_at(words) :])
+    else:
+        return []
+    forms = [("git", *rest)]
+    subcommand = rest[0] if rest else ""
+    if subcommand in words_by_program("git_synonyms"):
+        forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms")[subcommand]]
+    if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
+        forms.append(("git", "push", *rest[1:]))
+    if subcommand == "for-each-repo":
+        forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
+    if name in ("git", "hub") and rest and is_known(subcommand) and subcommand not in group("git_subcommands"):
+        forms.append(("git", UNKNOWN))
+    return forms
+
+
+def alias_expansions(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the text and the following words of each alias that a git command sets."""
+    if words and canonical_name(words[0]) == "git":
+        yield from ((word, *words[at + 1 :]) for at, word in enumerate(words) if word.startswith("alias."))
+
+
+def shows_patches(words: Sequence[str]) -> bool:
+    """True if a command shows the contents of any files of the repository."""
+    row = matching_row(words) if canonical_name(words[0]) == "git" else None
+    return row is not None and bool(_PATCHES.match(row[0].name) or (row[0].name == "git stash" and "show" in words))
+
+
+def searches_files(words: Sequence[str]) -> bool:
+    """True if a command searches the files of the working directory."""
+    row = matching_row(words)
+    return row is not None and row[0].name == "git grep"
+
+
+def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | None:
+    """Return the names of tracked files that a git command can print, or None if it may print anything else.
+
+    `git diff --name-only` prints the files that may differ from the index, or from a commit if a filter leaves out the
+    deleted ones. git names them relative to the top of the repository, so the names are right only there. Files that
+    exist only in another revision are in no index.
+    """
+    found = git_words(words) if canonical_name(words[0]) == "git" else None
+    if found is None or found.directory is not None:
+        return None
+    name, *rest = found.words or ("",)
+    if name == "diff" and "--name-only" in rest:
+        others = {word for word in rest if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
+        is_filtered = any(map(_DIFF_FILTER.match, rest)) and others <= {"--cached", "--staged", "HEAD"}
+        is_listed = (not others or is_filtered) and repository_roots(directory) == [directory]
+    else:
+        is_listed = name == "ls-files" and all(word in _LISTS_PLAIN for word in rest if word.startswith("-"))
+    return index_names(directory) if is_listed else None
+
+
+def prints_own_directory(name: str, words: Sequence[str]) -> bool:
+    """True if a command may print the path of a repository's own directory."""
+    return name == "git" and any(word.startswith(("--git-", "--absolute-git-dir")) for word in words)
+
+
+READERS = {"git": git_reads}
+INVOCATIONS = {"git": git_invocation}
