@@ -159,3 +159,8 @@ async def test_a_slow_driver_slows_the_units_and_large_messages_pass(tmp_path: P
         driver.fields = {"size": str(20 * 1024 * 1024)}
         await driver.run(["b"])
         assert [len(line) for line in driver.lines["b"]] == [20 * 1024 * 1024]
+        driver.fields = {}
+        await driver.run(["c"], until=lambda small: "c" in small.workers)
+        await holds(lambda: backend._units["c"].ended)
+        await driver.drive(["c"])
+        assert driver.ended["c"] == ""

@@ -117,8 +117,8 @@ class _UnitRun:
                 work = tasks.create_task(self._guarded(self._work_in_time(tasks)))
                 listening = tasks.create_task(self._listen(work))
                 await asyncio.wait([work])
+                await asyncio.wait([tasks.create_task(self._guarded(self._finish()))])
                 listening.cancel()
-            await self._guarded(self._finish())
             await self._link.send(self._ended)
         finally:
             await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
@@ -155,11 +155,13 @@ class _UnitRun:
         await asyncio.to_thread(_make_home, self._home)
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
-        self._worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
-        await self._worktree.restore(granted.bundles, self._home)
+        worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
+        await worktree.restore(granted.bundles, self._home)
         if not granted.base:
             await self._events.commit(base, b"")
-        return self._worktree
+        # Only now: half-restored files must never be recorded.
+        self._worktree = worktree
+        return worktree
 
     async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
         environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
@@ -289,7 +291,7 @@ class _UnitRun:
 
     async def _finish(self) -> None:
         """Record the last state and make the patch."""
-        if self._worktree is None or self._worktree.last == "":
+        if self._worktree is None:
             return
         async with asyncio.timeout(FINISH_TIMEOUT):
             await self._worktree.record("end")
