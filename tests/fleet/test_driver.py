@@ -194,10 +194,9 @@ async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
 
     async def play() -> None:
         await fleet.granted("1")
-        fleet.backend.report(EventsReported("1", 1, (line_of(question, 1),), 10))
+        await fleet.saved("1", 1, line_of(question, 1))
         _, answer = await fleet.backend.next(UnitInput)
         assert json.loads(answer.line)["decision"] == "deny"
-        await fleet.backend.next(EventsAcknowledged)
         assert await fleet.driver.send_input("1", {"type": "stop"}) == ""
         assert await fleet.driver.send_input("9", {"type": "stop"}) == "there is no unit 9"
         await fleet.backend.next(UnitInput)

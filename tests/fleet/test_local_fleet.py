@@ -142,7 +142,7 @@ def test_after_kill_9_of_the_driver_a_retry_continues_without_repeating(tmp_path
         output, _ = again.communicate(timeout=PATIENCE)
 
         assert again.returncode == 0, output
-        assert "was lost" in json.dumps(server.requests[-1]["body"]["messages"][-1])
+        assert "was interrupted" in json.dumps(server.requests[-1]["body"]["messages"][-1])
         assert all(not request["problems"] for request in server.requests)
         token = server.token
     journal = out / "units/1/journal.jsonl"

@@ -171,6 +171,9 @@ async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_que
 
 async def _stop_when(interrupted: asyncio.Event, driver: FleetDriver) -> None:
     await interrupted.wait()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # A second signal ends the driver at once, and its units with it.
+        asyncio.get_running_loop().remove_signal_handler(number)
     say_error("fleet: stopping; each unit ends its commands and saves its work first")
     await driver.stop(now=True)
 

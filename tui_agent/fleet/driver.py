@@ -40,6 +40,8 @@ STATUS_PAUSE = 1.0
 """Seconds between two copies of the state."""
 DISK_PAUSE = 2.0
 """Seconds after which a failed write is tried again."""
+QUESTION_PAUSE = 0.5
+"""Seconds between two looks for requests for approval that no one answers."""
 KEPT_NOTICES = 50
 STOPPED = "stopped"
 NOBODY = "no one watches this fleet, so no one can approve; the call was denied."
@@ -144,6 +146,7 @@ class FleetDriver:
             async with asyncio.TaskGroup() as tasks:
                 helpers = [tasks.create_task(serve(self)), tasks.create_task(self._keep_status())]
                 helpers.append(tasks.create_task(self._grant_claims()))
+                helpers.append(tasks.create_task(self._deny_questions()))
                 helpers.append(tasks.create_task(self._receive()))
                 for unit in self.units.values():
                     if not unit.row.ended:
@@ -197,8 +200,6 @@ class FleetDriver:
         if facts:
             self.feed.change(unit_id)
         self.feed.tell_events(unit_id, lines)
-        if unit.questions and self.denies_questions and not self.feed.viewers:
-            await self._deny(unit)
 
     async def _save_commit(self, message: CommitReported) -> None:
         unit_id, lines = message.unit_id, message.lines
@@ -312,10 +313,17 @@ class FleetDriver:
         self._notices.append(notice)
         self.feed.notice(notice)
 
-    async def _deny(self, unit: UnitProgress) -> None:
-        for request_id in tuple(unit.questions):
-            answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
-            await self._backend.send(unit.row.id, UnitInput(json.dumps(answer).encode()))
+    async def _deny_questions(self) -> None:
+        """Deny what no one is there to answer."""
+        denied: set[str] = set()
+        while self.denies_questions:
+            for question in () if self.feed.viewers else self.questions:
+                request_id = question.request.request_id
+                if request_id not in denied:
+                    denied.add(request_id)
+                    answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
+                    await self._backend.send(question.unit_id, UnitInput(json.dumps(answer).encode()))
+            await asyncio.sleep(QUESTION_PAUSE)
 
     # --- limits and disk ----------------------------------------------------------------------------------------------
 

@@ -27,8 +27,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.fleet_records import FleetStatus, UnitRow, UnitTask
+from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.regular_file import sync_directory
 
 from .unit_events import seq_of
@@ -82,6 +82,8 @@ class FleetDirectory:
             (path / "units").mkdir(mode=PRIVATE_DIRECTORY)
             made._replace("units.jsonl", "".join(f"{task.model_dump_json()}\n" for task in tasks).encode())
             made.record({"type": "fleet", **settings})
+            rows = tuple(UnitRow(unit=task) for task in tasks)
+            made.save_status(FleetStatus(name=path.name, started=now_ms(), running=False, rows=rows))
             sync_directory(path)
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error

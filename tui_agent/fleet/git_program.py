@@ -70,4 +70,4 @@ async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd
 def _reason(errors: bytes) -> str:
     lines = without_sequences(errors.decode("utf-8", "replace")).split("\n")
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or [line for line in lines if line]
-    return " ".join(telling[:2])[:_LONGEST_REASON]
+    return " ".join(line.removeprefix("fatal: ").removeprefix("error: ") for line in telling[:2])[:_LONGEST_REASON]

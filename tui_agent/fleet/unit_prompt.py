@@ -11,9 +11,9 @@ from tui_agent.protocol.messages import is_object
 from .worker_messages import UnitGranted
 
 RESUMED = (
-    "The worker that this task ran on was lost, and you continue on another one. The files are as they were after your "
-    "last finished call; ignored files are gone. A call that was running at that moment may have had an effect outside "
-    "the working directory: check that before you repeat it. Continue with the task."
+    "This task was interrupted, and you continue it in a new process, perhaps on another machine. The files are as "
+    "they were after your last finished call; ignored files are gone. A call that was running at that moment may have "
+    "had an effect outside the working directory: check that before you repeat it. Continue with the task."
 )
 
 
@@ -60,8 +60,8 @@ def session_id(task: UnitTask) -> str:
 def first_message(granted: UnitGranted) -> bytes | None:
     """Return the first line for the process; None if there is nothing left to ask for."""
     state = journal_state(granted.journal)
-    if granted.note:
-        text = granted.note if state.begun else f"{granted.task.prompt}\n\n{granted.note}"
+    if granted.note and state.begun:
+        text = granted.note
     elif state.done:
         return None
     else:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 
@@ -116,22 +117,18 @@ class _UnitRun:
                 work = tasks.create_task(self._guarded(self._work_in_time(tasks)))
                 listening = tasks.create_task(self._listen(work))
                 await asyncio.wait([work])
+                await asyncio.wait([tasks.create_task(self._guarded(self._finish()))])
                 listening.cancel()
-            await self._guarded(self._finish())
             await self._link.send(self._ended)
         finally:
             await asyncio.to_thread(shutil.rmtree, self._home, ignore_errors=True)
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
-        """Await work, and keep the reason if it fails; the first reason stays."""
-        try:
-            await work
-        except UnitFailureError as error:
-            self._fail(str(error))
-        except OSError as error:
-            self._fail(f"{error.filename or 'a file'}: {error.strerror or error}")
+        """Await work, and keep the reason if it fails, whatever it is: the other units continue."""
+        await run_service(f"unit {self._task.id}", work, self._fail)
 
     def _fail(self, reason: str) -> None:
+        """Keep the first reason."""
         if not self._ended.reason:
             self._ended = replace(self._ended, reason=reason)
 
@@ -158,11 +155,13 @@ class _UnitRun:
         await asyncio.to_thread(_make_home, self._home)
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
-        self._worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
-        await self._worktree.restore(granted.bundles, self._home)
+        worktree = await open_worktree(self._home, mirror, task.id, task.repo, base)
+        await worktree.restore(granted.bundles, self._home)
         if not granted.base:
             await self._events.commit(base, b"")
-        return self._worktree
+        # Only now: half-restored files must never be recorded.
+        self._worktree = worktree
+        return worktree
 
     async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
         environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
@@ -292,7 +291,7 @@ class _UnitRun:
 
     async def _finish(self) -> None:
         """Record the last state and make the patch."""
-        if self._worktree is None or self._worktree.last == "":
+        if self._worktree is None:
             return
         async with asyncio.timeout(FINISH_TIMEOUT):
             await self._worktree.record("end")

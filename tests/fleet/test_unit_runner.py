@@ -1,0 +1,175 @@
+"""A unit on its worker: claim, files before the ends of calls, credit, and an end in every case."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui_agent.fleet.unit_events import CREDIT, type_of
+from tui_agent.fleet.unit_runner import UnitHost, run_unit
+from tui_agent.fleet.worker_messages import (
+    CommitReported,
+    DriverMessage,
+    EventsAcknowledged,
+    EventsReported,
+    UnitCancelled,
+    UnitClaimed,
+    UnitEnded,
+    UnitGranted,
+    UnitRefused,
+    WorkerMessage,
+)
+from tui_agent.protocol.fleet_records import UnitTask
+
+PROGRAM = (sys.executable, "-S", str(Path(__file__).with_name("stand_in_program.py")))
+
+
+class HandLink:
+    """A link whose driver is the test."""
+
+    def __init__(self) -> None:
+        self.sent: list[WorkerMessage] = []
+        self.inbox: asyncio.Queue[DriverMessage] = asyncio.Queue()
+        self.on_send: Callable[[WorkerMessage], None] = lambda _: None
+
+    async def send(self, message: WorkerMessage, /) -> None:
+        self.sent.append(message)
+        self.on_send(message)
+
+    async def receive(self) -> DriverMessage:
+        return await self.inbox.get()
+
+    @property
+    def ended(self) -> UnitEnded:
+        """The last message."""
+        last = self.sent[-1]
+        assert isinstance(last, UnitEnded)
+        return last
+
+
+class Worker:
+    """A worker that runs one unit with the small program."""
+
+    def __init__(self, tmp_path: Path, repo: Path) -> None:
+        self.link = HandLink()
+        self.link.on_send = self.answer
+        self.repo = repo
+        self.task = UnitTask(id="1", task="1", prompt="10", repo=str(repo))
+        self.host = UnitHost("w", tmp_path, tmp_path, PROGRAM)
+
+    def answer(self, message: WorkerMessage) -> None:
+        """Grant the unit, and acknowledge everything."""
+        if isinstance(message, UnitClaimed):
+            self.link.inbox.put_nowait(UnitGranted(message.claim, 1, self.task, ()))
+        elif isinstance(message, EventsReported | CommitReported):
+            self.link.inbox.put_nowait(EventsAcknowledged(message.size))
+
+    async def run(self) -> UnitEnded:
+        await run_unit("1", self.link, self.host)
+        return self.link.ended
+
+
+@pytest.fixture
+def worker(tmp_path: Path, repo: Path) -> Worker:
+    return Worker(tmp_path, repo)
+
+
+def commits(link: HandLink) -> list[CommitReported]:
+    return [message for message in link.sent if isinstance(message, CommitReported)]
+
+
+async def test_the_end_of_a_call_travels_with_its_effect(worker: Worker) -> None:
+    ended = await worker.run()
+
+    base, after_call, at_end = commits(worker.link)
+    assert (base.bundle, base.lines) == (b"", ())
+    assert [type_of(line) for line in after_call.lines] == ["tool.ended"]
+    assert after_call.bundle
+    assert at_end.bundle
+    told = [
+        type_of(line)
+        for message in worker.link.sent
+        if isinstance(message, EventsReported | CommitReported)
+        for line in message.lines
+    ]
+    assert told == ["run.started", "tool.started", "tool.ended", "tool.started", "tool.ended", "run.ended"]
+    assert (ended.reason, ended.exit_code, ended.verified) == ("", 0, None)
+    assert ended.changes is not None
+    assert ended.changes.files == 2
+    assert list(worker.host.work.glob("1-*")) == []
+
+
+async def test_more_than_the_credit_is_sent_once_it_is_acknowledged(worker: Worker) -> None:
+    worker.task = worker.task.model_copy(update={"prompt": str(3 * CREDIT)})
+
+    ended = await worker.run()
+
+    assert ended.reason == ""
+    assert commits(worker.link)[1].size > CREDIT
+
+
+async def test_a_cancelled_unit_keeps_its_files_and_says_why(worker: Worker) -> None:
+    worker.task = worker.task.model_copy(update={"prompt": "hang"})
+    acknowledge = worker.answer
+
+    def answer(message: WorkerMessage) -> None:
+        acknowledge(message)
+        if isinstance(message, EventsReported):
+            worker.link.inbox.put_nowait(UnitCancelled("stopped"))
+
+    worker.link.on_send = answer
+
+    ended = await worker.run()
+
+    assert ended.reason == "stopped"
+    assert list(worker.host.work.glob("1-*")) == []
+
+
+async def test_a_check_that_hangs_or_fails_fails_the_unit(worker: Worker) -> None:
+    worker.task = worker.task.model_copy(update={"verify": "echo $ODD_TOKEN; ls; exit 3"})
+    worker.host.environment["ODD_TOKEN"] = "secret-value"  # pyright: ignore[reportIndexIssue]
+
+    ended = await worker.run()
+
+    assert (ended.reason, ended.verified) == ("verify ended with code 3", False)
+    assert "made.bin" in ended.verify_output
+    assert "secret-value" not in ended.verify_output
+    assert ended.patch, "its work is kept"
+
+    worker.task = worker.task.model_copy(update={"verify": "sleep 60 & sleep 60", "timeout": 2.0})
+    ended = await worker.run()
+    assert (ended.reason, ended.verified) == ("its time limit of 2 s is over", None)
+
+
+async def test_rules_that_allow_need_a_sandbox(worker: Worker) -> None:
+    rights = worker.task.permissions.model_copy(update={"allow": ("bash(*)",)})
+    worker.task = worker.task.model_copy(update={"permissions": rights})
+
+    ended = await worker.run()
+
+    assert "needs a sandbox" in ended.reason
+    assert ended.exit_code is None
+
+
+async def test_a_program_that_is_not_there_fails_the_unit(worker: Worker) -> None:
+    worker.host = UnitHost("w", worker.host.work, worker.host.mirrors, ("/nowhere/tui-agent",))
+
+    ended = await worker.run()
+
+    assert ended.reason
+    assert [type(message) for message in worker.link.sent] == [UnitClaimed, CommitReported, UnitEnded]
+
+
+async def test_a_refused_claim_starts_nothing(worker: Worker) -> None:
+    def refuse(message: WorkerMessage) -> None:
+        if isinstance(message, UnitClaimed):
+            worker.link.inbox.put_nowait(UnitRefused("another"))
+            worker.link.inbox.put_nowait(UnitRefused(message.claim))
+
+    worker.link.on_send = refuse
+
+    await run_unit("1", worker.link, worker.host)
+
+    assert len(worker.link.sent) == 1
