@@ -47,12 +47,16 @@ class StoredFleet:
         self.return_command = f"tui-agent fleet status --watch {out}"
         """Command that shows this fleet again."""
         self._out = out
+        text = f"No driver works on this fleet. To continue its units: tui-agent fleet retry {out}"
+        self._unfinished = FleetChange(notices=(text,))
         self._updates: asyncio.Queue[FleetUpdate | None] = asyncio.Queue()
 
     async def updates(self) -> AsyncIterator[FleetUpdate]:
         """Yield the stored status, then refusals."""
         stored = await asyncio.to_thread(read_status, self._out)
-        yield stored.model_copy(update={"running": False})
+        yield _ended(stored)
+        if any(not row.ended for row in stored.rows):
+            yield self._unfinished
         while (update := await self._updates.get()) is not None:
             yield update
 
@@ -86,7 +90,7 @@ class DrivenFleet(StoredFleet):
         self._driver = driver
         self._messages: asyncio.Queue[ViewerMessage] = asyncio.Queue()
         self._watched: dict[str, asyncio.Queue[Sequence[str] | None]] = {}
-        self._is_over = False
+        self._is_over = self._has_ended = False
 
     async def serve(self) -> None:
         """Carry messages both ways until the driver leaves."""
@@ -102,6 +106,8 @@ class DrivenFleet(StoredFleet):
             self._is_over = True
             for lines in self._watched.values():
                 lines.put_nowait(None)
+            if not self._has_ended:
+                self._updates.put_nowait(self._unfinished)
             self._updates.put_nowait(None)
 
     async def _send_messages(self) -> None:
@@ -116,6 +122,7 @@ class DrivenFleet(StoredFleet):
             case StatusSent(status=status):
                 self._updates.put_nowait(status)
             case FleetEnded(status=status):
+                self._has_ended = True
                 self._updates.put_nowait(_ended(status))
             case RowsChanged(rows=rows, questions=questions, paused_until=paused_until, notices=notices):
                 self._updates.put_nowait(FleetChange(rows, questions, paused_until, notices))
