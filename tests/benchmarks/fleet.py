@@ -34,12 +34,13 @@ from tui_agent.protocol.fleet_records import FleetStatus
 PROGRAM = (sys.executable, "-m", "tui_agent")
 REPOSITORIES = 3
 SETTINGS = '[permissions]\nrules = [["allow", "bash(*)"]]\nunknown_targets = "allow"\n'
+CANARY = "sk-canary-5d20"
 PROMPT = "run `echo {mark} >> kept.txt`"
 
 
-async def measure_cost(units: int, workers: int) -> None:
+async def measure_cost(units: int, workers: int, scratch: Path) -> None:
     """Print the cost of units that claim, report one line and end."""
-    backend = DaskBackend(ClusterChoice(workers=workers), run_waiting_unit)
+    backend = DaskBackend(ClusterChoice(workers=workers), run_waiting_unit, scratch)
     async with backend.opened():
         driver = SmallDriver(backend, {})
         await driver.run([f"warm{number}" for number in range(workers)])
@@ -60,7 +61,7 @@ class Soak:
         self.workers = workers
         self.out = directory / "out"
         self.environment = {**os.environ, "HOME": str(directory), "XDG_CONFIG_HOME": str(directory / "config")}
-        self.environment |= {"XDG_STATE_HOME": str(directory / "state"), "ANTHROPIC_API_KEY": "sk-canary-5d20"}
+        self.environment |= {"XDG_STATE_HOME": str(directory / "state"), "ANTHROPIC_API_KEY": CANARY}
         settings = directory / "config" / "tui-agent"
         settings.mkdir(parents=True)
         (settings / "config.toml").write_text(SETTINGS)
@@ -82,10 +83,13 @@ class Soak:
         )
         (self.directory / "tasks.jsonl").write_text(tasks)
         options = ("--workers", str(self.workers), "--headless", "--demo", "--out", "out")
-        log = (self.directory / "driver.txt").open("wb")
-        return subprocess.Popen(
-            [*PROGRAM, "fleet", "run", "tasks.jsonl", *options], cwd=self.directory, env=self.environment, stderr=log
-        )
+        with (self.directory / "driver.txt").open("wb") as log:
+            return subprocess.Popen(
+                [*PROGRAM, "fleet", "run", "tasks.jsonl", *options],
+                cwd=self.directory,
+                env=self.environment,
+                stderr=log,
+            )
 
     def status(self) -> FleetStatus | None:
         """Return the state that the driver wrote last."""
@@ -139,29 +143,36 @@ class Soak:
             asleep.append((time.monotonic() + stopped, worker))
             print(f"  worker {worker.pid} is stopped for {stopped:g} s", flush=True)
 
-    def check(self) -> int:
-        """Check every unit, and return the number of faults."""
+    def faults(self) -> list[str]:
+        """Return what is wrong with the units that ended."""
         status = self.status()
         assert status is not None
-        faults: list[str] = []
+        found: list[str] = []
         if [row.id for row in status.rows] != [str(number) for number in range(1, self.units + 1)]:
-            faults.append("not every unit has a row")
-        unknown = 0
+            found.append("not every unit has a row")
         for number, row in enumerate(status.rows):
             directory = self.out / "units" / row.id
             if row.state != "done":
-                faults.append(f"{row.id}: {row.state}: {row.reason}")
-            faults += [f"{row.id}: {problem}" for problem in journal_problems(directory / "journal.jsonl")]
+                found.append(f"{row.id}: {row.state}: {row.reason}")
+            found += [f"{row.id}: {problem}" for problem in journal_problems(directory / "journal.jsonl")]
             patch = "".join(path.read_text() for path in sorted(directory.glob("patch/*")))
             written = patch.splitlines().count(f"+mark-{number}")
-            unknown += written == 0 and row.unknown_effects > 0
+            # An effect whose call did not end before its worker died is not in the worktree that the next one has.
             if written > 1 or (written == 0 and not row.unknown_effects):
-                faults.append(f"{row.id}: its effect is there {written} times")
+                found.append(f"{row.id}: its effect is there {written} times")
+        return found
+
+    def report(self) -> int:
+        """Print the states of the units and all faults; return their number."""
+        status = self.status()
+        assert status is not None
         states = Counter(row.state for row in status.rows)
         starts = Counter(row.epoch for row in status.rows)
+        unknown = sum(row.unknown_effects for row in status.rows)
         print(f"states {dict(states)}; units by number of starts {dict(starts)}; effects reported as unknown {unknown}")
-        print(f"{len(faults)} faults", *faults, sep="\n  ")
-        return len(faults)
+        found = self.faults()
+        print(f"{len(found)} faults", *found, sep="\n  ")
+        return len(found)
 
 
 def memory_of(pid: int) -> int:
@@ -223,14 +234,15 @@ def main(arguments: Sequence[str]) -> int:
     if options.part == "cost":
         for units in options.numbers or (10, 100, 1000):
             for workers in (1, 2, 4, 8):
-                asyncio.run(measure_cost(units, workers))
+                with tempfile.TemporaryDirectory(prefix="fleet-") as directory:
+                    asyncio.run(measure_cost(units, workers, Path(directory) / "cluster"))
         return 0
     units, workers = options.numbers
     with tempfile.TemporaryDirectory(prefix="fleet-") as directory:
         soak = Soak(Path(directory), units, workers)
         seconds = soak.run(options.kill, options.stop)
         print(f"{units} units on {workers} workers: {seconds:.1f} s, {units / seconds:.2f} a second")
-        faults = soak.check()
+        faults = soak.report()
         if options.part == "throughput":
             bare = run_bare(soak)
             print(f"bare processes: {bare:.1f} s; the fleet takes {100 * (seconds / bare - 1):+.0f} %")

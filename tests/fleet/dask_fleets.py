@@ -84,6 +84,11 @@ class SmallDriver:
         waiting = list(ids)
         for unit_id in waiting:
             await self.backend.submit(unit_id)
+        await self.drive(waiting, until)
+
+    async def drive(self, ids: Iterable[str], until: "Callable[[SmallDriver], bool] | None" = None) -> None:
+        """Drive units that were submitted."""
+        waiting = set(ids)
         async for message in self.backend.messages():
             await asyncio.sleep(self.pace)
             match message:
@@ -101,7 +106,7 @@ class SmallDriver:
                     self.workers = {unit: worker for unit, worker in self.workers.items() if worker != message.worker}
                 case _:
                     pass
-            if self.ended.keys() >= set(waiting) or (until is not None and until(self)):
+            if self.ended.keys() >= waiting or (until is not None and until(self)):
                 return
 
     def _end(self, unit_id: str, reason: str) -> None:

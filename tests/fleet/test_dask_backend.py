@@ -34,8 +34,8 @@ def process_of(line: bytes) -> int:
 
 
 @pytest.mark.slow
-async def test_eight_units_survive_a_killed_worker() -> None:
-    backend = DaskBackend(ClusterChoice(workers=3), run_waiting_unit)
+async def test_eight_units_survive_a_killed_worker(tmp_path: Path) -> None:
+    backend = DaskBackend(ClusterChoice(workers=3), run_waiting_unit, tmp_path / "cluster")
     async with backend.opened():
         assert backend.places == 3
         driver = SmallDriver(backend, {"lines": "20", "pause": "0.03"})
@@ -60,9 +60,9 @@ async def test_units_on_an_encrypted_cluster(tmp_path: Path, monkeypatch: pytest
         cluster.start_worker("first")
         strangers = ClusterChoice(scheduler=address, tls=write_certificates(tmp_path / "others"))
         with pytest.raises(ConfigurationError, match="no scheduler answers"):
-            async with DaskBackend(strangers, run_waiting_unit).opened():
+            async with DaskBackend(strangers, run_waiting_unit, tmp_path / "cluster").opened():
                 raise AssertionError("a stranger was let in")
-        backend = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit)
+        backend = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit, tmp_path / "cluster")
         async with backend.opened():
             await holds(lambda: backend.places)
             driver = SmallDriver(backend, {"lines": "2"})
@@ -79,7 +79,7 @@ async def test_units_on_an_encrypted_cluster(tmp_path: Path, monkeypatch: pytest
         assert canary not in events
         for path in tmp_path.rglob("*"):
             assert path.is_dir() or canary.encode() not in path.read_bytes(), path
-        again = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit)
+        again = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit, tmp_path / "cluster")
         async with again.opened():
             assert await again._client.get_events(topic) == ()
 
@@ -90,7 +90,7 @@ async def test_a_stopped_worker_is_replaced_and_ends_its_unit_when_it_wakes(tmp_
     with dask_processes(tmp_path, environment=limits) as cluster:
         address = cluster.start_scheduler()
         workers = {name: cluster.start_worker(name) for name in ("first", "second")}
-        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit)
+        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit, tmp_path / "cluster")
         async with backend.opened():
             await holds(lambda: backend.places == 2)
             traces = tmp_path / "traces"
@@ -112,11 +112,13 @@ async def test_a_stopped_worker_is_replaced_and_ends_its_unit_when_it_wakes(tmp_
 
 
 @pytest.mark.slow
-async def test_a_scheduler_that_comes_back_goes_on_and_one_that_does_not_is_an_error(tmp_path: Path) -> None:
+async def test_units_continue_with_a_new_scheduler_and_end_without_one(tmp_path: Path) -> None:
     with dask_processes(tmp_path) as cluster:
         address = cluster.start_scheduler()
         cluster.start_worker("first")
-        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit, reconnect_seconds=15)
+        backend = DaskBackend(
+            ClusterChoice(scheduler=address), run_waiting_unit, tmp_path / "cluster", reconnect_seconds=15
+        )
         async with backend.opened():
             driver = SmallDriver(backend, {"lines": "100000", "pause": "0.1"})
 
@@ -140,8 +142,8 @@ async def test_a_scheduler_that_comes_back_goes_on_and_one_that_does_not_is_an_e
 
 
 @pytest.mark.slow
-async def test_a_slow_driver_slows_the_units_and_large_messages_pass() -> None:
-    backend = DaskBackend(ClusterChoice(workers=1), run_waiting_unit)
+async def test_a_slow_driver_slows_the_units_and_large_messages_pass(tmp_path: Path) -> None:
+    backend = DaskBackend(ClusterChoice(workers=1), run_waiting_unit, tmp_path / "cluster")
     async with backend.opened():
         driver = SmallDriver(backend, {"lines": "300", "size": "50000"}, pace=0.005)
         held: list[int] = []
@@ -157,3 +159,8 @@ async def test_a_slow_driver_slows_the_units_and_large_messages_pass() -> None:
         driver.fields = {"size": str(20 * 1024 * 1024)}
         await driver.run(["b"])
         assert [len(line) for line in driver.lines["b"]] == [20 * 1024 * 1024]
+        driver.fields = {}
+        await driver.run(["c"], until=lambda small: "c" in small.workers)
+        await holds(lambda: backend._units["c"].ended)
+        await driver.drive(["c"])
+        assert driver.ended["c"] == ""

@@ -28,7 +28,7 @@ def test_another_machine_is_refused_without_encryption(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://h:x", "", "["]
 )
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_incomplete_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match="is not the address of a scheduler"):
         security_for(address, TlsFiles())
 
@@ -59,9 +59,9 @@ def test_names_are_loopback_only_if_they_say_so() -> None:
     assert not is_loopback("tcp://192.168.1.1:1")
 
 
-async def test_a_refused_address_starts_nothing() -> None:
+async def test_a_refused_address_starts_nothing(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        async with open_cluster(ClusterChoice(scheduler="tcp://192.0.2.1:8786")):
+        async with open_cluster(ClusterChoice(scheduler="tcp://192.0.2.1:8786"), tmp_path / "cluster"):
             raise AssertionError("it was opened")
 
 

@@ -71,8 +71,12 @@ def cluster_arguments(choice: ClusterChoice | None) -> list[str]:
     return [f"--scheduler={choice.scheduler}", *(f"--tls-{name}={path}" for name, path in files if path is not None)]
 
 
-def cluster_backend(choice: ClusterChoice) -> Backend:
+def cluster_backend(choice: ClusterChoice, scratch: Path) -> Backend:
     """Return the backend of a cluster.
+
+    Args:
+        choice: the cluster.
+        scratch: private directory for the files of a cluster that is started; made and removed.
 
     Raises:
         ConfigurationError: Dask is not installed.
@@ -81,7 +85,7 @@ def cluster_backend(choice: ClusterChoice) -> Backend:
         raise ConfigurationError("a Dask cluster needs the extra `fleet`: pip install 'tui-agent[fleet]'")
     from tui_agent.fleet.dask_backend import DaskBackend
 
-    return DaskBackend(choice, run_on_worker)
+    return DaskBackend(choice, run_on_worker, scratch)
 
 
 async def run_on_worker(topic: str, unit_id: str, number: int) -> None:

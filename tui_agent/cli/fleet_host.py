@@ -187,9 +187,9 @@ def backend_of(out: Path, options: FleetOptions) -> Backend:
     none: JsonObject = {}
     stored = next((record for record in read_records(out) if record.get("type") == "fleet"), none)
     if options.cluster is not None:
-        return cluster_backend(options.cluster)
+        return cluster_backend(options.cluster, out / "cluster")
     if options.places is None and is_object(stored.get("cluster")):
-        return cluster_backend(ClusterChoice.model_validate(stored["cluster"]))
+        return cluster_backend(ClusterChoice.model_validate(stored["cluster"]), out / "cluster")
     places = options.places or stored.get("places")
     return _local_backend(out, places if isinstance(places, int) else 1)
 

@@ -13,7 +13,8 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from distributed import KilledWorker
 from distributed.utils import silence_logging_cmgr
@@ -55,6 +56,8 @@ class _Unit:
     """Dask's handle of the submission; None before it."""
     address: str = ""
     """Worker that claimed it last."""
+    ended: bool = False
+    """True if its task has ended; its last messages may still wait."""
 
 
 @dataclass(slots=True)
@@ -80,10 +83,32 @@ class _Batch:
     messages: tuple[bytes, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _TaskEnded:
+    """End of a unit's task, behind its last messages."""
+
+    unit_id: str
+    abandoned: str = ""
+    """Reason, if the cluster cannot run it."""
+
+
+_Item: TypeAlias = _Batch | _TaskEnded | WorkerLost | BackendLostError
+
+
 class DaskBackend:
     """Units as tasks of a Dask cluster; see `Backend`."""
 
-    def __init__(self, choice: ClusterChoice, job: DaskJob, *, reconnect_seconds: float = RECONNECT_SECONDS) -> None:
+    def __init__(
+        self, choice: ClusterChoice, job: DaskJob, scratch: Path, *, reconnect_seconds: float = RECONNECT_SECONDS
+    ) -> None:
+        """
+        Args:
+            choice: the cluster.
+            job: function that a worker runs for a unit.
+            scratch: private directory for the files of a cluster that is started; made and removed.
+            reconnect_seconds: longest search for a scheduler that was lost.
+        """
+        self._scratch = scratch
         self._choice = choice
         self._job = job
         self._reconnect_seconds = reconnect_seconds
@@ -97,7 +122,7 @@ class DaskBackend:
         """True if workers came or left since the last look."""
         self._kept = 0
         """Bytes that the scheduler keeps although they were taken."""
-        self._incoming: deque[_Batch | WorkerMessage | BackendLostError] = deque()
+        self._incoming: deque[_Item] = deque()
         self._arrived = asyncio.Event()
         self._group = asyncio.TaskGroup()
 
@@ -112,7 +137,7 @@ class DaskBackend:
             async with AsyncExitStack() as stack:
                 # The driver tells in its own words of what the cluster's processes would log on its standard error.
                 stack.enter_context(silence_logging_cmgr(logging.CRITICAL + 1))
-                self._scheduler = await stack.enter_async_context(open_cluster(self._choice))
+                self._scheduler = await stack.enter_async_context(open_cluster(self._choice, self._scratch))
                 await self._connect()
                 stack.push_async_callback(self._leave)
                 self._group = await stack.enter_async_context(asyncio.TaskGroup())
@@ -155,12 +180,20 @@ class DaskBackend:
             item = self._incoming.popleft()
             if isinstance(item, BackendLostError):
                 raise item
-            if not isinstance(item, _Batch):
-                yield item
-                continue
-            for message in self._opened_batch(item):
+            for message in self._messages_of(item):
                 yield message
-            self._acknowledge(item)
+            if isinstance(item, _Batch):
+                self._acknowledge(item)
+
+    def _messages_of(self, item: _Batch | _TaskEnded | WorkerLost) -> list[WorkerMessage]:
+        match item:
+            case _Batch():
+                return self._opened_batch(item)
+            case _TaskEnded(unit_id, abandoned):
+                del self._units[unit_id]
+                return [UnitAbandoned(unit_id, abandoned)] if abandoned else []
+            case WorkerLost():
+                return [item]
 
     def _opened_batch(self, batch: _Batch) -> list[WorkerMessage]:
         """Return the messages of a batch; none if it belongs to a submission that was given up."""
@@ -179,7 +212,7 @@ class DaskBackend:
             worker.taken[batch.key] += size
             self._post(batch.address, worker)
 
-    def _put(self, item: "_Batch | WorkerMessage | BackendLostError") -> None:
+    def _put(self, item: _Item) -> None:
         self._incoming.append(item)
         self._arrived.set()
 
@@ -197,7 +230,8 @@ class DaskBackend:
         self._client.subscribe_topic("all", self._note_worker)
         await self._look_at_workers()
         for unit in self._units.values():
-            self._submit(unit)
+            if not unit.ended:
+                self._submit(unit)
 
     def _submit(self, unit: _Unit) -> None:
         unit.number += 1
@@ -243,11 +277,11 @@ class DaskBackend:
             await asyncio.sleep(1)
 
     async def _look_at_units(self) -> bool:
-        """Forget units that ended, and submit those again whose workers died; return False without a connection."""
-        for unit in list(self._units.values()):
+        """Note which units ended, and submit those again whose workers died; return False without a connection."""
+        for unit in [unit for unit in self._units.values() if not unit.ended]:
             status = "cancelled" if unit.future is None else unit.future.status
             if status == "finished":
-                del self._units[unit.id]
+                self._end(unit)
             elif status == "error":
                 await self._look_at_failure(unit)
             elif status in ("cancelled", "lost"):
@@ -262,9 +296,13 @@ class DaskBackend:
             return self._submit(unit)
         else:
             reason = f"workers died {unit.number * (error.allowed_failures + 1)} times while they had it"
-        del self._units[unit.id]
-        self._put(UnitAbandoned(unit.id, reason))
-        return None
+        return self._end(unit, reason)
+
+    def _end(self, unit: _Unit, abandoned: str = "") -> None:
+        """Forget a unit behind its last messages."""
+        unit.ended = True
+        unit.future = None
+        self._put(_TaskEnded(unit.id, abandoned))
 
     # Workers
 
@@ -359,7 +397,7 @@ class DaskBackend:
         """End the units that still run, and the connection."""
         with suppress(TimeoutError, OSError):
             async with asyncio.timeout(LEAVE_SECONDS):
-                futures = [unit.future for unit in self._units.values()]
+                futures = [unit.future for unit in self._units.values() if unit.future is not None]
                 self._units.clear()
                 if self._client.status == "running":
                     await self._client.cancel(futures, force=True)

@@ -1,11 +1,13 @@
 """Connections to Dask: which addresses are safe, the certificates, and a cluster of this machine for one run."""
 
+import asyncio
 import ipaddress
 import logging
-import tempfile
+import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +30,7 @@ _OWN_CLUSTER: Mapping[str, Any] = {
     # Units get the environment of the user, not one that limits the threads of their commands.
     "distributed.nanny.pre-spawn-environ": {},
     "distributed.worker.profile.enabled": False,
+    "distributed.worker.preload": ["tui_agent.fleet.dask_worker"],
 }
 
 
@@ -40,8 +43,12 @@ class Scheduler:
 
 
 @asynccontextmanager
-async def open_cluster(choice: ClusterChoice) -> AsyncGenerator[Scheduler]:
+async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[Scheduler]:
     """Give the scheduler that was chosen; start a cluster if none was, and end it on exit.
+
+    Args:
+        choice: the scheduler or the size of the cluster.
+        scratch: private directory for the files of a cluster that is started; made and removed.
 
     Raises:
         ConfigurationError: the address is not safe, or the certificates are missing.
@@ -64,12 +71,15 @@ async def open_cluster(choice: ClusterChoice) -> AsyncGenerator[Scheduler]:
         # The driver tells of lost workers in its own words.
         "silence_logs": logging.CRITICAL + 1,
     }
-    with (
-        tempfile.TemporaryDirectory(prefix="tui-agent-fleet-") as scratch,
-        dask.config.set({**_OWN_CLUSTER, "temporary-directory": scratch}),
-    ):
-        async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
-            yield Scheduler(str(cluster.scheduler_address), security)
+    # What a driver left that was killed goes, too.
+    await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+    await asyncio.to_thread(scratch.mkdir, mode=0o700, parents=True)
+    try:
+        with dask.config.set({**_OWN_CLUSTER, "temporary-directory": str(scratch)}):
+            async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
+                yield Scheduler(str(cluster.scheduler_address), security)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
 def security_for(address: str, tls: TlsFiles) -> Security | None:

@@ -7,6 +7,7 @@ to its Dask task: it ends when the scheduler no longer wants the task, because t
 
 import asyncio
 import pickle
+import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +161,14 @@ class UnitJobs(WorkerPlugin):
                 await asyncio.wait([publishing])
             finally:
                 del self.jobs[key]
+
+
+def dask_setup(_worker: Any) -> None:
+    """Leave ctrl+c to the driver, whose terminal a worker of its own cluster shares; Dask calls it at the start.
+
+    Not ignored, which the commands of units would inherit.
+    """
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
 
 
 async def carry_unit(run: UnitRun, key: JobKey) -> None:

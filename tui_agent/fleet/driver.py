@@ -182,7 +182,7 @@ class FleetDriver:
                 if unit_id in self.units and not self.units[unit_id].row.ended:
                     await self._end(UnitEnded(unit_id, self.units[unit_id].row.epoch, None, reason))
             case WorkerLost(worker=worker, reason=reason):
-                self._lose(worker, reason)
+                await self._lose(worker, reason)
 
     def _is_current(self, unit_id: str, epoch: int) -> bool:
         unit = self.units.get(unit_id)
@@ -233,12 +233,14 @@ class FleetDriver:
         self.feed.change(message.unit_id)
         self._look_for_end()
 
-    def _lose(self, worker: str, reason: str) -> None:
+    async def _lose(self, worker: str, reason: str) -> None:
         self.tell(f"worker {worker} is lost: {reason}")
         for unit in self.units.values():
             if not unit.row.ended and unit.row.spans and unit.row.spans[-1].worker == worker:
                 unit.lose_worker()
                 self.feed.change(unit.row.id)
+                if unit.row.id in self._stopping:
+                    await self._end(UnitEnded(unit.row.id, unit.row.epoch, None, STOPPED))
 
     def _look_for_end(self) -> None:
         if all(unit.row.ended for unit in self.units.values()):
