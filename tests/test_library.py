@@ -97,6 +97,7 @@ def result_of(agent: Agent[Any]) -> str:
 def test_every_option_of_the_loop_can_be_passed() -> None:
     own = set(Agent.__init__.__annotations__) | set(MoreOptions.__annotations__)
     for_sub_agents = {"parent_call_id", "depth", "on_spend", "parent_overrun", "parent_wait_clock", "call_owners"}
+    for_sub_agents |= {"request_delay"}
     for_sessions = {"open_calls", "compactions"}
     renamed = {"provider", "output"}
 

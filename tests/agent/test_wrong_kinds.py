@@ -105,6 +105,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "on_spend": [(1, "on_spend must be a function or None, got 1")],
     "parent_overrun": [(1, "parent_overrun must be a function or None, got 1")],
     "parent_wait_clock": [(1, "parent_wait_clock must be the ApprovalWaitClock of another agent or None, got 1")],
+    "request_delay": [(1, "request_delay must be a RequestDelay, got 1")],
     "call_owners": [(1, "call_owners must be a dict of agent ids by call ids, got 1")],
 }
 
