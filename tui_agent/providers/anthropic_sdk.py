@@ -20,9 +20,8 @@ from .hidden_package import hidden_package
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import Refusal
 
-with hidden_package(
-    "aiohttp"
-):  # The SDK imports it if it is installed, in a quarter of a second, for a client nobody uses.
+# If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here.
+with hidden_package("aiohttp"):
     from anthropic import (
         AnthropicError,
         APIConnectionError,
