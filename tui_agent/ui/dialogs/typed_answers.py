@@ -134,7 +134,7 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
         """Keys whose meaning is not decided yet."""
         self._target = target
         self._timer: Timer | None = None
-        self._pointer = AnswerPointer(guard, clock)
+        self._pointer = AnswerPointer(lambda: guard.asked_at, clock)
 
     def on_mount(self) -> None:
         """Let answers count a moment after everything was drawn."""
