@@ -7,7 +7,7 @@ What it does depends on its first argument:
 - `twice`: an app that ends with the first input, and then another one;
 - `broken`: writes to standard error and ends with code 3;
 - `torn`: writes half a packet and ends;
-- `flood`: writes until it is told something, and ends.
+- `flood`: writes until it gets a message, and ends.
 """
 
 import json
