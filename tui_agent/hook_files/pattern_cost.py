@@ -37,8 +37,8 @@ def is_costly(pattern: str) -> bool:
     """Return True if matching a valid pattern could take long, because it could match in very many ways.
 
     The count is an upper bound: parts in a row multiply, alternatives add up, and a repeat of what itself can match in
-    several ways is always too much. How often a repeat matches
-    makes no difference, because a group can match nothing many times.
+    several ways is always too much. An exact number of repeats counts like any other, because a group can match nothing
+    many times.
     """
     groups = [_Group()]
     for token in _TOKEN.finditer(pattern):

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import TypeAlias
 
@@ -195,8 +196,12 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
     No other expansion turns one word of text into several, including the command's name.
     """
     braces = sum(1 for at in word.live if word.value[at] == "{")
-    if not braces:
-        return (word,)
+    return _without_braces(word, braces) if braces else (word,)
+
+
+@lru_cache(maxsize=4)
+def _without_braces(word: Word, braces: int) -> tuple[Word, ...]:
+    """Return the words for a word with braces; a few are kept, because hostile scripts repeat their words."""
     expanded: list[Word] = []
     if braces <= MAX_BRACES and _least_count(word) <= MAX_WORDS:
         for found in _expanded(word, 0):
