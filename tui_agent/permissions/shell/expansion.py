@@ -24,6 +24,8 @@ MAX_TURNS = 300
 """Maximum number of combinations of variable values judged one by one."""
 MAX_COMPONENTS = 200
 """Maximum number of components of a path pattern; with more, its matches are unknown."""
+_MAX_PATTERN = 4_096
+"""Maximum length of a path pattern in characters, that of a path."""
 MAX_ENTRIES = 50_000
 """Maximum number of directory entries read for one script."""
 
@@ -357,7 +359,7 @@ class _Search:
     def run(self, word: Word) -> list[str] | None:
         """Return the paths that match; None if there is too much to search."""
         components = word.value.split("/")
-        if len(components) > MAX_COMPONENTS + 1:
+        if len(components) > MAX_COMPONENTS + 1 or len(word.value) > _MAX_PATTERN:
             return None
         start = 0
         for component in components:
