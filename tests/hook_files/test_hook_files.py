@@ -131,11 +131,12 @@ def test_matchers_mean_tools_by_either_name(matcher: str, tool: str, matches: bo
 
 EVERYDAY_MATCHERS = (
     "Bash|Edit|mcp__.*", "mcp__.*__(write|delete|create).*", "^(?!Task).*$", "(Edit|Write)", "Read(.*)", "Notebook.*",
-    "mcp__memory__.*|mcp__[a-z]+__.*|.*fetch.*", "(mcp__){1}git", "^(Multi)?Edit$", r"mcp__\w+__\(x",
+    "mcp__memory__.*|mcp__[a-z]+__.*|.*fetch.*", "(mcp__){1}git", "[a-z]{2}__.*", "^(Multi)?Edit$", r"mcp__\w+__\(x",
 )  # fmt: skip
 COSTLY_MATCHERS = (
     "(a+)+$", "(a|a)*$", "(a|b|ab)*c", "(.|.)" * 40 + "x", "(a?){30}a{30}", ".*.*.*.*x", "(?:a{0,9}){9}x",
     "((a*)b?)*$", "(?x)(a+#)(\n)+$", "[)](a*)*[(]", r"\((a|a?)+\)", "(?P<x>a+)+$", "(?>a+)+$", "(a??)*b",
+    r"(?#[)(\w*)*(]b)", "(((){99}){99}){99}", "(){400000000}", "(){400000000,}", "a{" + "1" * 5_000 + "}",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import aiohttp
 import psutil
 import pytest
 
-from tests.serve.pages import serving, with_host
+from tests.serve.pages import SMALL_APP, serving, with_host
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.serve.browser_page import client_folder
 from tui_agent.serve.browser_server import LARGEST_MESSAGE, BrowserServer, ServerOptions, is_loopback, listening
@@ -49,6 +49,23 @@ async def test_without_the_token_everything_is_not_found() -> None:
         for name in names[2:]:
             assert await client.status(client.url(name)) == 200
         assert await client.status(client.url()) == 200
+
+
+@pytest.mark.parametrize(
+    "line", ["{} \0 HTTP/1.1", "{}\xff HTTP/1.1", "{}" + "a" * 9_000], ids=["line", "path", "long"]
+)
+async def test_a_request_that_cannot_be_read_leaves_no_token_in_the_log(
+    line: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving() as client:
+        path = client.address.partition(client.host)[2]
+        reader, writer = await asyncio.open_connection(*client.host.split(":"))
+        writer.write(f"GET {line.format(path)}".encode("latin-1") + f"\r\nHost: {client.host}\r\n\r\n".encode())
+        assert b"400 Bad Request" in await reader.read(4096)
+        writer.close()
+        await writer.wait_closed()
+
+    assert path.strip("/") not in caplog.text
 
 
 async def test_a_token_is_random_and_the_server_has_no_other_files() -> None:
@@ -260,6 +277,21 @@ async def test_a_page_that_does_not_read_holds_up_its_own_app_alone() -> None:
                 assert await page.receive()
         assert (await client.status(client.url())) == 200
         writer.close()
+
+
+async def test_reloads_do_not_start_apps_without_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.serve.browser_server._MOST_ENDING", 2)
+    async with serving("deaf", ServerOptions(most_pages=1)) as client:
+        for _ in range(3):
+            async with client.page() as page:
+                await page.wait_for("child")
+        async with client.page() as page:
+            await page.wait_for("No more than 1 pages can have a session")
+        apps = [app for app in psutil.Process().children() if str(SMALL_APP) in app.cmdline()]
+        assert len(apps) == 3
+        for app in apps:
+            for process in (*app.children(), app):
+                process.kill()
 
 
 async def test_an_app_that_does_not_end_is_killed_with_all_it_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,6 @@ def _lines_of_commands(text: str) -> dict[str, list[int]]:
 def _regex_problem(matcher: str) -> str | None:
     try:
         re.compile(matcher if matcher != "*" else "")
-    except (re.error, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError, ValueError) as error:
         return f"is not a regular expression: {error}"
     return "could take too long: repeat fewer parts, and no group" if is_costly(matcher) else None

@@ -10,11 +10,11 @@ MAX_WAYS = LONGEST_SUBJECT**3
 
 _TOKEN = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\(\??)|(?P<end>\))|(?P<or>\|)"
-    r"|(?P<repeat>(?:[*+?]|\{(?P<least>\d*)(?P<comma>,?)(?P<most>\d*)\})[?+]?)|.",
+    r"|(?P<repeat>(?:[*+?]|\{(?P<least>\d*),?(?P<most>\d*)\})[?+]?)|.",
     re.DOTALL,
 )
-_VERBOSE = re.compile(r"\(\?[a-zA-Z]*x")
-"""Comments of verbose patterns may contain anything."""
+_COMMENTED = re.compile(r"\(\?(?:[a-zA-Z]*x|#)")
+"""Begins a verbose pattern or a comment: comments may contain anything."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,8 @@ def is_costly(pattern: str) -> bool:
     """Return True if matching a valid pattern could take long, because it could match in very many ways.
 
     The count is an upper bound: parts in a row multiply, alternatives add up, and a repeat of what itself can match in
-    several ways is always too much.
+    several ways is always too much. An exact number of repeats counts like any other, because a group can match nothing
+    many times.
     """
     groups = [_Group()]
     for token in _TOKEN.finditer(pattern):
@@ -55,13 +56,12 @@ def is_costly(pattern: str) -> bool:
             group.atoms[-1] = _repeated(group.atoms[-1], token)
         else:
             group.atoms.append(1)
-    return len(groups) > 1 or groups[0].ways() > MAX_WAYS or _VERBOSE.search(pattern) is not None
+    return len(groups) > 1 or groups[0].ways() > MAX_WAYS or _COMMENTED.search(pattern) is not None
 
 
 def _repeated(ways: int, token: re.Match[str]) -> int:
     if token[0].startswith("?"):
         return ways + 1
-    if ways > 1:
+    if ways > 1 or max(int(token[name] or 0) for name in ("least", "most")) > LONGEST_SUBJECT:
         return MAX_WAYS + 1
-    is_exact = token["least"] and not token["comma"]
-    return 1 if is_exact else LONGEST_SUBJECT
+    return LONGEST_SUBJECT

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import hmac
 import ipaddress
+import logging
 import os
 import re
 import secrets
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from tui_agent.protocol.errors import ConfigurationError
 
@@ -32,6 +34,8 @@ LARGEST_MESSAGE = 4 << 20
 """Most bytes of a message of the page, such as a paste; a larger one closes the connection."""
 INTERRUPTED = 130
 
+_MOST_ENDING = 8
+"""Most apps of closed pages that still end while a new page may have one."""
 _HEARTBEAT = 20.0
 """Seconds between two checks that the page is still there."""
 _TOKEN_BYTES = 32
@@ -41,6 +45,7 @@ _CLEAR = b"\x1bc\x1b[?25l"
 """Resets the terminal of a page, and hides its cursor."""
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOG = logging.getLogger("tui_agent.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ async def listening(server: "BrowserServer") -> AsyncGenerator[str]:
     options = server.options
     # A name could stand for several addresses, each with a port of its own.
     host = "127.0.0.1" if options.host == "localhost" else options.host.strip("[]")
-    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(server.application(), access_log=None, logger=_LOG, shutdown_timeout=1.0)
     await runner.setup()
     try:
         try:
@@ -179,7 +184,7 @@ class BrowserServer:
         """Run an app for a page, for as long as both are there."""
         page = web.WebSocketResponse(max_msg_size=LARGEST_MESSAGE, heartbeat=_HEARTBEAT)
         await page.prepare(request)
-        if len(self._pages) >= self.options.most_pages:
+        if len(self._pages) >= self.options.most_pages or self._running >= self.options.most_pages + _MOST_ENDING:
             await _say(
                 page,
                 f"No more than {self.options.most_pages} pages can have a session at the same time.\n"
@@ -255,6 +260,14 @@ async def _send(page: web.WebSocketResponse, data: bytes) -> None:
 async def _say(page: web.WebSocketResponse, text: str) -> None:
     """Show a text in the terminal of a page, instead of the app."""
     await _send(page, _CLEAR + text.replace("\n", "\r\n").encode("utf-8", "replace"))
+
+
+def _may_be_logged(record: logging.LogRecord) -> bool:
+    """Return False for the error of a request that cannot be read: it quotes the request, and so the token."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
+
+
+_LOG.addFilter(_may_be_logged)
 
 
 @contextmanager

@@ -28,9 +28,17 @@ headers = { Authorization = "Bearer ${WEB_LOGIN}", X-Team = "${TEAM_NAME}" }
 [mcp.git]
 command = "no-such-program"
 env = { GIT_TOKEN = "${GIT_LOGIN:-none}", GIT_AUTHOR = "${AUTHOR_NAME}" }
+
+[mcp.files]
+command = "no-such-program"
+env = { TOKEN_FILE = "${HOME}/.token", SSH_AUTH_SOCK = "${SSH_AUTH_SOCK}" }
+
+[mcp.odd]
+url = "http://127.0.0.1:1/mcp"
+bearer_token_env = "PATH"
 """
 SECRETS = ("BOX_LOGIN", "DOCS_LOGIN", "WEB_LOGIN", "GIT_LOGIN")
-OTHERS = ("TEAM_NAME", "AUTHOR_NAME")
+OTHERS = ("TEAM_NAME", "AUTHOR_NAME", "SSH_AUTH_SOCK")
 
 
 async def test_no_child_inherits_a_variable_that_settings_name_as_a_secret(
@@ -51,3 +59,4 @@ async def test_no_child_inherits_a_variable_that_settings_name_as_a_secret(
 
     assert [name for name in SECRETS if name in shown.stdout] == []
     assert [name for name in OTHERS if name in shown.stdout] == list(OTHERS)
+    assert {"HOME", "PATH"} <= inherited.keys()

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import TypeAlias
 
@@ -23,6 +24,8 @@ MAX_TURNS = 300
 """Maximum number of combinations of variable values judged one by one."""
 MAX_COMPONENTS = 200
 """Maximum number of components of a path pattern; with more, its matches are unknown."""
+_MAX_PATTERN = 4_096
+"""Maximum length of a path pattern in characters, that of a path."""
 MAX_ENTRIES = 50_000
 """Maximum number of directory entries read for one script."""
 
@@ -195,8 +198,12 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
     No other expansion turns one word of text into several, including the command's name.
     """
     braces = sum(1 for at in word.live if word.value[at] == "{")
-    if not braces:
-        return (word,)
+    return _without_braces(word, braces) if braces else (word,)
+
+
+@lru_cache(maxsize=4)
+def _without_braces(word: Word, braces: int) -> tuple[Word, ...]:
+    """Return the words for a word with braces; a few are kept, because hostile scripts repeat their words."""
     expanded: list[Word] = []
     if braces <= MAX_BRACES and _least_count(word) <= MAX_WORDS:
         for found in _expanded(word, 0):
@@ -352,7 +359,7 @@ class _Search:
     def run(self, word: Word) -> list[str] | None:
         """Return the paths that match; None if there is too much to search."""
         components = word.value.split("/")
-        if len(components) > MAX_COMPONENTS + 1:
+        if len(components) > MAX_COMPONENTS + 1 or len(word.value) > _MAX_PATTERN:
             return None
         start = 0
         for component in components:

@@ -11,6 +11,13 @@ _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
 _SCREEN = frozenset({"TEXTUAL_DRIVER"})
 """Variables for the app's own screen, which another program of its kind would take for its own."""
+_ORDINARY = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
+     "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "VIRTUAL_ENV", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
+     "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}
+)  # fmt: skip
+"""Variables that programs need, and that are no secrets although settings may build one from them, such as the path of
+a file with a token."""
 _withheld: set[str] = set()
 
 _SHELL_HOOKS = frozenset(
@@ -72,9 +79,11 @@ _GIT_KEPT = re.compile(r"GIT_(?:AUTHOR_|COMMITTER_|CONFIG_(?!PARAMETERS)|TERMINA
 def withhold(names: Iterable[str]) -> None:
     """Let no child process inherit these variables, which settings name as secrets, from now on.
 
+    Those that programs need are left: a server of a project must not take `PATH` from every command.
+
     This is for the whole program, because all its sessions share one environment.
     """
-    _withheld.update(names)
+    _withheld.update(name for name in names if name not in _ORDINARY)
 
 
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
