@@ -114,3 +114,24 @@ async def test_a_wrong_message_is_refused_and_the_fleet_works_on(tmp_path: Path)
     status = await played(fleet, play)
 
     assert [row.state for row in status.rows] == ["stopped"]
+
+
+async def test_a_viewer_that_turns_away_at_once_does_not_end_the_fleet(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+
+    async def play(viewer: FleetConnection) -> None:
+        await fleet.granted("1")
+        await fleet.saved("1", 1, *(line_of(STEP, number) for number in range(1, 2_000)))
+        for _ in range(20):
+            await viewer.send(WatchUnit(unit_id="1"))
+            await asyncio.sleep(0.02)
+            await viewer.send(WatchUnit(unit_id="1", watching=False))
+            await asyncio.sleep(0.02)
+        await viewer.send(StopUnits())
+        await fleet.backend.next(UnitInput)
+        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+        await reply(viewer, FleetEnded)
+
+    status = await played(fleet, play)
+
+    assert [row.state for row in status.rows] == ["stopped"]

@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from tui_agent.fleet.driver import FleetDriver
+import pytest
+
+from tui_agent.fleet.driver import QUESTION_PAUSE, FleetDriver
 from tui_agent.fleet.fleet_directory import FleetDirectory, read_status
 from tui_agent.fleet.worker_messages import (
     CommitReported,
     DriverMessage,
     EventsAcknowledged,
     EventsReported,
+    UnitCancelled,
     UnitClaimed,
     UnitEnded,
     UnitGranted,
@@ -22,7 +25,8 @@ from tui_agent.fleet.worker_messages import (
     WorkerLost,
     WorkerMessage,
 )
-from tui_agent.protocol.events import ApprovalRequested, MessageDelta, StepRetry, StepStarted
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ApprovalRequested, MessageDelta, RunEnded, StepRetry, StepStarted
 from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
 
 from .test_unit_progress import line_of
@@ -239,3 +243,83 @@ async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
 
     assert backend.submitted == ["2", "3"]
     assert [row.state for row in again.status.rows] == ["done", "done", "stopped"]
+
+
+async def test_a_unit_that_is_done_keeps_its_end_and_its_counts(tmp_path: Path) -> None:
+    """The events of a unit with a check end in `verifying`; its end is in the records of the driver."""
+    fleet = DrivenFleet(tmp_path / "out", 2)
+    tasks = tuple(unit.row.unit.model_copy(update={"verify": "true"}) for unit in fleet.driver.units.values())
+    run_ended = RunEnded(reason="done", final_text="It works.")
+
+    async def play() -> None:
+        for unit_id, verified in (("1", True), ("2", False)):
+            await fleet.granted(unit_id)
+            await fleet.saved(unit_id, 1, line_of(STEP, 1), line_of(run_ended, 2))
+            fleet.backend.report(UnitEnded(unit_id, 1, 0, "" if verified else "it failed", verified=verified))
+
+    await fleet.run(play)
+    directory = FleetDirectory.open(tmp_path / "out")
+    again = FleetDriver(directory, HandBackend(), tasks)
+    again.load()
+    directory.close()
+
+    done, failed = again.status.rows
+    assert (done.state, done.step, done.verified) == ("done", 1, True)
+    assert (failed.state, failed.step) == ("queued", 1)
+
+
+async def test_a_stop_between_claim_and_grant_stops_the_unit(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+
+    async def play() -> None:
+        obstacle = tmp_path / "out" / "driver.jsonl"
+        kept = obstacle.read_bytes()
+        obstacle.unlink()
+        obstacle.mkdir()
+        fleet.backend.report(UnitClaimed("1", "c", "w", sandboxed=False))
+        while fleet.driver.status.rows[0].state != "starting":
+            await asyncio.sleep(0)
+        await fleet.driver.stop(now=True)
+        obstacle.rmdir()
+        obstacle.write_bytes(kept)
+        await fleet.backend.next(UnitCancelled)
+        assert await fleet.backend.next(UnitRefused) == ("1", UnitRefused("c"))
+
+    status = await fleet.run(play)
+
+    assert [(row.state, row.reason) for row in status.rows] == [("stopped", "stopped")]
+
+
+async def test_questions_under_an_id_of_another_unit_or_start_are_denied_too(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 2)
+    fleet.driver.denies_questions = True
+    question = ApprovalRequested(request_id="ask_1", call_id="c", digest="d", tool="bash", args={})
+
+    async def play() -> None:
+        for unit_id in ("1", "2"):
+            await fleet.granted(unit_id, f"w{unit_id}")
+            await fleet.saved(unit_id, 1, line_of(question, 1))
+            answered, _ = await fleet.backend.next(UnitInput)
+            assert answered == unit_id
+        fleet.backend.report(WorkerLost("w1", "it was killed"))
+        await fleet.granted("1", "w3")
+        await asyncio.sleep(1.2 * QUESTION_PAUSE)
+        await fleet.saved("1", 2, line_of(question, 2))
+        answered, _ = await fleet.backend.next(UnitInput)
+        assert answered == "1"
+        fleet.backend.report(UnitEnded("1", 2, 0, ""), UnitEnded("2", 1, 0, ""))
+
+    await fleet.run(play)
+
+
+async def test_a_driver_that_died_leaves_no_open_questions_and_a_damaged_end_is_named(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+    question = ApprovalRequested(request_id="ask_1", call_id="c", digest="d", tool="bash", args={})
+    fleet.directory.append_events("1", [line_of(question, 1)])
+    fleet.driver.load()
+    assert fleet.driver.questions == ()
+
+    fleet.directory.record({"type": "ended", "unit": "1", "row": {"state": "bogus"}})
+    with pytest.raises(ConfigurationError, match="the end of unit 1 cannot be read"):
+        fleet.driver.load()
+    fleet.directory.close()

@@ -65,6 +65,7 @@ MISTAKES = {
     b'prompt = "Do {"\n[[task]]\nrepo = "r"\n': "line 1: prompt: ",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\nfiles = ["a"]\n': "line 4: files: unknown",
     b'prompt = "Go"\n[[task]]\nrepo = "https://me:pw@host/r"\n': "line 3: repo: a URL with a password",
+    b'prompt = "Go"\n[[task]]\nrepo = "https://github_pat_11ABCDEFGH@host/r"\n': "line 3: repo: a URL with a",
     b'prompt = "Go"\n[[task]]\nrepo = "--upload-pack=x"\n': "line 3: repo: not a path",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\nref = "a b"\n': "line 4: ref: ",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\n[task.permissions]\nmode = "allow"\n': "line 4: permissions.mode: ",

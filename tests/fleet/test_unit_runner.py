@@ -139,6 +139,10 @@ async def test_a_check_that_hangs_or_fails_fails_the_unit(worker: Worker) -> Non
     assert "secret-value" not in ended.verify_output
     assert ended.patch, "its work is kept"
 
+    worker.task = worker.task.model_copy(update={"verify": "setsid sleep 10 & sleep 0.2; echo Done.", "timeout": 5.0})
+    ended = await worker.run()
+    assert (ended.verified, ended.verify_output) == (True, "Done.\n"), "it waits for no process that was left"
+
     worker.task = worker.task.model_copy(update={"verify": "sleep 60 & sleep 60", "timeout": 2.0})
     ended = await worker.run()
     assert (ended.reason, ended.verified) == ("its time limit of 2 s is over", None)

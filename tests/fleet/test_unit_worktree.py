@@ -1,9 +1,13 @@
 """Worktrees of units with real git: apart from each other, recorded after each step, restored elsewhere."""
 
+import asyncio
+import contextlib
+import os
 from pathlib import Path
 
 import pytest
 
+from tui_agent.fleet import git_program
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 
@@ -82,3 +86,80 @@ async def test_a_ref_is_a_branch_a_tag_or_a_hash(tmp_path: Path, repo: Path) -> 
 async def test_a_repository_that_cannot_be_fetched_names_the_reason(tmp_path: Path) -> None:
     with pytest.raises(UnitFailureError, match="missing"):
         await updated_mirror(tmp_path, str(tmp_path / "missing"), tmp_path)
+
+
+async def test_settings_of_nested_repositories_run_nothing_and_their_files_are_kept(tmp_path: Path, repo: Path) -> None:
+    """A unit can make a repository whose settings name programs; git asks such a one for its state once it knows it."""
+    module = tmp_path / "module"
+    module.mkdir()
+    git("init", "--quiet", cwd=module)
+    git("commit", "--quiet", "--allow-empty", "-m", "Begin", cwd=module)
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(module), "module", cwd=repo)
+    git("commit", "--quiet", "-m", "Add a submodule", cwd=repo)
+    unit, _ = await opened(tmp_path, repo, "u1")
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", cwd=unit.path)
+    for name in ("made", "made/deep", "unborn", "empty", "new [x]"):
+        git("init", "--quiet", name, cwd=unit.path)
+    for name in ("made", "made/deep", "new [x]", "module"):
+        (unit.path / name / "file").write_text("first\n")
+        git("add", "file", cwd=unit.path / name)
+        git("commit", "--quiet", "-m", "Add a file", cwd=unit.path / name)
+    (unit.path / "unborn" / "file").write_text("first\n")
+    await unit.record("after event 1")
+    for name in ("made", "made/deep", "unborn", "new [x]", "module"):
+        git("config", "filter.run.clean", f"touch {tmp_path}/ran; cat", cwd=unit.path / name)
+        git("config", "core.fsmonitor", f"touch {tmp_path}/ran; false", cwd=unit.path / name)
+        (unit.path / name / ".gitattributes").write_text("* filter=run\n")
+        (unit.path / name / "file").write_text("second\n")
+    (unit.path / "made" / "other").write_text("third\n")
+    await unit.record("after event 2")
+    bundle = await unit.bundle()
+
+    assert not (tmp_path / "ran").exists()
+    other, home = await opened(tmp_path, repo, "u2")
+    other._ref = unit._ref  # pyright: ignore[reportPrivateUsage]
+    await other.restore([bundle], home)
+    for name in ("made", "made/deep", "unborn", "new [x]"):
+        assert (other.path / name / "file").read_text() == "second\n"
+    assert (other.path / "made" / "other").read_text() == "third\n"
+    patch, _ = await other.patch("Make repositories")
+    assert b"Subproject" not in patch, "the link of the repository stays as it was"
+
+
+async def test_links_to_repositories_made_while_the_files_are_read_are_dropped(tmp_path: Path, repo: Path) -> None:
+    unit, _ = await opened(tmp_path, repo, "u1")
+    git("init", "--quiet", "late", cwd=unit.path)
+    (unit.path / "late" / "file").write_text("text\n")
+    git("add", "file", cwd=unit.path / "late")
+    git("commit", "--quiet", "-m", "Add a file", cwd=unit.path / "late")
+    # As if it had been made between the two steps.
+    await unit._git("add", "--all")  # pyright: ignore[reportPrivateUsage]
+    await unit._drop_links()  # pyright: ignore[reportPrivateUsage]
+    assert b"160000" not in await unit._git("ls-files", "--stage")  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_git_that_is_interrupted_leaves_no_lock(tmp_path: Path, repo: Path) -> None:
+    """A unit whose time is over while git reads its files still gets a patch."""
+    unit, home = await opened(tmp_path, repo, "u1")
+    for number in range(300):
+        (unit.path / f"{number}.bin").write_bytes(bytes([number % 256]) * 200_000)
+    recording = asyncio.create_task(unit.record("interrupted"))
+    while not (home / "history.git" / "index.lock").exists() and not recording.done():
+        await asyncio.sleep(0)
+    recording.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await recording
+    await unit.record("end")
+    _, changes = await unit.patch("Add files")
+    assert changes.files == 300
+
+
+async def test_changes_that_are_too_large_fail_before_they_fill_the_memory(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit, _ = await opened(tmp_path, repo, "u1")
+    (unit.path / "large.bin").write_bytes(os.urandom(300_000))
+    await unit.record("after event 1")
+    monkeypatch.setattr(git_program, "LARGEST_OUTPUT", 100_000)
+    with pytest.raises(UnitFailureError, match="git bundle wrote more than"):
+        await unit.bundle()

@@ -127,6 +127,9 @@ def start_driver(out: Path, options: FleetOptions) -> None:
     argv = [sys.executable, "-m", "tui_agent", "fleet", "drive", str(out)]
     argv += [f"--local={options.places}"] if options.places else []
     argv += cluster_arguments(options.cluster)
+    if not is_driven(out):
+        # The socket of a driver that was killed would count as that of the new one.
+        (out / "control.sock").unlink(missing_ok=True)
     log = os.open(out / "driver.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         driver = subprocess.Popen(

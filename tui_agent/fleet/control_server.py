@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitRow
 
 from .control_messages import (
@@ -101,8 +102,9 @@ class _Viewer:
             self._writer.close()
 
     async def _guarded(self, work: Awaitable[None]) -> None:
+        """Serve until the viewer leaves; an error ends this viewer, never the driver."""
         with suppress(ConnectionError):
-            await work
+            await run_service("viewer of the fleet", work)
 
     async def _read(self, feed: FeedSubscription) -> None:
         while True:
@@ -166,12 +168,14 @@ class _Viewer:
 
     async def _tell_events(self, unit_id: str, feed: FeedSubscription) -> None:
         """Send the events of a watched unit; those that could not wait come from its journal."""
-        if unit_id in feed.missed:
+        if unit_id in feed.missed and (since := self._last.get(unit_id)) is not None:
             feed.missed.discard(unit_id)
             path = self._driver.directory.unit(unit_id) / "journal.jsonl"
-            await self._send_lines(unit_id, await asyncio.to_thread(partial(journal_lines, path, self._last[unit_id])))
-        lines, feed.lines[unit_id] = feed.lines[unit_id], []
-        await self._send_lines(unit_id, lines)
+            await self._send_lines(unit_id, await asyncio.to_thread(partial(journal_lines, path, since)))
+        # Meanwhile the viewer may have turned away.
+        if lines := feed.lines.get(unit_id):
+            feed.lines[unit_id] = []
+            await self._send_lines(unit_id, lines)
 
     async def _send_lines(self, unit_id: str, lines: list[bytes]) -> None:
         last = self._last.get(unit_id)
@@ -181,7 +185,9 @@ class _Viewer:
         for start in range(0, len(fresh), LINES_A_MESSAGE):
             part = fresh[start : start + LINES_A_MESSAGE]
             texts = tuple(line.decode("utf-8", "replace") for line in part)
-            self._last[unit_id] = max(self._last.get(unit_id, 0), *(seq_of(line) for line in part))
+            if unit_id not in self._last:
+                return
+            self._last[unit_id] = max(self._last[unit_id], *(seq_of(line) for line in part))
             await self._send(EventsSent(unit_id=unit_id, lines=texts))
 
     async def _send(self, reply: DriverReply) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TypeVar
 
+from pydantic import ValidationError
+
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 
@@ -102,7 +105,11 @@ class FleetDriver:
         )
 
     def load(self) -> None:
-        """Bring back what earlier drivers left; every unit that is not done continues. Blocks."""
+        """Bring back what earlier drivers left; every unit that is not done continues. Blocks.
+
+        Raises:
+            ConfigurationError: a record cannot be read.
+        """
         for record in read_records(self.directory.path):
             match record.get("type"):
                 case "fleet":
@@ -118,15 +125,25 @@ class FleetDriver:
                     pass
         for unit_id, unit in self.units.items():
             files = self.directory.load_unit(unit_id)
+            row = unit.row
+            unit.row = row.model_copy(update={"step": 0, "unknown_effects": 0})
             for line in files.journal.splitlines():
                 unit.apply(line)
+            if row.state == "done":
+                unit.row = row
             if unit.row.state != "done":
                 self.directory.forget_result(unit_id)
                 unit.queue()
 
     def _restore_end(self, record: JsonObject) -> None:
         unit = self.units[str(record.get("unit"))]
-        unit.row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+        try:
+            unit.row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+        except ValidationError as error:
+            raise ConfigurationError(
+                f"{self.directory.path}/driver.jsonl is damaged: the end of unit {unit.row.id} cannot be read. "
+                "Nothing was started; remove that line to run the unit again"
+            ) from error
         if unit.row.verified is False:
             output = str(record.get("verify_output") or "")
             self._notes[unit.row.id] = f"The check of your work failed:\n\n{output}\n\nContinue until it passes."
@@ -269,6 +286,12 @@ class FleetDriver:
         epoch = unit.row.epoch
         await self._record({"type": "granted", "unit": claim.unit_id, "epoch": epoch, "worker": claim.worker})
         files = await self._saved(lambda: self.directory.load_unit(claim.unit_id))
+        if claim.unit_id in self._stopping:
+            # Stopped meanwhile: a worker that has no grant yet does not know the unit.
+            await self._backend.send(claim.unit_id, UnitRefused(claim.claim))
+            if not unit.row.ended:
+                await self._end(UnitEnded(claim.unit_id, epoch, None, STOPPED))
+            return
         granted = UnitGranted(
             claim=claim.claim,
             epoch=epoch,
@@ -317,14 +340,15 @@ class FleetDriver:
 
     async def _deny_questions(self) -> None:
         """Deny what no one is there to answer."""
-        denied: set[str] = set()
+        denied: set[tuple[str, str]] = set()
         while self.denies_questions:
-            for question in () if self.feed.viewers else self.questions:
-                request_id = question.request.request_id
-                if request_id not in denied:
-                    denied.add(request_id)
-                    answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
-                    await self._backend.send(question.unit_id, UnitInput(json.dumps(answer).encode()))
+            questions = () if self.feed.viewers else self.questions
+            waiting = {(question.unit_id, question.request.request_id) for question in questions}
+            for unit_id, request_id in waiting - denied:
+                answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
+                await self._backend.send(unit_id, UnitInput(json.dumps(answer).encode()))
+            # Only these: a unit that continues elsewhere may ask under an id that it had before.
+            denied = waiting
             await asyncio.sleep(QUESTION_PAUSE)
 
     # --- limits and disk ----------------------------------------------------------------------------------------------

@@ -98,7 +98,10 @@ class FleetDirectory:
         """
         if not (path / "units.jsonl").is_file():
             raise ConfigurationError(f"{path} is not the directory of a fleet")
-        return cls(path, _locked(path))
+        try:
+            return cls(path, _locked(path))
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
 
     def close(self) -> None:
         """Release the directory. May be called again."""
@@ -274,14 +277,17 @@ def read_status(path: Path) -> FleetStatus:
 def is_driven(path: Path) -> bool:
     """True if a driver works on the fleet."""
     try:
-        os.close(_locked(path))
+        # A fleet that is only kept may be on a medium that cannot be written.
+        os.close(_locked(path, os.O_RDONLY))
     except ConfigurationError:
         return True
+    except OSError:
+        return False
     return False
 
 
-def _locked(path: Path) -> int:
-    descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
+def _locked(path: Path, access: int = os.O_RDWR | os.O_CREAT) -> int:
+    descriptor = os.open(path / "lock", access | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE)
     # A reader that only looks holds it for a moment.
     for _ in range(_TRIES):
         try:

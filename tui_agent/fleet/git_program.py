@@ -1,4 +1,4 @@
-"""Git for the worktrees of units: without hooks, prompts or background work, and killed if its caller is cancelled."""
+"""Git for the worktrees of units: without hooks, prompts or background work, and ended if its caller is cancelled."""
 
 import asyncio
 import os
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.protocol.background import first_error
 from tui_agent.protocol.visible_text import without_sequences
 
 from .unit_failure import UnitFailureError
@@ -20,13 +21,20 @@ _SETTINGS = (
     *("-c", "commit.gpgSign=false"),
     *("-c", "advice.detachedHead=false"),
     *("-c", "core.quotePath=true"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "fetch.recurseSubmodules=false"),
 )
 _IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "tui-agent fleet"), ("EMAIL", "fleet@localhost"))
 }
+LARGEST_OUTPUT = 256 * 1024 * 1024
+"""Bytes of output above which git is ended."""
+GRACE = 5.0
+"""Seconds between TERM, after which git removes its locks, and KILL."""
 _LONGEST_REASON = 500
+_PIECE = 64 * 1024
 
 
 async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> bytes:
@@ -38,7 +46,7 @@ async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd
         cwd: its directory; None: `/`.
 
     Raises:
-        UnitFailureError: it failed; the text has its last message.
+        UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
@@ -56,15 +64,45 @@ async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd
     except OSError as error:
         raise UnitFailureError(f"git cannot be started: {error.strerror or error}") from error
     try:
-        output, errors = await process.communicate()
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        async with asyncio.TaskGroup() as tasks:
+            output = tasks.create_task(_read(process.stdout, arguments[0]))
+            errors = tasks.create_task(_read(process.stderr, arguments[0]))
             await process.wait()
+    except ExceptionGroup as group:
+        raise first_error(group) from None
+    finally:
+        await _end(process)
     if process.returncode:
-        raise UnitFailureError(_reason(errors) or f"git {arguments[0]} ended with code {process.returncode}")
-    return output
+        raise UnitFailureError(_reason(errors.result()) or f"git {arguments[0]} ended with code {process.returncode}")
+    return output.result()
+
+
+async def _read(stream: asyncio.StreamReader | None, command: str) -> bytes:
+    output = bytearray()
+    while stream is not None and (piece := await stream.read(_PIECE)):
+        output += piece
+        if len(output) > LARGEST_OUTPUT:
+            raise UnitFailureError(f"git {command} wrote more than {LARGEST_OUTPUT // 1024 // 1024} MiB")
+    return bytes(output)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End git with everything that it started, if it runs."""
+    if process.returncode is not None:
+        return
+    try:
+        _signal(process.pid, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await process.wait()
+    finally:
+        _signal(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _signal(leader: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader, number)
 
 
 def _reason(errors: bytes) -> str:

@@ -21,6 +21,8 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.regular_file import parse_toml
 
 MOST_UNITS = 100_000
+_SHORTEST_TOKEN = 20
+"""Characters of the user's name in a URL from which on it is taken for a token."""
 _TASK_HEADER = re.compile(r"^\s*\[\[\s*task\s*\]\]")
 
 
@@ -196,11 +198,13 @@ def _repository(repo: str, directory: Path) -> str:
         raise _FieldError("repo", "not a path or URL")
     if "://" in repo:
         try:
-            password = urlsplit(repo).password
+            parts = urlsplit(repo)
         except ValueError:
             raise _FieldError("repo", "not a URL") from None
-        if password is not None:
-            raise _FieldError("repo", "a URL with a password; use a credential helper of git on the workers instead")
+        if parts.password is not None or len(parts.username or "") >= _SHORTEST_TOKEN:
+            raise _FieldError(
+                "repo", "a URL with a password or a token; use a credential helper of git on the workers instead"
+            )
         return repo
     if re.match(r"[^/:]+:", repo):
         return repo

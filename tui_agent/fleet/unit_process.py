@@ -18,6 +18,8 @@ KEPT_OUTPUT = 64 * 1024
 """Bytes of the end of an output that are kept."""
 GRACE = 6.0
 """Seconds between TERM and KILL: a headless process ends its run, its commands and its journal first."""
+DRAIN = 1.0
+"""Longest wait in seconds for the rest of an output after the end of its process."""
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _SHORTEST_SECRET = 6
@@ -141,7 +143,7 @@ def dying_with_us() -> tuple[str, ...]:
 async def run_shell(
     command: str, cwd: Path, environment: Mapping[str, str], sandbox: Sequence[str] = ()
 ) -> tuple[int, str]:
-    """Run a shell command without the secrets of the environment; everything that it started ends with it.
+    """Run a shell command without the secrets of the environment; what it left in its process group ends with it.
 
     Args:
         command: the command.
@@ -156,27 +158,38 @@ async def run_shell(
         UnitFailureError: it cannot be started.
     """
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
+    # A pipe of our own: asyncio takes a process for running while another one has its output open.
+    our_stdout, stdout = os.pipe2(os.O_CLOEXEC)
+    reader = asyncio.StreamReader()
+    output = bytearray()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(our_stdout, "rb", buffering=0)
+    )
     try:
         process = await asyncio.create_subprocess_exec(
             *(*dying_with_us(), *sandbox, "bash", "--noprofile", "--norc", "-c", command),
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=stdout,
             stderr=asyncio.subprocess.STDOUT,
             cwd=cwd,
             env=kept,
             start_new_session=True,
         )
     except OSError as error:
+        transport.close()
         raise UnitFailureError(f"the verification cannot be started: {error.strerror or error}") from error
-    output = bytearray()
-    assert process.stdout is not None
+    finally:
+        os.close(stdout)
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_keep_end(process.stdout, output))
+            reading = tasks.create_task(_keep_end(reader, output))
             await process.wait()
-            # What it left running must not keep its output open.
             _kill_group(process.pid)
+            # What it left in a session of its own may keep its output open.
+            await asyncio.wait([reading], timeout=DRAIN)
+            reading.cancel()
     finally:
+        transport.close()
         _kill_group(process.pid)
         await process.wait()
     return process.returncode or 0, output.decode("utf-8", "replace")

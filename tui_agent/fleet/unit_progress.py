@@ -80,7 +80,8 @@ class UnitProgress:
             self._change(state="resuming", spans=self._ended_spans())
 
     def queue(self) -> None:
-        """Let an ended unit continue."""
+        """Let a unit continue that ended, or whose driver died."""
+        self.questions.clear()
         self._change(state="queued", reason="")
 
     def end(self, ending: UnitEnding) -> None:

@@ -24,10 +24,9 @@ REMOTE_HEAD = "refs/tui-agent/head"
 """Reference of a mirror: HEAD of the repository that it mirrors."""
 UNIT_REF = "refs/tui-agent/fleet"
 """Directory of the references of units."""
-LARGEST_BUNDLE = 256 * 1024 * 1024
-"""Bytes of the changes of one step above which a unit fails."""
-
 _LOOK_AGAIN = 0.05
+_LINK = "160000"
+"""Mode of a link to a commit of another repository."""
 
 
 class UnitWorktree:
@@ -44,7 +43,9 @@ class UnitWorktree:
         self._bundled = base
         self._ref = f"{UNIT_REF}/{unit_id}"
         self._hidden = {"GIT_DIR": str(home / "history.git"), "GIT_WORK_TREE": str(self.path)}
+        self._lock = home / "history.git" / "index.lock"
         self._tree: str = ""
+        self._links: tuple[str, ...] | None = None
 
     async def restore(self, bundles: Sequence[bytes], home: Path) -> None:
         """Bring the files to the state after the last of these bundles.
@@ -68,7 +69,11 @@ class UnitWorktree:
         Raises:
             UnitFailureError: git failed, as on a full disk.
         """
-        await self._git("add", "--all", "--", ".")
+        # Of a git that was ended: no other one works here.
+        await asyncio.to_thread(self._lock.unlink, missing_ok=True)
+        left_out = [f":(exclude,literal){path}" for path in (*await self._submodules(), *await self._open_nested())]
+        await self._git("add", "--all", "--", ".", *left_out)
+        await self._drop_links()
         tree = (await self._git("write-tree")).decode().strip()
         if not self._tree:
             self._tree = (await self._git("rev-parse", f"{self.last}^{{tree}}")).decode().strip()
@@ -87,8 +92,6 @@ class UnitWorktree:
         if self.last == self._bundled:
             return b""
         bundle = await self._git("bundle", "create", "--quiet", "-", self._ref, f"^{self._bundled}")
-        if len(bundle) > LARGEST_BUNDLE:
-            raise UnitFailureError(f"one step changed more than {LARGEST_BUNDLE // 1024 // 1024} MiB")
         self._bundled = self.last
         return bundle
 
@@ -112,8 +115,57 @@ class UnitWorktree:
         added, removed = (sum(int(count[side]) for count in counts if count[side].isdigit()) for side in (0, 1))
         return patch, UnitChanges(files=len(counts), insertions=added, deletions=removed)
 
+    # A repository inside the worktree has settings that the unit wrote. As soon as the index has a link to it,
+    # `git add` runs `git status` in it, with the programs that these settings name, outside any sandbox.
+
+    async def _submodules(self) -> tuple[str, ...]:
+        """Return the paths of the links that the base has; they stay as they are."""
+        if self._links is None:
+            tree = _paths(await self._git("ls-tree", "-r", "-z", "--full-tree", self.base))
+            self._links = tuple(line.split("\t", 1)[1] for line in tree if line.startswith(_LINK))
+        return self._links
+
+    async def _open_nested(self) -> list[str]:
+        """Have the files of nested repositories recorded as those of any directory; return those without a file.
+
+        Git looks into a directory of which the index has a file, whatever else it is.
+        """
+        tried: set[str] = set()
+        while True:
+            others = _paths(await self._git("ls-files", "-z", "--others", "--exclude-standard"))
+            nested = {path for path in others if path.endswith("/")}
+            if nested <= tried:
+                return sorted(nested)
+            for path in nested - tried:
+                if file := await asyncio.to_thread(_file_in, self.path, path):
+                    await self._git("update-index", "--add", "--remove", "--", file)
+            tried |= nested
+
+    async def _drop_links(self) -> None:
+        """Remove links from the index that the base lacks: to repositories that were made in this moment."""
+        changed = _paths(await self._git("diff-index", "--cached", "--raw", "-z", "--no-renames", self.base))
+        for change, path in zip(changed[::2], changed[1::2], strict=False):
+            if change.split(" ")[1] == _LINK and path not in await self._submodules():
+                await self._git("update-index", "--force-remove", "--", path)
+
     async def _git(self, *arguments: str) -> bytes:
         return await git(*arguments, environment=self._hidden, cwd=self.path)
+
+
+def _paths(listing: bytes) -> list[str]:
+    """Return the entries of a listing with `-z`."""
+    return [os.fsdecode(entry) for entry in listing.split(b"\0") if entry]
+
+
+def _file_in(root: Path, directory: str) -> str:
+    """Return the path of a file below a directory, from the root; empty if there is none."""
+    for found, directories, files in os.walk(root / directory):
+        directories[:] = [name for name in directories if name != ".git"]
+        for name in files:
+            path = Path(found, name)
+            if name != ".git" and (path.is_symlink() or path.is_file()):
+                return str(path.relative_to(root))
+    return ""
 
 
 async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base: str) -> UnitWorktree:
