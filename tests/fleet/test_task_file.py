@@ -57,8 +57,8 @@ def test_each_line_of_json_is_a_task() -> None:
 
 MISTAKES = {
     b'prompt = "Go"\n': "no [[task]]",
-    b'prompt = "Go"\n[[task]]\nref = "x"\n': "line 2: repo: Field required",
-    b'[[task]]\nrepo = "r"\n': "line 1: prompt: Field required",
+    b'prompt = "Go"\n[[task]]\nref = "x"\n': "line 2: repo: is missing",
+    b'[[task]]\nrepo = "r"\n': "line 1: prompt: is missing",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\n\nn = 0\n': "line 5: n: ",
     b'prompt = "Go"\nbudget = -1\n[[task]]\nrepo = "r"\n': "line 2: budget: ",
     b'prompt = "Do {what}"\n[[task]]\nrepo = "r"\n': "line 1: prompt: no field {what}",
@@ -69,6 +69,15 @@ MISTAKES = {
     b'prompt = "Go"\n[[task]]\nrepo = "--upload-pack=x"\n': "line 3: repo: not a path",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\nref = "a b"\n': "line 4: ref: ",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\n[task.permissions]\nmode = "allow"\n': "line 4: permissions.mode: ",
+    b'prompt = "Go"\n[[task]]\nrepo = "r"\n[task.permissions]\nalow = ["bash"]\n': (
+        "line 4: permissions.alow: unknown; did you mean allow?"
+    ),
+    b'prompt = "Go"\nverfy = "make"\n[[task]]\nrepo = "r"\n': (
+        "line 2: verfy: unknown, and the prompt does not use it; did you mean verify?"
+    ),
+    b'prompt = "Go {new}"\nverify = "grep {new} a"\n[[task]]\nrepo = "r"\nnew = 1\n': (
+        "line 2: verify: {new} is filled in only in prompts"
+    ),
     b'prompt = "Go\n': "line 1",
 }
 
@@ -81,14 +90,20 @@ def test_a_mistake_is_named_with_line_and_field(content: bytes) -> None:
     assert MISTAKES[content] in str(caught.value)
 
 
+def test_a_field_of_the_prompt_may_be_named_almost_like_a_key_and_a_command_may_have_braces() -> None:
+    content = b'prompt = "Use {model_}"\nverify = "x=${repo} awk {print}"\n[[task]]\nrepo = "r"\nmodel_ = "a"\n'
+
+    assert read_toml_tasks(content, HERE)[0].prompt == "Use a"
+
+
 def test_all_mistakes_are_named_at_once() -> None:
     content = b'{"prompt": "Go"}\n{"repo": "r"}\n'
 
     with pytest.raises(ConfigurationError) as caught:
         read_line_tasks(content, HERE)
 
-    assert "line 1: repo: Field required" in str(caught.value)
-    assert "line 2: prompt: Field required" in str(caught.value)
+    assert "line 1: repo: is missing" in str(caught.value)
+    assert "line 2: prompt: is missing" in str(caught.value)
     with pytest.raises(ConfigurationError, match="line 2: no JSON"):
         read_line_tasks(b'{"prompt": "Go", "repo": "r"}\n{oops\n', HERE)
     with pytest.raises(ConfigurationError, match="no task"):

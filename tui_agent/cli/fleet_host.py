@@ -13,22 +13,24 @@ from tui_agent.fleet.backend import Backend, BackendLostError
 from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.fleet.control_server import serve_viewers
 from tui_agent.fleet.driver import FleetDriver
-from tui_agent.fleet.fleet_counts import count_rows
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
 from tui_agent.fleet.local_backend import LocalBackend
-from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
+from tui_agent.fleet.task_file import TaskMistakesError, read_line_tasks, read_toml_tasks
 from tui_agent.protocol.background import first_error
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.pipes import read_everything
+from tui_agent.ui.text.amounts import count_text
 
 from .fleet_cluster import cluster_arguments, cluster_backend
-from .fleet_progress import report_progress, used_parts
+from .fleet_progress import end_line, report_progress
 from .fleet_unit_host import unit_host
 from .process.controlling_terminal import say_error
 
 LARGEST_TASK_FILE = 16 * 1024 * 1024
+MOST_MISTAKES = 20
+"""Mistakes in tasks that are reported."""
 START_SECONDS = 20.0
 """Seconds that a driver of its own may take until it serves viewers."""
 INTERRUPTED = 130
@@ -54,21 +56,31 @@ def read_tasks_of(path: Path) -> tuple[UnitTask, ...]:
     """Return the units of a file, or of standard input for `-`.
 
     Raises:
-        ConfigurationError: it cannot be read, or has mistakes.
+        ConfigurationError: it cannot be read, or has mistakes; each of them was reported in a line of its own.
     """
+    name = "standard input" if str(path) == "-" else str(path)
+    try:
+        return _tasks_in(path)
+    except TaskMistakesError as error:
+        for mistake in error.mistakes[:MOST_MISTAKES]:
+            say_error(f"{name}: {mistake}")
+        text = f"{name} has {count_text(len(error.mistakes), 'mistake')}; nothing was started"
+        raise ConfigurationError(text) from error
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from error
+
+
+def _tasks_in(path: Path) -> tuple[UnitTask, ...]:
     if str(path) == "-":
         return read_line_tasks(read_everything(0), Path.cwd())
     try:
         if path.stat().st_size > LARGEST_TASK_FILE:
-            raise ConfigurationError(f"{path} is larger than {LARGEST_TASK_FILE // 1024 // 1024} MiB")
+            raise ConfigurationError(f"larger than {LARGEST_TASK_FILE // 1024 // 1024} MiB")
         content = path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror or error}") from error
-    try:
-        read = read_toml_tasks if path.suffix == ".toml" else read_line_tasks
-        return read(content, path.absolute().parent)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"cannot be read: {error.strerror or error}") from error
+    read = read_toml_tasks if path.suffix == ".toml" else read_line_tasks
+    return read(content, path.absolute().parent)
 
 
 def create_fleet(out: Path, options: FleetOptions, tasks: tuple[UnitTask, ...]) -> None:
@@ -201,12 +213,3 @@ def _local_backend(out: Path, places: int) -> Backend:
     for directory in (work, mirrors):
         directory.mkdir(mode=0o700, exist_ok=True)
     return LocalBackend(places, unit_host("local", work, mirrors))
-
-
-def end_line(status: FleetStatus, out: Path) -> str:
-    """Return the last line of a fleet."""
-    counts = count_rows(status.rows)
-    states = [f"{counts.states[state]} {state}" for state in ("done", "failed", "stopped") if counts.states[state]]
-    text = f"fleet: {' · '.join((*states, *used_parts(counts)))}; results: tui-agent fleet results {out}"
-    unfinished = counts.units - counts.states["done"]
-    return f"{text}; {unfinished} not done; to continue them: tui-agent fleet retry {out}" if unfinished else text

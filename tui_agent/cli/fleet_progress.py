@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_counts import FleetCounts, count_rows
+from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 
@@ -60,3 +62,12 @@ def used_parts(counts: FleetCounts) -> list[str]:
     if counts.unknown_effects:
         used.append(count_text(counts.unknown_effects, "call of unknown effect", "calls of unknown effect"))
     return used
+
+
+def end_line(status: FleetStatus, out: Path) -> str:
+    """Return the last line of a fleet."""
+    counts = count_rows(status.rows)
+    states = [f"{counts.states[state]} {state}" for state in ("done", "failed", "stopped") if counts.states[state]]
+    text = f"fleet: {' · '.join((*states, *used_parts(counts)))}; results: tui-agent fleet results {out}"
+    unfinished = counts.units - counts.states["done"]
+    return f"{text}; {unfinished} not done; to continue them: tui-agent fleet retry {out}" if unfinished else text

@@ -23,7 +23,7 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import money_text, seconds_text, tokens_text
 
-from .fleet_progress import progress_text
+from .fleet_progress import end_line, progress_text
 from .process.controlling_terminal import say, say_error, say_json_line
 
 _REPO_WIDTH = 30
@@ -160,7 +160,10 @@ def watch_fleet(out: Path) -> int:
         # Imported here: no other command needs the screen.
         from .fleet_screen_host import show_fleet
 
-        return show_fleet(out)
+        code = show_fleet(out)
+        if not is_driven(out):
+            say_error(end_line(read_status(out), out))
+        return code
     if not is_driven(out):
         return show_status(out, as_json=False)
     return asyncio.run(_watch(out))

@@ -4,12 +4,13 @@ Every value at the top level of a TOML file applies to all its tasks, unless a t
 starts nothing.
 """
 
+import difflib
 import json
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -24,6 +25,16 @@ MOST_UNITS = 100_000
 _SHORTEST_TOKEN = 20
 """Characters of the user's name in a URL from which on it is taken for a token."""
 _TASK_HEADER = re.compile(r"^\s*\[\[\s*task\s*\]\]")
+
+
+class TaskMistakesError(ConfigurationError):
+    """Tasks have mistakes; nothing was started."""
+
+    def __init__(self, mistakes: Sequence[str]) -> None:
+        """Name the mistakes, each in one line with its line and field."""
+        self.mistakes = tuple(dict.fromkeys(mistakes))
+        """The mistakes, each once."""
+        super().__init__("the tasks have mistakes; nothing was started:\n  " + "\n  ".join(self.mistakes))
 
 
 class _Permissions(BaseModel):
@@ -105,7 +116,7 @@ def read_line_tasks(content: bytes, directory: Path) -> tuple[UnitTask, ...]:
         else:
             mistakes.append(f"line {number}: not an object")
     if mistakes:
-        raise ConfigurationError(_in_words(mistakes))
+        raise TaskMistakesError(mistakes)
     if not found:
         raise ConfigurationError("no task: each line is one, with at least `prompt` and `repo`")
     return _units(found, directory, lambda number, _: number)
@@ -124,14 +135,25 @@ def _units(
             for fault in error.errors(include_url=False, include_input=False):
                 field = ".".join(str(part) for part in fault["loc"])
                 line = line_of(place, str(fault["loc"][0]))
-                mistakes.append(f"line {line}: {field}: {fault['msg'].removeprefix('Value error, ')}")
+                mistakes.append(f"line {line}: {field}: {_in_words(fault)}")
         except _FieldError as error:
             mistakes.append(f"line {line_of(place, error.field)}: {error.field}: {error}")
     if mistakes:
-        raise ConfigurationError(_in_words(mistakes))
+        raise TaskMistakesError(mistakes)
     if len(units) > MOST_UNITS:
         raise ConfigurationError(f"{len(units):,} units are more than {MOST_UNITS:,}")
     return tuple(units)
+
+
+def _in_words(fault: Mapping[str, Any]) -> str:
+    match fault["type"]:
+        case "missing":
+            return "is missing"
+        case "extra_forbidden":
+            near = difflib.get_close_matches(str(fault["loc"][-1]), _Permissions.model_fields, 1)
+            return "unknown" + (f"; did you mean {near[0]}?" if near else "")
+        case _:
+            return str(fault["msg"]).removeprefix("Value error, ").replace("Input should", "must")
 
 
 class _FieldError(ValueError):
@@ -144,6 +166,8 @@ def _attempts(task: _Task, number: str, directory: Path) -> list[UnitTask]:
     """Return the units of a task, one for each attempt."""
     fields = {name: _field(name, value) for name, value in (task.model_extra or {}).items()}
     known = {"repo": task.repo, "ref": task.ref, **fields}
+    prompt = _filled("prompt", task.prompt, known)
+    _check_names(task, fields)
     repo = _repository(task.repo, directory)
     rights = UnitPermissions.model_validate(
         {**task.permissions.model_dump(), "mode": PermissionMode(task.permissions.mode)}
@@ -153,7 +177,7 @@ def _attempts(task: _Task, number: str, directory: Path) -> list[UnitTask]:
             id=number if task.n == 1 else f"{number}.{attempt}",
             task=number,
             attempt=attempt,
-            prompt=_filled("prompt", task.prompt, known),
+            prompt=prompt,
             repo=repo,
             ref=_reference(task.ref),
             fields=fields,
@@ -165,6 +189,17 @@ def _attempts(task: _Task, number: str, directory: Path) -> list[UnitTask]:
         )
         for attempt in range(1, task.n + 1)
     ]
+
+
+def _check_names(task: _Task, fields: Mapping[str, str]) -> None:
+    """Refuse a field that seems to be a misspelled key, and fields in a command, where they are not filled in."""
+    for name in fields:
+        near = difflib.get_close_matches(name, _Task.model_fields, 1, 0.82)
+        if near and f"{{{name}}}" not in task.prompt:
+            raise _FieldError(name, f"unknown, and the prompt does not use it; did you mean {near[0]}?")
+    for name in ("repo", "ref", *fields):
+        if re.search(rf"(?<!\$)\{{{name}\}}", task.verify):
+            raise _FieldError("verify", f"{{{name}}} is filled in only in prompts; write its value")
 
 
 def _field(name: str, value: object) -> str:
@@ -215,8 +250,3 @@ def _reference(ref: str) -> str:
     if ref.startswith("-") or any(not one.isprintable() or one in " ~^:?*[\\" for one in ref):
         raise _FieldError("ref", "not the name of a branch or tag, or a hash")
     return ref
-
-
-def _in_words(mistakes: list[str]) -> str:
-    more = f"\n  and {len(mistakes) - 20} more" if len(mistakes) > 20 else ""
-    return "the tasks have mistakes; nothing was started:\n  " + "\n  ".join(mistakes[:20]) + more

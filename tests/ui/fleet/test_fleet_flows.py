@@ -138,6 +138,7 @@ async def test_a_shell_command_and_a_message_to_one_call_are_refused_and_kept() 
 async def test_a_unit_that_has_ended_takes_no_message() -> None:
     async with fleet_stage(MemoryPort(status(row(1, "done")), timed(working()))) as on:
         await on.open()
+        assert "This unit takes no messages: it does not run" in on.text()
         await on.type("more")
         await on.press("enter")
         await on.until(lambda: "has ended and takes no messages" in on.text())
@@ -150,6 +151,13 @@ async def test_a_unit_that_has_not_started_shows_its_task() -> None:
         await on.press("enter")
         assert isinstance(on.app.screen, TextPage)
         assert "waits for a free worker" in on.text()
+
+
+async def test_a_unit_that_failed_before_its_first_step_shows_its_reason() -> None:
+    async with fleet_stage(MemoryPort(status(row(1, "failed", step=0, reason="no such branch")))) as on:
+        await on.press("enter")
+        assert isinstance(on.app.screen, TextPage)
+        assert "no such branch" in on.text()
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -282,6 +290,8 @@ async def test_a_filter_and_a_search_leave_only_matching_units() -> None:
         assert "No unit matches" in on.text()
         await on.press("backspace", "backspace", "enter")
         assert [one.id for one in on.fleet.units.shown] == ["013"]
+        await on.open()
+        await on.press("escape")
         await on.press("escape")
         assert len(on.fleet.units.shown) == 40
 

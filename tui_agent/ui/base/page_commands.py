@@ -221,7 +221,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("timeline.pan_right", ("right",), "later", "A quarter to the right", "timeline", "pan(1)"),
     Command("timeline.whole", ("0",), "whole run", "Show the whole run", "timeline"),
     Command("timeline.follow", ("f",), "follow", "Keep the present moment in sight", "timeline"),
-    Command("timeline.close", ("escape", "q"), "close", "Return to the conversation", "timeline"),
+    Command("timeline.close", ("escape", "q"), "close", "Close the timeline", "timeline"),
     Command("timeline.line_up", ("up", "k"), "up", "One lane up", "timeline"),
     Command("timeline.line_down", ("down", "j"), "down", "One lane down", "timeline"),
     Command("timeline.page_up", ("pageup",), "page up", "One page up", "timeline"),

@@ -42,11 +42,11 @@ _LABEL = 20
 """Cells of the column of commands."""
 
 
-def placeholder(*, busy: bool) -> str:
+def placeholder(*, busy: bool, idle_text: str = PLACEHOLDER) -> str:
     """Return the text of an empty composer."""
     follow_up = command("composer.follow_up").key_text
     turn = f"; {follow_up} for a turn of its own" if follow_up else ""
-    return f"Type to steer{turn}" if busy else PLACEHOLDER
+    return f"Type to steer{turn}" if busy else idle_text
 
 
 class PromptMarker(Widget):
@@ -238,6 +238,8 @@ class PromptArea(Vertical, ImmediateLayout):
         """The ways to interrupt."""
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
+        self.idle_text = PLACEHOLDER
+        """Text of the empty composer while nothing runs."""
         self._notice = notice
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
@@ -279,7 +281,7 @@ class PromptArea(Vertical, ImmediateLayout):
         """Show that a text steers the run, or starts one."""
         if busy != self.composer.busy:
             self.composer.busy = busy
-            self.composer.placeholder = placeholder(busy=busy)
+            self.composer.placeholder = placeholder(busy=busy, idle_text=self.idle_text)
         if not busy:
             self.close_menu()
 

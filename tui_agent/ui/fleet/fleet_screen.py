@@ -332,7 +332,7 @@ class FleetScreen(AnyScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave letters to the search while it has the focus."""
         if self.focused is self._input:
-            return action in ("open", "back", "cursor_up", "cursor_down", "page_up", "next_approval") or None
+            return action in ("back", "cursor_up", "cursor_down", "page_up", "next_approval") or None
         return super().check_action(action, parameters)
 
     def action_cursor_up(self) -> None:
@@ -374,13 +374,9 @@ class FleetScreen(AnyScreen):
             self._move(place - self.units.place)
 
     def action_open(self) -> None:
-        """Open the conversation of the selected unit; of one that has not started, its details."""
-        if self.focused is self._input:
-            self.set_focus(None)
-            self.refresh_bindings()
-            return
+        """Open the conversation of the selected unit; if it has none, its details."""
         row = self.units.chosen
-        if row is not None and row.epoch:
+        if row is not None and row.epoch and not (row.ended and not row.step):
             self.post_message(self.UnitOpened(row.id))
         elif row is not None:
             self.action_details()
@@ -402,6 +398,12 @@ class FleetScreen(AnyScreen):
         self.units.search(event.value, self._now())
         self._message = ("", "")
         self.show_all()
+
+    @on(Input.Submitted)
+    def _keep_search(self) -> None:
+        """Keep the search, and give the keys back to the rows."""
+        self.set_focus(None)
+        self.refresh_bindings()
 
     def action_filter(self, by: int) -> None:
         """Show units in another state, or all."""

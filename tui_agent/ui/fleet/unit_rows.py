@@ -174,7 +174,7 @@ def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
         case "starting":
             return "is starting", "muted"
         case "asking":
-            return plain_text(question, _LONGEST) or activity or "waits for your answer", "warning"
+            return one_line(question, _LONGEST) or activity or "waits for your answer", "warning"
         case "verifying":
             return f"verifies: {plain_text(row.unit.verify, _LONGEST)}", ""
         case "resuming":

@@ -80,7 +80,7 @@ class AnswerFold:
         thinking, text = _thinking_of(message), _text_of(message)
         if thinking and answer.thinking is None:
             answer.thinking = ThinkingPart(thinking, gap=True, margin=BODY, opened=self.shows_thinking)
-            self.append(answer, answer.thinking)
+            self._insert_first(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
             self._rewrite(answer, text)
         self._close(message_id)
@@ -109,6 +109,16 @@ class AnswerFold:
         answer.parts.insert(place, part)
         self.drop(answer, answer.waiting)
 
+    def _insert_first(self, answer: Answer, part: Part) -> None:
+        """Add a part above the other parts of its message."""
+        above = self._transcript.before(answer.parts[0]) if answer.parts else None
+        if above is None:
+            self.append(answer, part)
+            return
+        self._transcript.add(part, above)
+        answer.parts.insert(0, part)
+        self.drop(answer, answer.waiting)
+
     def drop(self, answer: Answer, part: Part | None) -> None:
         """Remove a part of a response."""
         if part is not None:
@@ -130,11 +140,13 @@ class AnswerFold:
             self._transcript.refresh(answer.preparing)
 
     def _rewrite(self, answer: Answer, text: str) -> None:
-        """Replace the text of a part by the final one, or add it below the other parts."""
+        """Replace the text of a part by the final one, or add it above the calls, which may have begun before it."""
         old = answer.text
         answer.text = _spoken(MarkdownPart(text, gap=True, margin=BODY)) if text else None
-        if answer.text is not None:
-            self.append(answer, answer.text, after=old)
+        if answer.text is not None and (above := old or answer.thinking) is not None:
+            self.append(answer, answer.text, after=above)
+        elif answer.text is not None:
+            self._insert_first(answer, answer.text)
         self.drop(answer, old)
 
     def _close(self, message_id: str) -> None:

@@ -201,6 +201,11 @@ class Transcript:
         self._heights.insert(place, self._height(part))
         self._mark(place, 0)
 
+    def before(self, part: Part) -> Part | None:
+        """Return the part above another one; None above the first."""
+        place = self._index_of(part)
+        return self.parts[place - 1] if place else None
+
     def remove(self, part: Part) -> None:
         """Remove a part."""
         place = self._index_of(part)
