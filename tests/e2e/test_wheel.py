@@ -60,6 +60,14 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def test_the_index_takes_the_wheel_and_renders_its_page(wheel: Path) -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "twine", "check", "--strict", str(wheel)], capture_output=True, text=True, check=False
+    )
+
+    assert (checked.returncode, "PASSED" in checked.stdout) == (0, True), checked.stdout
+
+
 def run(environment: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     variables = {"HOME": str(directory), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
     program = str(environment / "bin" / "tui-agent")
