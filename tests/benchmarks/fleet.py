@@ -214,7 +214,7 @@ def run_bare(soak: Soak) -> float:
     for number in range(soak.units):
         soak._git("clone", "-q", f"repo{number % REPOSITORIES}", f"clones/{number}")
         prompt = PROMPT.format(mark=f"mark-{number}")
-        options = ("-p", "--demo", "--permission-mode", "accept-edits", "--output-format", "stream-json")
+        options = ("-p", "--demo", "--permission-mode", "accept_edits", "--output-format", "stream-json")
         command = shlex.join([*PROGRAM, *options, prompt])
         lines.append(f"cd {clones / str(number)} && {command} > events.jsonl 2>&1")
     began = time.monotonic()

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,12 @@ async def test_a_refused_claim_starts_nothing(worker: Worker) -> None:
     await run_unit("1", worker.link, worker.host)
 
     assert len(worker.link.sent) == 1
+
+
+async def test_the_check_runs_behind_the_command_line_of_the_sandbox(worker: Worker) -> None:
+    worker.task = worker.task.model_copy(update={"verify": 'echo "$CONFINED"'})
+    worker.host = replace(worker.host, confine=lambda root: ("env", f"CONFINED=in {root.name}"))
+
+    ended = await worker.run()
+
+    assert (ended.verified, ended.verify_output) == (True, "in work\n")

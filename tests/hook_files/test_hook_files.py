@@ -22,6 +22,7 @@ from tui_agent.cli.configuration.project_trust import TrustStore, trust_for, tru
 from tui_agent.cli.file_hooks import FileHooks
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.session_hooks import hook_file_facts
+from tui_agent.cli.subcommands.doctor import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
 from tui_agent.hook_files.pattern_cost import is_costly
@@ -348,6 +349,38 @@ def test_hooks_are_found_from_the_root_down_and_the_users_run_anywhere(project: 
 
     assert (hook.project_dir, own.project_dir) == (project, below)
     assert own.source == "~/.claude/settings.json:1"
+
+
+RULES = {"permissions": {"allow": ["Bash(ls:*)"], "deny": ["Read(./.env)"], "ask": ["Bash(git push:*)", "WebFetch"]}}
+
+
+@pytest.mark.parametrize("content", [RULES, RULES | SETTINGS])
+async def test_strict_permission_rules_of_the_file_are_announced_because_they_do_not_apply(
+    project: Path, content: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / ".claude/settings.json").write_text(json.dumps(content))
+    own = Path.home() / ".claude/settings.json"
+    own.parent.mkdir()
+    own.write_text(json.dumps({"permissions": {"deny": ["Bash"], "allow": ["Read"]}}))
+    options = replace(LaunchOptions.for_command(project), demo=True)
+
+    async with open_engine(options, watched=False) as engine:
+        notes = [envelope.event for envelope in engine.bus.subscribe(since=0).drain()]
+
+    texts = [note.text for note in notes if isinstance(note, Warned) and "permission rules" in note.text]
+    assert [text.partition(" do not apply in tui-agent; write them in permissions.rules")[0] for text in texts] == [
+        "~/.claude/settings.json: permission rules that deny or ask (1)",
+        ".claude/settings.json: permission rules that deny or ask (3)",
+    ]
+    findings = await asyncio.to_thread(lambda: list(examine(project)))
+    assert [finding.message for finding in findings if finding.subject == "rules"] == texts
+
+
+@pytest.mark.parametrize("permissions", [None, [], {}, {"deny": 3, "ask": None}, {"allow": ["Bash"]}, {"deny": []}])
+def test_other_permission_settings_are_not_announced(permissions: object, tmp_path: Path) -> None:
+    content = json.dumps({"permissions": permissions}).encode()
+
+    assert parse_hook_file(content, "x.json", "user", tmp_path).unused_rules == 0
 
 
 def test_the_page_lists_hooks_with_file_and_state(project: Path) -> None:

@@ -6,11 +6,13 @@ What it does depends on its first argument:
 - `deaf`: ignores every wish to end, and has started a process in a session of its own;
 - `twice`: an app that ends with the first input, and then another one;
 - `broken`: writes to standard error and ends with code 3;
-- `torn`: writes half a packet and ends.
+- `torn`: writes half a packet and ends;
+- `flood`: writes until it gets a message, and ends.
 """
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -60,6 +62,11 @@ def main() -> None:
     elif kind == "torn":
         begin()
         sys.stdout.buffer.write(b"D\0\0\0\x09half")
+    elif kind == "flood":
+        begin()
+        received()  # The size.
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            packet(b"D", b"x" * 100_000)
     elif kind == "twice":
         echo(ends_with_input=True)
         echo()

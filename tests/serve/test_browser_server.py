@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 import psutil
@@ -273,6 +274,24 @@ async def test_reloads_do_not_start_apps_without_limit(monkeypatch: pytest.Monke
         for app in apps:
             for process in (*app.children(), app):
                 process.kill()
+
+
+async def test_a_page_that_does_not_read_holds_up_its_own_app_alone() -> None:
+    async with serving("flood") as client:
+        base = urlsplit(client.address)
+        request = (
+            f"GET {base.path}ws?width=80&height=24 HTTP/1.1\r\nHost: {base.netloc}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        reader, writer = await asyncio.open_connection(base.hostname, base.port, limit=1024)
+        writer.write(request.encode())
+        await reader.readuntil(b"begun ")
+        # The reader takes no more than its limit; the app's output waits in the connection and then in its pipe.
+        async with client.page() as page:
+            while len(page.shown) < 5_000_000:
+                assert await page.receive()
+        assert (await client.status(client.url())) == 200
+        writer.close()
 
 
 async def test_an_app_that_does_not_end_is_killed_with_all_it_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from textual import on
-from textual.events import Paste
+from textual.events import MouseMove, Paste
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -22,6 +22,7 @@ from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
+from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -483,7 +484,7 @@ async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does
         asked.clock.now += QUIET_SECONDS / 2
         await asked.press("y")
         assert asked.keys_are_dim()
-        assert "That key came too early" in asked.text()
+        assert "That came too early" in asked.text()
         asked.clock.now += QUIET_SECONDS / 2
         asked.screen.dialog.query_one(AnswerKeys).show_now()
         assert not asked.keys_are_dim()
@@ -777,12 +778,178 @@ async def test_losing_and_getting_the_focus_never_answers() -> None:
         assert asked.answers == []
 
 
-async def test_clicks_never_answer() -> None:
-    async with asking() as asked:
-        for row in range(0, 24, 3):
-            await asked.pilot.click(offset=(6, row))
+# --- clicks ---------------------------------------------------------------------------------------------------------
+
+
+def place_of(asked: Asked, label: str) -> tuple[int, int]:
+    """Return column and row of a label's first letter."""
+    rows = asked.text().split("\n")
+    row = next(number for number, text in enumerate(rows) if label in text)
+    return rows[row].index(label), row
+
+
+async def armed(asked: Asked, seconds: float = RESTING_SECONDS) -> None:
+    """Let time pass until the answers are bright."""
+    asked.clock.now += seconds
+    asked.screen.dialog.query_one(AnswerKeys).show_now()
+    await asked.pilot.pause()
+
+
+async def move(asked: Asked, label: str, by: int) -> None:
+    """Move the pointer to a label, from `by` columns to its left."""
+    column, row = place_of(asked, label)
+    asked.screen._forward_event(MouseMove(None, column, row, by, 0, 0, False, False, False, column, row))
+    await asked.pilot.pause()
+
+
+async def click(asked: Asked, label: str) -> None:
+    """Click on a label."""
+    await asked.pilot.click(offset=place_of(asked, label))
+    await asked.pilot.pause()
+
+
+@pytest.mark.parametrize("size", [(20, 6), (80, 24), (120, 40)])
+async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> None:
+    async with asking(size=size) as asked:
+        await armed(asked)
+        top, left = asked.screen.query_one("#approval-keys").region.y, asked.screen.query_one("#approval-keys").region.x
+        line = asked.text().split("\n")[top]
+        gaps = [(left + gap.start(), top) for gap in re.finditer("  ", line[left:])]
+        for place in [(column, row) for column in (0, 3, 6) for row in range(size[1]) if row != top] + gaps:
+            await asked.pilot.click(offset=place)
 
         assert asked.answers == []
+
+
+@pytest.mark.parametrize(
+    ("label", "answer"),
+    [
+        ("y yes", ApprovalDecision(decision="approve")),
+        ("n no", ApprovalDecision(decision="deny")),
+        ("a all 2", "list"),
+        ("esc later", None),
+        ("k skip", ApprovalDecision(decision="skip")),
+    ],
+)
+@pytest.mark.parametrize("end", [0, -1])
+async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: object, end: int) -> None:
+    async with asking(REQUEST, 1, 2, size=(60, 20)) as asked:
+        await armed(asked)
+        await click(asked, "f1 more")
+        column, row = place_of(asked, label)
+        await asked.pilot.click(offset=(column + (len(label) - 1 if end else 0), row))
+        await asked.pilot.pause()
+
+        assert asked.answers == [answer]
+
+
+async def test_a_click_opens_the_line_for_a_reason_and_leaves_it() -> None:
+    async with asking() as asked:
+        await armed(asked)
+        await click(asked, "f no, because")
+        assert asked.screen.dialog.step == "explaining"
+        await armed(asked)
+        await click(asked, "esc back")
+
+        assert asked.screen.dialog.step == "asking"
+        assert asked.answers == []
+
+
+@pytest.mark.parametrize("label", ["s session", "p always"])
+async def test_a_rule_is_stored_by_keys_alone(label: str) -> None:
+    async with asking() as asked:
+        await armed(asked)
+        await click(asked, label)
+        assert asked.screen.dialog.step == "asking"
+        assert [note.message for note in asked.pilot.app._notifications] == [
+            f"Press {label[0]}: a click does not give this answer."
+        ]
+        await asked.press(label[0])
+        await armed(asked)
+        await click(asked, f"{label[0]} yes, ")
+
+        assert asked.answers == []
+
+
+async def test_a_click_counts_only_once_everything_was_seen() -> None:
+    async with asking(LONG) as asked:
+        await armed(asked)
+        await click(asked, "y yes")
+        assert asked.answers == []
+        while not asked.screen.dialog.body.read_to_end:
+            await asked.press("space")
+        await click(asked, "y yes")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_a_click_in_the_first_moment_does_not_answer() -> None:
+    async with asking(quiet=False) as asked:
+        await move(asked, "y yes", 30)
+        await armed(asked, QUIET_SECONDS - 0.01)
+        await click(asked, "y yes")
+        assert asked.answers == []
+        assert "That came too early" in asked.text()
+
+        await armed(asked, 0.02)
+        await click(asked, "y yes")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_a_question_under_a_resting_pointer_is_not_answered_by_a_click_meant_for_something_else() -> None:
+    async with asking(quiet=False) as asked:
+        await armed(asked, RESTING_SECONDS - 0.1)
+        await move(asked, "y yes", -1)
+        await click(asked, "y yes")
+        assert asked.answers == []
+
+        await move(asked, "y yes", 30)
+        await click(asked, "y yes")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_only_a_button_that_goes_down_and_up_on_the_same_answer_counts() -> None:
+    async with asking() as asked:
+        await armed(asked)
+        await asked.pilot.mouse_down(offset=place_of(asked, "n no"))
+        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
+        # The button went down before the question appeared.
+        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
+        await asked.pilot.click(offset=place_of(asked, "y yes"), button=3)
+
+        assert asked.answers == []
+
+
+async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> None:
+    async with asking() as asked:
+        await armed(asked)
+        asked.pilot.app.app_focus = False
+        await asked.pilot.pause()
+        asked.clock.now += 60
+        asked.pilot.app.app_focus = True
+        await click(asked, "y yes")
+
+        assert asked.answers == []
+
+
+async def test_a_click_in_the_middle_of_a_text_does_not_answer() -> None:
+    async with asking() as asked:
+        await armed(asked)
+        await asked.pilot.press("n")
+        await asked.pilot.click(offset=place_of(asked, "y yes"))
+        asked.screen.settle()
+        await asked.pilot.pause()
+
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+
+
+async def test_the_pointer_shows_which_answers_can_be_clicked() -> None:
+    async with asking() as asked:
+        keys = asked.screen.query_one("#approval-keys")
+        await armed(asked)
+        for label, shape in (("y yes", "pointer"), ("s session", "default"), ("n no", "pointer")):
+            await move(asked, label, 1)
+            assert keys.styles.pointer == shape
 
 
 # --- reading before answering ---------------------------------------------------------------------------------------

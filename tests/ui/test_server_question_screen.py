@@ -11,7 +11,8 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
+from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.text.input_fields import masked
 
 pytestmark = pytest.mark.slow
@@ -83,6 +84,23 @@ async def test_a_form_sends_only_values_that_fit() -> None:
 async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], decision: str | None) -> None:
     async with asked(FORM, Browser()) as page:
         await page.press(*keys)
+        assert [answer and answer.decision for answer in page.answers] == [decision]
+
+
+@pytest.mark.parametrize(("label", "decision"), [("k ", "skip"), ("esc later", None)])
+async def test_a_click_on_a_label_acts_as_its_key(label: str, decision: str | None) -> None:
+    async with asked(FORM, Browser()) as page:
+        page.clock.now += RESTING_SECONDS
+        keys = page.screen.query_one(AnswerKeys)
+        keys.show_now()
+        await page.pilot.pause()
+        row = keys.line_at(0)
+        assert row is not None
+        await page.pilot.click(keys, offset=(row.plain.index(f"  {label}") + 1, 0))
+        assert page.answers == []
+        await page.pilot.click(keys, offset=(row.plain.index(f"  {label}") + 2, 0))
+        await page.pilot.pause()
+
         assert [answer and answer.decision for answer in page.answers] == [decision]
 
 

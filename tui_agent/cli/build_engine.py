@@ -393,7 +393,14 @@ async def _open_file_hooks(
         return own_hooks(options.cwd), *trusted_project_hooks(options.cwd, trust)
 
     own, project, note = await asyncio.to_thread(find)
-    for text in (*([note] if note else ()), *own.broken, *project.broken, *project.links):
+    for text in (
+        *([note] if note else ()),
+        *own.broken,
+        *project.broken,
+        *project.links,
+        *own.rule_notes,
+        *project.rule_notes,
+    ):
         start.bus.publish(Warned(code="left_out", text=text))
     if not (own.hooks or project.hooks):
         return None

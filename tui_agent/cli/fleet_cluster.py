@@ -4,7 +4,6 @@ import asyncio
 import importlib.util
 import os
 import stat
-import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -18,7 +17,8 @@ from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.tools import sandbox_problem
+
+from .fleet_unit_host import unit_host
 
 if TYPE_CHECKING:
     from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace
@@ -106,6 +106,7 @@ def _host_at(name: str, directory: Path) -> UnitHost:
 
     Raises:
         UnitFailureError: another user owns the directory of the mirrors.
+        ConfigurationError: the user's settings have mistakes.
     """
     mirrors = directory.parent / MIRRORS
     mirrors.mkdir(mode=0o700, exist_ok=True)
@@ -114,10 +115,4 @@ def _host_at(name: str, directory: Path) -> UnitHost:
         raise UnitFailureError(f"{mirrors} on the worker is not a directory of its user")
     mirrors.chmod(0o700)
     work = Path(tempfile.mkdtemp(prefix="tui-agent-", dir=directory))
-    return UnitHost(
-        worker=name,
-        work=work,
-        mirrors=mirrors,
-        program=(sys.executable, "-m", "tui_agent"),
-        sandboxed=sandbox_problem(work) is None,
-    )
+    return unit_host(name, work, mirrors)

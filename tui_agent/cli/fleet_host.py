@@ -17,16 +17,15 @@ from tui_agent.fleet.fleet_counts import count_rows
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
 from tui_agent.fleet.local_backend import LocalBackend
 from tui_agent.fleet.task_file import read_line_tasks, read_toml_tasks
-from tui_agent.fleet.unit_runner import UnitHost
 from tui_agent.protocol.background import first_error
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.pipes import read_everything
-from tui_agent.tools import sandbox_problem
 
 from .fleet_cluster import cluster_arguments, cluster_backend
 from .fleet_progress import report_progress, used_parts
+from .fleet_unit_host import unit_host
 from .process.controlling_terminal import say_error
 
 LARGEST_TASK_FILE = 16 * 1024 * 1024
@@ -198,14 +197,7 @@ def _local_backend(out: Path, places: int) -> Backend:
     work, mirrors = out / "work", out / "mirrors"
     for directory in (work, mirrors):
         directory.mkdir(mode=0o700, exist_ok=True)
-    host = UnitHost(
-        worker="local",
-        work=work,
-        mirrors=mirrors,
-        program=(sys.executable, "-m", "tui_agent"),
-        sandboxed=sandbox_problem(work) is None,
-    )
-    return LocalBackend(places, host)
+    return LocalBackend(places, unit_host("local", work, mirrors))
 
 
 def end_line(status: FleetStatus, out: Path) -> str:

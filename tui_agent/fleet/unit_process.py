@@ -138,8 +138,16 @@ def dying_with_us() -> tuple[str, ...]:
     return argv
 
 
-async def run_shell(command: str, cwd: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+async def run_shell(
+    command: str, cwd: Path, environment: Mapping[str, str], sandbox: Sequence[str] = ()
+) -> tuple[int, str]:
     """Run a shell command without the secrets of the environment; everything that it started ends with it.
+
+    Args:
+        command: the command.
+        cwd: its directory.
+        environment: variables, from which secrets are removed.
+        sandbox: start of the command line that confines it; empty for none.
 
     Returns:
         Its exit code, and the last `KEPT_OUTPUT` bytes of its output and errors.
@@ -150,7 +158,7 @@ async def run_shell(command: str, cwd: Path, environment: Mapping[str, str]) -> 
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
     try:
         process = await asyncio.create_subprocess_exec(
-            *(*dying_with_us(), "bash", "--noprofile", "--norc", "-c", command),
+            *(*dying_with_us(), *sandbox, "bash", "--noprofile", "--norc", "-c", command),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

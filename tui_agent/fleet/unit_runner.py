@@ -8,7 +8,7 @@ import asyncio
 import os
 import secrets
 import shutil
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -69,8 +69,9 @@ class UnitHost:
     """Private directory of the host's mirrors; it exists."""
     program: tuple[str, ...]
     """Command line of tui-agent."""
-    sandboxed: bool = False
-    """True if commands can run in the sandbox here."""
+    confine: Callable[[Path], tuple[str, ...]] | None = None
+    """Returns, for a directory, the start of a command line that runs the rest of it in the sandbox; it blocks. None:
+    the sandbox does not work here."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     """Environment of the units; it has the key."""
 
@@ -81,7 +82,7 @@ async def run_unit(unit_id: str, link: DriverLink, host: UnitHost) -> None:
     On cancellation its processes are killed and its files removed.
     """
     claim = secrets.token_hex(8)
-    await link.send(UnitClaimed(unit_id, claim, host.worker, host.sandboxed))
+    await link.send(UnitClaimed(unit_id, claim, host.worker, host.confine is not None))
     while True:
         answer = await link.receive()
         if isinstance(answer, UnitRefused) and answer.claim == claim:
@@ -140,7 +141,7 @@ class _UnitRun:
             raise UnitFailureError(f"its time limit of {self._task.timeout:g} s is over") from None
 
     async def _work(self, tasks: asyncio.TaskGroup) -> None:
-        if self._task.permissions.allow and not self._host.sandboxed:
+        if self._task.permissions.allow and self._host.confine is None:
             raise UnitFailureError("its rules allow calls, which needs a sandbox, and there is none on this worker")
         worktree = await self._prepare()
         message = first_message(self._granted)
@@ -283,7 +284,9 @@ class _UnitRun:
                     pass
 
     async def _verify(self, worktree: UnitWorktree) -> None:
-        code, output = await run_shell(self._task.verify, worktree.path, self._host.environment)
+        confine = self._host.confine
+        sandbox = await asyncio.to_thread(confine, worktree.path) if confine is not None else ()
+        code, output = await run_shell(self._task.verify, worktree.path, self._host.environment, sandbox)
         output = without_secrets(output, self._host.environment)
         self._ended = replace(self._ended, verified=code == 0, verify_output=output)
         if code:

@@ -68,3 +68,5 @@ class HookFile:
     """True if it turns hooks off."""
     is_broken: bool = False
     """True if nothing of it can be used."""
+    unused_rules: int = 0
+    """Number of its permission rules that deny or ask, which do not apply here."""

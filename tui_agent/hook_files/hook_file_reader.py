@@ -24,7 +24,7 @@ _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
-    """Return the hooks of a settings file; its other settings are not looked at.
+    """Return the hooks of a settings file; of its other settings, only permission rules are counted.
 
     Args:
         content: the file.
@@ -42,7 +42,8 @@ def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path
         return HookFile(path, problems=(f"{path}: not a JSON object",), is_broken=True)
     reader = _Reader(text, path, origin, project_dir)
     hooks = tuple(reader.hooks(values.get("hooks", {})))
-    return HookFile(path, hooks, tuple(reader.problems), values.get("disableAllHooks") is True)
+    disables_all = values.get("disableAllHooks") is True
+    return HookFile(path, hooks, tuple(reader.problems), disables_all, unused_rules=_strict_rules(values))
 
 
 class _Reader:
@@ -116,6 +117,13 @@ class _Reader:
     def _note(self, problem: str, line: int | None = None) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(f"{self._path}{'' if line is None else f':{line}'}: {problem}")
+
+
+def _strict_rules(values: JsonObject) -> int:
+    """Return the number of permission rules that deny or ask."""
+    permissions = values.get("permissions")
+    lists = [permissions.get(verdict) for verdict in ("deny", "ask")] if is_object(permissions) else []
+    return sum(len(rules) for rules in lists if is_array(rules))
 
 
 def _lines_of_commands(text: str) -> dict[str, list[int]]:

@@ -12,21 +12,25 @@ from types import TracebackType
 from typing import Self, cast
 
 import httpx2
-from anthropic import (
-    AnthropicError,
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    AsyncAnthropic,
-    AsyncStream,
-    Omit,
-)
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_object
 
+from .hidden_package import hidden_package
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import Refusal
+
+# If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here.
+with hidden_package("aiohttp"):
+    from anthropic import (
+        AnthropicError,
+        APIConnectionError,
+        APIStatusError,
+        APITimeoutError,
+        AsyncAnthropic,
+        AsyncStream,
+        Omit,
+    )
 
 _EVENT_STREAM = "text/event-stream"
 VERSION_HEADER = "anthropic-version"

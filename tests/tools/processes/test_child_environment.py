@@ -37,6 +37,7 @@ STEERING = (
         "SOME_APIKEY",
         "GITHUB_PAT",
         "KEY",
+        "TEXTUAL_DRIVER",
         "BASH_ENV",
         "ENV",
         "SHELLOPTS",

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,16 @@ class FoundHooks:
     def broken(self) -> tuple[str, ...]:
         """Reasons why whole files cannot be used."""
         return tuple(problem for one in self.files if one.is_broken for problem in one.problems)
+
+    @property
+    def rule_notes(self) -> tuple[str, ...]:
+        """A message for each file with permission rules that deny or ask, and do not apply here."""
+        counted = ((one.path, one.unused_rules) for one in self.files if one.unused_rules)
+        return tuple(
+            f"{path}: permission rules that deny or ask ({count}) do not apply in tui-agent; write them in "
+            "permissions.rules of your own settings, as docs/coming-from.md shows"
+            for path, count in counted
+        )
 
     @property
     def digest(self) -> str | None:
@@ -91,7 +101,7 @@ def project_hooks(folder: Path) -> FoundHooks:
     read = [
         _read(path, os.path.relpath(path, here), "project", path.parent.parent) for path in paths if path not in outside
     ]
-    files = tuple(file for file in read if file is not None and (file.hooks or file.problems))
+    files = tuple(file for file in read if file is not None and (file.hooks or file.problems or file.unused_rules))
     return FoundHooks(files, read_scripts(hook for file in files for hook in file.hooks), links)
 
 
@@ -116,7 +126,7 @@ def trusted_project_hooks(folder: Path, find_trust: Callable[[], ProjectTrust | 
         reason = "they changed since you answered"
     names = ", ".join(dict.fromkeys(file.path for file in found.files if file.hooks))
     text = f"{folder}: hooks of {names} not run: {reason}; start tui-agent there without -p to accept them"
-    return NO_HOOKS, text
+    return FoundHooks(tuple(replace(file, hooks=(), problems=(), is_broken=False) for file in found.files), {}), text
 
 
 def _own_file() -> Path:

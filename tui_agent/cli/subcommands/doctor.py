@@ -15,6 +15,7 @@ import click
 
 from tui_agent import __version__
 from tui_agent.cli.configuration.effective_settings import Credentials
+from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks
 from tui_agent.cli.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.launch_options import LaunchOptions
@@ -96,6 +97,8 @@ def examine(directory: Path) -> Iterator[Finding]:
         yield from (Finding("settings", "note", text) for text in (*loaded.unknown_variables, *loaded.ignored))
     left_out = folder_trust(directory, locations).left_out
     yield from (Finding("trust", "note", text) for text in left_out)
+    hook_files = (own_hooks(directory), project_hooks(directory))
+    yield from (Finding("rules", "note", text) for found in hook_files for text in found.rule_notes)
     if problem := memory_problem():
         yield Finding("memory", "bad", problem)
     yield _terminal()

@@ -16,6 +16,8 @@ _ORDINARY = frozenset(
 )  # fmt: skip
 """Variables that programs need, and that are no secrets although settings may build one from them, such as the path of
 a file with a token."""
+_SCREEN = frozenset({"TEXTUAL_DRIVER"})
+"""Variables for the app's own screen, which another program of its kind would take for its own."""
 _withheld: set[str] = set()
 
 _SHELL_HOOKS = frozenset(
@@ -87,8 +89,8 @@ def withhold(names: Iterable[str]) -> None:
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a child process.
 
-    It is the inherited one without secrets and without variables that change how a shell reads its command (start
-    files, exported functions, shell options), and with pagers, prompts and colours off.
+    It is the inherited one without secrets, without variables that change how a shell reads its command (start files,
+    exported functions, shell options) or choose the app's own screen, and with pagers, prompts and colours off.
     """
     kept = {name: value for name, value in inherited.items() if is_inherited(name)}
     return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
@@ -125,7 +127,7 @@ def _steers(name: str) -> bool:
 
 
 def is_inherited(name: str) -> bool:
-    """True if children inherit a variable: it neither is a secret nor changes how a shell reads its command."""
-    if name in _SHELL_HOOKS or name in _withheld or name.startswith((*_OURS, _SHELL_FUNCTION)):
+    """True if children inherit a variable: no secret, not for the app's own screen, and without effect on a shell."""
+    if name in _SHELL_HOOKS | _SCREEN or name in _withheld or name.startswith((*_OURS, _SHELL_FUNCTION)):
         return False
     return not (_SECRET.search(name) or name.upper() == "KEY")

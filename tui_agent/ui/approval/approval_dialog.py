@@ -412,7 +412,7 @@ class ApprovalDialog(Vertical):
             style = "warning strong" if self._reminded else "warning"
             return [*gap, Line(clipped([(unread, style)], width))]
         if gap and self.guard.too_early:
-            return [Line((("That key came too early to count.", "warning"),))]
+            return [Line((("That came too early to count.", "warning"),))]
         return gap
 
     def _unread_text(self) -> str:

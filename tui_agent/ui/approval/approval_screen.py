@@ -62,6 +62,12 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     WHERE = "approval"
     IMMEDIATE = frozenset(("page_down",))
     UNGUARDED = frozenset(("why", "more"))
+    CLICKED = frozenset(
+        (
+            *("approve_once", "approve_with_note", "edit_input", "choose_parts", "deny", "deny_with_reason", "skip"),
+            *("list_all", "not_now", "why", "more"),
+        )
+    )
 
     def __init__(
         self,

@@ -58,6 +58,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
     WHERE = "server"
     IMMEDIATE = frozenset(("page_down",))
     UNGUARDED = frozenset(("copy_address",))
+    CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now"))
 
     def __init__(
         self,
@@ -331,7 +332,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             return wrapped([(_WAITING, "muted")], width)
         if not self._fills and (below := self._body.rows_below) and not self._body.read_to_end:
             return wrapped([(f"▼ {count_text(below, 'more row')} before a yes counts", "warning")], width)
-        return [Line((("That key came too early to count.", "warning"),))] if self.guard.too_early else []
+        return [Line((("That came too early to count.", "warning"),))] if self.guard.too_early else []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         yes = {"form": "answer", "url": "open the page", "sign_in": "open the page"}.get(self._question.kind, "")

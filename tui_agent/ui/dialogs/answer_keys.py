@@ -9,6 +9,7 @@ typing answers. An early key does not make the first moment longer than that.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from rich.cells import cell_len
 from textual.events import Key, Paste
 from textual.timer import Timer
 
@@ -41,6 +42,8 @@ class AnswerGuard:
         """
         self.too_early = False
         """True once an answer was given that did not count."""
+        self.asked_at: float | None = None
+        """Time of the clock at which the question was drawn; None before that."""
         self._clock = clock
         self._begun = begun
         self._counts_from: float | None = None
@@ -58,12 +61,13 @@ class AnswerGuard:
 
     def drawn(self) -> None:
         """Begin the quiet moment: the question is on the screen."""
-        self._counts_from = self._clock() + self._pause
+        self.asked_at = self._clock()
+        self._counts_from = self.asked_at + self._pause
         self._begun()
 
     def withdrawn(self) -> None:
         """Accept nothing until another question is drawn."""
-        self._counts_from, self._pause = None, QUIET_SECONDS
+        self._counts_from, self._pause, self.asked_at = None, QUIET_SECONDS, None
         self._begun()
 
     def accepts(self) -> bool:
@@ -135,6 +139,23 @@ class AnswerKeys(RowsView):
     def show_now(self) -> None:
         """Redraw the answers."""
         self.show(self._build)
+
+    def key_at(self, column: int, row: int) -> str:
+        """Return the label of the key whose answer is at this place; empty beside the answers, and while they are dim.
+
+        Args:
+            column: cell of the widget, from 0.
+            row: row of the widget, from 0.
+        """
+        line = self.line_at(row + self.scroll_offset.y)
+        key, label, start = "", "", 0
+        for text, style in (*(line.runs if line is not None else ()), ("", "key")):
+            if style == "key":
+                if key and start <= column < start + cell_len(label.rstrip()):
+                    return key
+                key, start, label = text, start + cell_len(label), ""
+            label += text
+        return ""
 
     def _begin_quiet(self) -> None:
         self._begun()

@@ -1,0 +1,21 @@
+"""`tui-agent serve` before its server starts."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.command_line import run_program
+
+
+@pytest.mark.parametrize("package", ["textual_serve", "aiohttp"])
+def test_without_its_extra_it_says_how_to_install_it(
+    package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, clean_environment: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+    code = run_program(["serve"])
+
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (2, "")
+    assert captured.err == "tui-agent: the browser needs the extra `serve`: pip install 'tui-agent[serve]'\n"

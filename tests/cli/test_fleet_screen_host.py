@@ -1,0 +1,79 @@
+"""The port of the fleet screen: live from a real driver over its socket, then from the files that it left."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.fleet.test_control_server import DELTA, played
+from tests.fleet.test_driver import STEP
+from tests.fleet.test_driver import DrivenFleet as DriverOfFleet
+from tests.fleet.test_unit_progress import line_of
+from tui_agent.cli.fleet_screen_host import DrivenFleet, StoredFleet
+from tui_agent.fleet.control_client import FleetConnection
+from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
+from tui_agent.protocol.fleet_records import FleetStatus
+from tui_agent.ui.fleet.fleet_port import FleetChange, FleetUpdate, InputRejected
+
+
+async def until(updates: AsyncIterator[FleetUpdate], kind: type[FleetUpdate]) -> FleetUpdate:
+    """Return the next update of a kind."""
+    return await anext(update async for update in updates if isinstance(update, kind))
+
+
+async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Path) -> None:
+    fleet = DriverOfFleet(tmp_path / "out", 1)
+
+    async def play(viewer: FleetConnection) -> None:
+        port = DrivenFleet(fleet.directory.path, viewer)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(port.serve())
+            updates = port.updates()
+            first = await anext(updates)
+            assert isinstance(first, FleetStatus)
+            assert first.running
+            await fleet.granted("1")
+            await fleet.saved("1", 1, line_of(STEP, 1))
+            assert await until(updates, FleetChange)
+
+            events = port.events("1")
+            assert [one.seq for one in await anext(events)] == [1]
+            fleet.backend.report(EventsReported("1", 1, (DELTA,), 0))
+            assert [one.type for one in await anext(events)] == ["message.delta"]
+
+            port.send("1", {"type": "user", "text": "also this"})
+            _, sent = await fleet.backend.next(UnitInput)
+            assert json.loads(sent.line) == {"type": "user", "text": "also this"}
+            port.send("9", {"type": "stop"})
+            assert await until(updates, InputRejected)
+
+            port.stop((), now=False)
+            await fleet.backend.next(UnitInput)
+            fleet.backend.report(UnitEnded("1", 1, 0, ""))
+            last = await until(updates, FleetStatus)
+            assert isinstance(last, FleetStatus)
+            assert not last.running
+            assert [batch async for batch in events] == [], "a conversation ends with the driver"
+        assert [[one.seq for one in batch] async for batch in port.events("1")] == [[1]]
+
+    await played(fleet, play)
+
+
+async def test_a_fleet_without_a_driver_is_read_only_and_names_the_command_that_continues_it(tmp_path: Path) -> None:
+    fleet = DriverOfFleet(tmp_path / "out", 2)
+    fleet.directory.close()
+    port = StoredFleet(tmp_path / "out")
+    updates = port.updates()
+
+    status, notice = await anext(updates), await anext(updates)
+    port.send("1", {"type": "stop"})
+    port.stop((), now=True)
+
+    assert isinstance(status, FleetStatus)
+    assert not status.running
+    assert len(status.rows) == 2
+    assert isinstance(notice, FleetChange)
+    assert f"tui-agent fleet retry {tmp_path / 'out'}" in notice.notices[0]
+    assert isinstance(await anext(updates), InputRejected)
+    assert isinstance(await anext(updates), InputRejected)
+    assert [batch async for batch in port.events("1")] == []

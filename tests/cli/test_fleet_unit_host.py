@@ -1,0 +1,63 @@
+"""The worker that units run on, with the real sandbox where it works."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.fleet_unit_host import unit_host
+from tui_agent.fleet.unit_process import run_shell
+from tui_agent.fleet.unit_runner import UnitHost
+from tui_agent.tools import sandbox_problem
+
+PROBLEM = sandbox_problem(Path.home())
+real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of tui-agent's own files; no setting is set."""
+    made = tmp_path / "home"
+    (made / "config").mkdir(parents=True)
+    monkeypatch.setenv("TUI_AGENT_HOME", str(made))
+    monkeypatch.delenv("TUI_AGENT_SANDBOX", raising=False)
+    return made
+
+
+def host_in(tmp_path: Path) -> UnitHost:
+    for name in ("work", "mirrors"):
+        (tmp_path / name).mkdir()
+    return unit_host("w", tmp_path / "work", tmp_path / "mirrors")
+
+
+@pytest.mark.usefixtures("home")
+def test_the_host_confines_exactly_where_the_sandbox_works(tmp_path: Path) -> None:
+    assert (host_in(tmp_path).confine is None) is (PROBLEM is not None)
+
+
+def test_a_sandbox_that_is_off_confines_nothing(home: Path, tmp_path: Path) -> None:
+    (home / "config" / "config.toml").write_text('sandbox = "off"\n')
+
+    assert host_in(tmp_path).confine is None
+
+
+@real
+async def test_a_confined_check_writes_only_in_its_directory_and_sees_no_settings(home: Path, tmp_path: Path) -> None:
+    (home / "config" / "secret").write_text("mine")
+    host = host_in(tmp_path)
+    (host.mirrors / "objects").write_text("shared")
+    unit = host.work / "unit"
+    unit.mkdir()
+    assert host.confine is not None
+    command = (
+        f"echo made > made; echo bad > {tmp_path}/outside; cat {home}/config/secret; cat {host.mirrors}/objects; "
+        f"echo bad > {host.mirrors}/objects; (exec 3<>/dev/tcp/127.0.0.1/9) || echo no network"
+    )
+
+    code, output = await run_shell(command, unit, {"PATH": "/usr/bin:/bin"}, host.confine(unit))
+
+    assert (code, (unit / "made").read_text()) == (0, "made\n")
+    assert not (tmp_path / "outside").exists()
+    assert (host.mirrors / "objects").read_text() == "shared"
+    assert "mine" not in output
+    assert "shared" in output
+    assert output.endswith("no network\n")
