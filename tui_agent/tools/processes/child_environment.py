@@ -14,7 +14,7 @@ _ORDINARY = frozenset(
      "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "VIRTUAL_ENV", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
      "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}
 )  # fmt: skip
-"""Variables that programs need, and that are no secrets although settings may build one from them, such as the path of
+"""Variables that programs need. They hold no secret, although settings may build a value from them, such as the path of
 a file with a token."""
 _SCREEN = frozenset({"TEXTUAL_DRIVER"})
 """Variables for the app's own screen, which another program of its kind would take for its own."""
