@@ -261,6 +261,21 @@ async def test_the_page_above_the_limit_shows_it_and_a_closed_one_makes_room() -
                         break
 
 
+async def test_reloads_do_not_start_apps_without_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.serve.browser_server._MOST_ENDING", 2)
+    async with serving("deaf", ServerOptions(most_pages=1)) as client:
+        for _ in range(3):
+            async with client.page() as page:
+                await page.wait_for("child")
+        async with client.page() as page:
+            await page.wait_for("No more than 1 pages can have a session")
+        apps = [app for app in psutil.Process().children() if str(SMALL_APP) in app.cmdline()]
+        assert len(apps) == 3
+        for app in apps:
+            for process in (*app.children(), app):
+                process.kill()
+
+
 async def test_a_page_that_does_not_read_holds_up_its_own_app_alone() -> None:
     async with serving("flood") as client:
         base = urlsplit(client.address)
@@ -277,21 +292,6 @@ async def test_a_page_that_does_not_read_holds_up_its_own_app_alone() -> None:
                 assert await page.receive()
         assert (await client.status(client.url())) == 200
         writer.close()
-
-
-async def test_reloads_do_not_start_apps_without_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.serve.browser_server._MOST_ENDING", 2)
-    async with serving("deaf", ServerOptions(most_pages=1)) as client:
-        for _ in range(3):
-            async with client.page() as page:
-                await page.wait_for("child")
-        async with client.page() as page:
-            await page.wait_for("No more than 1 pages can have a session")
-        apps = [app for app in psutil.Process().children() if str(SMALL_APP) in app.cmdline()]
-        assert len(apps) == 3
-        for app in apps:
-            for process in (*app.children(), app):
-                process.kill()
 
 
 async def test_an_app_that_does_not_end_is_killed_with_all_it_started(monkeypatch: pytest.MonkeyPatch) -> None:

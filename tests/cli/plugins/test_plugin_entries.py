@@ -145,6 +145,8 @@ def test_what_lies_in_the_workspace_is_not_used(install: Install, site: Path, tm
     (work / "in_work" / "paper.toml").write_text(THEME, "utf-8")
     install("linked", {"tools": {"c": "linked:c"}}, {})
     (site / "linked.py").symlink_to(work / "in_work" / "__init__.py")
+    install("partly", {"tools": {"f": "partly.inner:f"}}, {"partly/__init__.py": TRAP})
+    (site / "partly" / "inner.py").symlink_to(work / "in_work" / "__init__.py")
     install("claimed", {"tools": {"e": "outside:e"}}, {}, folder=work)
     install("outside", {"tools": {"d": "outside:d"}}, {"outside.py": TRAP})
     sys.path.insert(0, str(work))
@@ -156,7 +158,16 @@ def test_what_lies_in_the_workspace_is_not_used(install: Install, site: Path, tm
         sys.path.remove(str(work))
 
     in_work = [name for name, state in states.items() if "lies in the workspace" in state]
-    assert in_work == ["claimed:tool:e", "editable:theme:paper", "editable:tool:b", "inside:tool:a", "linked:tool:c"]
+    assert in_work == [
+        *(
+            "claimed:tool:e",
+            "editable:theme:paper",
+            "editable:tool:b",
+            "inside:tool:a",
+            "linked:tool:c",
+            "partly:tool:f",
+        )
+    ]
     assert states["outside:tool:d"] == ""
     assert set(elsewhere.values()) == {""}
 

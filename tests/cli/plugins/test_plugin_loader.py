@@ -66,6 +66,7 @@ def test_tools_hooks_and_providers_are_loaded(install: Install, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("group", "target", "module", "reason"),
     [
+        ("tools", "acme:count", "raise KeyboardInterrupt", "ImportError: it was interrupted (KeyboardInterrupt)"),
         ("tools", "acme:count", "raise ValueError('a\\n  b\\x1b[2J')", "ValueError: a b"),
         ("tools", "acme:count", "raise SystemExit(3)", "SystemExit: it tried to end the process (exit code 3)"),
         ("tools", "acme:count", "import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),

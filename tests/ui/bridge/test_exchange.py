@@ -22,6 +22,9 @@ def public_functions(kind: type) -> dict[str, Any]:
 )
 def test_every_method_with_an_answer_is_a_query(kind: type) -> None:
     answering = {name for name, one in public_functions(kind).items() if one.__annotations__["return"] is not None}
+    if kind is AgentBridge:
+        # Words about the kind of session, which are the same at any time.
+        answering.remove("refusal")
 
     assert answering
     assert answering == {name for name, one in public_functions(kind).items() if hasattr(one, "query")}

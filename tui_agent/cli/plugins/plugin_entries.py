@@ -71,8 +71,15 @@ class PluginEntry:
         return _one_line(f"{self.distribution} {self.version}")
 
     def load(self) -> object:
-        """Import the object. Runs code of the package, which may raise anything."""
-        return metadata.EntryPoint(self.name, self.target, "").load()
+        """Import the object. Runs code of the package, which may raise anything.
+
+        Raises:
+            ImportError: it raises `KeyboardInterrupt`, which would otherwise end the program as if the user had.
+        """
+        try:
+            return metadata.EntryPoint(self.name, self.target, "").load()
+        except KeyboardInterrupt as error:
+            raise ImportError("it was interrupted (KeyboardInterrupt)") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +207,15 @@ def _name_problem(entry: PluginEntry, settings: Settings) -> str:
 
 def _place_problem(entry: PluginEntry, root: Path) -> str:
     """Return why the files of a plugin are not used; empty if they are."""
-    top = re.split(r"[.:]", entry.target, maxsplit=1)[0].strip()
+    top, *below = entry.target.partition(":")[0].strip().split(".")
     workspace = os.path.realpath(root)
-    places = [entry.location, *_places_of(top)]
-    if any(_is_below(os.path.realpath(place), workspace) for place in places):
+    tops = _places_of(top)
+    # Any of them may be a link.
+    inner = (place.joinpath(*below[:depth]) for place in tops for depth in range(len(below) + 1))
+    files = (file for place in inner for file in (place, place / "__init__.py", place.with_suffix(".py")))
+    if any(_is_below(os.path.realpath(place), workspace) for place in (entry.location, *files)):
         return "it lies in the workspace, which the agent can change; install it elsewhere"
-    if len(places) == 1:
+    if not tops:
         return f"no module is named {top}"
     if entry.kind == "theme" and theme_file(entry) is None:
         return f"{entry.target} has no file {entry.name}.toml"

@@ -9,15 +9,15 @@ from .programs import outside_search_path
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
-_SCREEN = frozenset({"TEXTUAL_DRIVER"})
-"""Variables for the app's own screen, which another program of its kind would take for its own."""
 _ORDINARY = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
      "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "VIRTUAL_ENV", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
      "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}
 )  # fmt: skip
-"""Variables that programs need, and that are no secrets although settings may build one from them, such as the path of
+"""Variables that programs need. They hold no secret, although settings may build a value from them, such as the path of
 a file with a token."""
+_SCREEN = frozenset({"TEXTUAL_DRIVER"})
+"""Variables for the app's own screen, which another program of its kind would take for its own."""
 _withheld: set[str] = set()
 
 _SHELL_HOOKS = frozenset(

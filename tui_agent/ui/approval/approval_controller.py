@@ -258,7 +258,7 @@ class ApprovalController:
 
     def _count_alike(self, dialog: ApprovalScreen | ServerQuestionScreen) -> None:
         """Name the number of requests with the same rule where each belongs to a session of its own."""
-        if isinstance(dialog, ApprovalScreen) and not self._bridge.shares_rules:
+        if not self._bridge.shares_rules and isinstance(dialog, ApprovalScreen):
             dialog.dialog.alike = self._pending.alike(dialog.dialog.request)
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
