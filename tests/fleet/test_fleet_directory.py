@@ -115,3 +115,15 @@ def test_records_survive_a_cut(directory: FleetDirectory) -> None:
     directory.record({"type": "ended"})
 
     assert [record["type"] for record in read_records(directory.path)] == ["fleet", "granted", "ended"]
+
+
+def test_a_fleet_without_a_lock_that_can_be_written_is_read_and_not_driven(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    FleetDirectory.create(out, (UnitTask(id="1", task="1", prompt="Go", repo="/r"),), {}).close()
+    (out / "lock").unlink()
+    (out / "lock").symlink_to(tmp_path / "elsewhere")
+
+    assert not is_driven(out)
+    assert not read_status(out).running
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        FleetDirectory.open(out)

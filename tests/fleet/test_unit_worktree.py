@@ -163,3 +163,23 @@ async def test_changes_that_are_too_large_fail_before_they_fill_the_memory(
     monkeypatch.setattr(git_program, "LARGEST_OUTPUT", 100_000)
     with pytest.raises(UnitFailureError, match="git bundle wrote more than"):
         await unit.bundle()
+
+
+async def test_settings_of_the_user_do_not_change_the_form_of_a_patch(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".gitconfig").write_text(
+        f"[diff]\nnoprefix = true\nexternal = touch {tmp_path}/ran;\n[color]\nui = always\n"
+        "[format]\nattach = true\nuseAutoBase = true\ncoverLetter = true\nsignOff = true\n"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    unit, _ = await opened(tmp_path, repo, "u1")
+    (unit.path / "kept.txt").write_text("changed\n")
+    await unit.record("after event 1")
+    patch, _ = await unit.patch("Change it")
+
+    (tmp_path / "it.patch").write_bytes(patch)
+    git("apply", str(tmp_path / "it.patch"), cwd=repo)
+    assert (repo / "kept.txt").read_text() == "changed\n"
+    assert b"Signed-off-by" not in patch
+    assert not (tmp_path / "ran").exists()

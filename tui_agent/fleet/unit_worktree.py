@@ -27,6 +27,11 @@ UNIT_REF = "refs/tui-agent/fleet"
 _LOOK_AGAIN = 0.05
 _LINK = "160000"
 """Mode of a link to a commit of another repository."""
+_PATCH_FORM = (
+    *("--stdout", "--binary", "--no-signature", "--src-prefix=a/", "--dst-prefix=b/", "--no-ext-diff", "--no-textconv"),
+    *("--no-attach", "--no-base", "--no-cover-letter", "--no-signoff", "--no-thread", "--no-notes", "--no-color"),
+)
+"""Options of `git format-patch`, each against a setting of the user under which a patch has another form or none."""
 
 
 class UnitWorktree:
@@ -111,7 +116,7 @@ class UnitWorktree:
         counts = [entry.split("\t", 2)[:2] for entry in numbers.split("\0") if entry.count("\t") >= 2]
         if not counts:
             return b"", UnitChanges()
-        patch = await self._git("format-patch", "--stdout", "--binary", "--no-signature", "-1", whole)
+        patch = await self._git("format-patch", *_PATCH_FORM, "-1", whole)
         added, removed = (sum(int(count[side]) for count in counts if count[side].isdigit()) for side in (0, 1))
         return patch, UnitChanges(files=len(counts), insertions=added, deletions=removed)
 
