@@ -103,6 +103,7 @@ class FleetDriver:
 
     def load(self) -> None:
         """Bring back what earlier drivers left; every unit that is not done continues. Blocks."""
+        ends: dict[str, JsonObject] = {}
         for record in read_records(self.directory.path):
             match record.get("type"):
                 case "fleet":
@@ -112,21 +113,25 @@ class FleetDriver:
                     self._bases[str(record.get("unit"))] = str(record.get("commit"))
                 case "granted" if unit := self.units.get(str(record.get("unit"))):
                     unit.row = unit.row.model_copy(update={"epoch": _int(record.get("epoch"))})
-                case "ended" if str(record.get("unit")) in self.units:
-                    self._restore_end(record)
+                case "ended":
+                    ends[str(record.get("unit"))] = record
                 case _:
                     pass
         for unit_id, unit in self.units.items():
             files = self.directory.load_unit(unit_id)
             for line in files.journal.splitlines():
                 unit.apply(line)
+            if unit_id in ends:
+                self._restore_end(unit, ends[unit_id])
             if unit.row.state != "done":
                 self.directory.forget_result(unit_id)
                 unit.queue()
 
-    def _restore_end(self, record: JsonObject) -> None:
-        unit = self.units[str(record.get("unit"))]
-        unit.row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+    def _restore_end(self, unit: UnitProgress, record: JsonObject) -> None:
+        """Bring back how a unit ended; its journal has the rest."""
+        row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+        known = ("state", "reason", "verified", "changes", "spans")
+        unit.row = unit.row.model_copy(update={name: getattr(row, name) for name in known})
         if unit.row.verified is False:
             output = str(record.get("verify_output") or "")
             self._notes[unit.row.id] = f"The check of your work failed:\n\n{output}\n\nContinue until it passes."
