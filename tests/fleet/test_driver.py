@@ -32,6 +32,7 @@ from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
 from .test_unit_progress import line_of
 
 STEP = StepStarted(index=0, kind="initial")
+RUN_END = RunEnded(reason="done", final_text="Done.")
 Sent = TypeVar("Sent", bound=DriverMessage)
 
 
@@ -72,9 +73,9 @@ class HandBackend:
 class DrivenFleet:
     """A running driver with the backend of the test."""
 
-    def __init__(self, out: Path, count: int) -> None:
+    def __init__(self, out: Path, count: int, verify: str = "") -> None:
         ids = [str(number) for number in range(1, count + 1)]
-        tasks = tuple(UnitTask(id=unit_id, task=unit_id, prompt="Go", repo="/r") for unit_id in ids)
+        tasks = tuple(UnitTask(id=unit_id, task=unit_id, prompt="Go", repo="/r", verify=verify) for unit_id in ids)
         self.directory = FleetDirectory.create(out, tasks, {"options": ["--demo"]})
         self.backend = HandBackend()
         self.driver = FleetDriver(self.directory, self.backend, tasks)
@@ -212,13 +213,13 @@ async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
 
 
 async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
-    fleet = DrivenFleet(tmp_path / "out", 3)
+    fleet = DrivenFleet(tmp_path / "out", 3, verify="make test")
 
     async def play() -> None:
         for unit_id in ("1", "2"):
             await fleet.granted(unit_id)
-            await fleet.saved(unit_id, 1, line_of(STEP, 1))
-        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+            await fleet.saved(unit_id, 1, line_of(STEP, 1), line_of(RUN_END, 2))
+        fleet.backend.report(UnitEnded("1", 1, 0, "", verified=True))
         fleet.backend.report(UnitEnded("2", 1, 0, "verify ended with code 1", verified=False, verify_output="red"))
         await fleet.granted("3")
         fleet.backend.report(UnitEnded("3", 1, None, "no such repository"))
@@ -231,11 +232,13 @@ async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:
 
     assert [unit.row.state for unit in again.units.values()] == ["done", "queued", "queued"]
     assert [unit.row.epoch for unit in again.units.values()] == [1, 1, 1]
+    assert [unit.row.step for unit in again.units.values()] == [1, 1, 0]
+    assert not any(span.lost for unit in again.units.values() for span in unit.row.spans)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(again.run(_serve_no_one))
         backend.report(UnitClaimed("2", "c", "w", sandboxed=False))
         _, grant = await backend.next(UnitGranted)
-        assert (grant.epoch, grant.journal) == (2, line_of(STEP, 1) + b"\n")
+        assert (grant.epoch, grant.journal) == (2, line_of(STEP, 1) + b"\n" + line_of(RUN_END, 2) + b"\n")
         assert "red" in grant.note
         await again.stop(("3",))
         backend.report(UnitEnded("2", 2, 0, "", verified=True))

@@ -12,6 +12,7 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    MessageEnded,
     RunEnded,
     StepRetry,
     StepStarted,
@@ -20,7 +21,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.fleet_records import UnitTask
-from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolCall, Usage
 
 TASK = UnitTask(id="1", task="1", prompt="Go", repo="/r", verify="true")
 
@@ -106,6 +107,19 @@ def test_the_states_of_a_unit() -> None:
     assert states == ["queued", "starting", "running", "resuming", "resuming", "verifying", "failed"]
     assert [(span.worker, span.ended is not None) for span in unit.row.spans] == [("one", True), ("two", True)]
     assert unit.final_text == "Done."
+
+
+def test_the_activity_is_a_call_that_began_before_its_message_ended_then_the_last_text() -> None:
+    def said(*content: Any) -> MessageEnded:
+        return MessageEnded(message_id="a1", message=AssistantMessage(content=content, id="a1", timestamp=0))
+
+    unit = UnitProgress(TASK)
+    unit.apply(line_of(ToolStarted(call_id="c", name="bash", args={}, summary="make", read_only=False), 1))
+    unit.apply(line_of(said(TextBlock(text="I run it."), ToolCall(id="c", name="bash")), 2))
+    assert unit.row.activity == "make"
+
+    unit.apply(line_of(said(TextBlock(text="Done.")), 3))
+    assert unit.row.activity == "Done."
 
 
 def test_the_activity_is_one_line_and_a_rate_limit_is_reported() -> None:

@@ -68,7 +68,7 @@ async def current_status(out: Path) -> FleetStatus:
 
 def row_text(row: UnitRow) -> str:
     """Return a unit in one line."""
-    took = ((row.spans[-1].ended or now_ms()) - row.spans[0].started) / 1000 if row.spans else 0.0
+    took = sum((span.ended or now_ms()) - span.started for span in row.spans) / 1000
     repo = row.unit.repo.rstrip("/").rpartition("/")[2]
     detail = row.reason or row.activity
     parts = [

@@ -71,13 +71,13 @@ class UnitProgress:
         span = WorkerSpan(worker=worker, started=now_ms())
         state: UnitState = "starting" if epoch == 1 else "resuming"
         self.questions.clear()
-        self._change(state=state, epoch=epoch, spans=(*self._ended_spans(), span), reason="", verified=None)
+        self._change(state=state, epoch=epoch, spans=(*self._ended_spans(lost=True), span), reason="", verified=None)
 
     def lose_worker(self) -> None:
         """Note that the unit's worker is gone."""
         if not self.row.ended:
             self.questions.clear()
-            self._change(state="resuming", spans=self._ended_spans())
+            self._change(state="resuming", spans=self._ended_spans(lost=True))
 
     def queue(self) -> None:
         """Let a unit continue that ended, or whose driver died."""
@@ -92,7 +92,7 @@ class UnitProgress:
             reason=ending.reason,
             verified=ending.verified,
             changes=ending.changes,
-            spans=self._ended_spans(),
+            spans=self._ended_spans(lost=False),
         )
 
     def _apply(self, kind: str, data: JsonObject, *, is_root: bool) -> RateLimitMet | None:
@@ -142,8 +142,11 @@ class UnitProgress:
 
     def _show_text(self, message: object) -> None:
         content = message.get("content") if is_object(message) and message.get("role") == "assistant" else None
-        for block in content if is_array(content) else []:
-            text: object = block.get("text") if is_object(block) else None
+        blocks = [block for block in content if is_object(block)] if is_array(content) else []
+        if any(block.get("type") == "tool_call" for block in blocks):
+            return  # Its calls say what the unit does, and may have begun before this event.
+        for block in blocks:
+            text = block.get("text")
             if isinstance(text, str) and text.strip():
                 self._change(activity=_in_one_line(text.strip()))
 
@@ -157,10 +160,10 @@ class UnitProgress:
                 cost=float(cost) if isinstance(cost, int | float) else self.row.cost,
             )
 
-    def _ended_spans(self) -> tuple[WorkerSpan, ...]:
-        return tuple(
-            span if span.ended is not None else span.model_copy(update={"ended": now_ms()}) for span in self.row.spans
-        )
+    def _ended_spans(self, *, lost: bool) -> tuple[WorkerSpan, ...]:
+        """Return the spans with the open one ended now."""
+        end = {"ended": now_ms(), "lost": lost}
+        return tuple(span if span.ended is not None else span.model_copy(update=end) for span in self.row.spans)
 
     def _change(self, **fields: object) -> None:
         self.row = self.row.model_copy(update=fields)

@@ -61,6 +61,8 @@ class WorkerSpan(FrozenModel):
     """Milliseconds since the epoch."""
     ended: int | None = None
     """Milliseconds since the epoch; None while it is there."""
+    lost: bool = False
+    """True if the worker was lost."""
 
 
 class UnitChanges(FrozenModel):

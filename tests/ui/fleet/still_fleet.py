@@ -64,8 +64,13 @@ def row(
         begin = 20 + number * 37 % 600
         spans = [(f"w{number % 6 + 1}", begin, min(750, begin + 60 + number * 13 % 90) if ended else None)]
     times = tuple(
-        WorkerSpan(worker=worker, started=START + begin * 1000, ended=START + end * 1000 if end is not None else None)
-        for worker, begin, end in spans or ()
+        WorkerSpan(
+            worker=worker,
+            started=START + begin * 1000,
+            ended=START + end * 1000 if end is not None else None,
+            lost=end is not None and (place < len(spans or ()) or state == "resuming"),
+        )
+        for place, (worker, begin, end) in enumerate(spans or (), 1)
     )
     started = state not in ("queued", "starting")
     return UnitRow(

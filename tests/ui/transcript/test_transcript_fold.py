@@ -222,7 +222,7 @@ def test_calls_that_came_while_the_model_talked_stand_under_its_text() -> None:
     assert body(events) == ["● I look again.", row("◌ read   queued", "#1")]
 
 
-def test_a_text_that_comes_whole_stands_above_the_calls_that_began_before_it() -> None:
+def test_a_text_without_deltas_is_above_the_calls_that_began_before_it() -> None:
     events = [user("go"), started(), queued("c1", "bash"), answer("I look.", thinking="Where?")]
 
     assert body(events)[2:] == ["● I look.", row("◌ bash   queued", "#1")]

@@ -100,8 +100,5 @@ class FleetState:
 
 
 def seconds_of(row: UnitRow, now: int) -> float:
-    """Return the seconds since a unit's first start; of one that has ended, until then; 0 before its start."""
-    if not row.spans:
-        return 0.0
-    end = row.spans[-1].ended if row.ended else now
-    return max(0, (end if end is not None else now) - row.spans[0].started) / 1000
+    """Return the seconds that a unit has spent on workers."""
+    return sum(max(0, (span.ended if span.ended is not None else now) - span.started) for span in row.spans) / 1000

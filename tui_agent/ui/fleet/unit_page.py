@@ -50,7 +50,7 @@ def _span_text(row: UnitRow, place: int) -> str:
     if span.ended is None:
         return f"{span.worker} since {begin}"
     end = f"{datetime.fromtimestamp(span.ended / 1000):%H:%M:%S}"
-    return f"{span.worker} from {begin} to {end}{', then lost' if place < len(row.spans) - 1 else ''}"
+    return f"{span.worker} from {begin} to {end}{', then lost' if span.lost else ''}"
 
 
 def _unknown_text(count: int) -> str:

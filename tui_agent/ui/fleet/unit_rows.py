@@ -178,7 +178,8 @@ def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
         case "verifying":
             return f"verifies: {plain_text(row.unit.verify, _LONGEST)}", ""
         case "resuming":
-            return "its worker was lost; another one continues it", "warning"
+            is_lost = any(span.lost for span in row.spans[-2:])
+            return "its worker was lost; another one continues it" if is_lost else "continues where it was", "warning"
         case "failed":
             return reason or "it failed", "error"
         case "stopped":

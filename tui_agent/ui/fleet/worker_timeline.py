@@ -16,7 +16,7 @@ _BARS: dict[UnitState, tuple[str, str]] = {
     "stopped": ("▒", "muted"),
     "asking": ("░", "warning"),
 }
-"""Character and style of a unit's last span; of an earlier one `_LOST`, and of one that runs `_RUNS`."""
+"""Character and style of a unit's last span, or `_RUNS` in other states; an earlier one was stopped, if not lost."""
 _RUNS = ("▆", "cursor")
 _LOST = ("×", "warning")
 _BORDER = ("▏", "muted")
@@ -45,7 +45,8 @@ def lanes_of(rows: Iterable[UnitRow]) -> dict[str, list[LaneSpan]]:
     for row in rows:
         last = len(row.spans) - 1
         for number, span in enumerate(row.spans):
-            bar = _LOST if number < last or row.state == "resuming" else _BARS.get(row.state, _RUNS)
+            bar = _BARS.get(row.state if number == last else "stopped", _RUNS)
+            bar = _LOST if span.lost else bar
             lanes.setdefault(span.worker, []).append(LaneSpan(span.started, span.ended, bar))
     for spans in lanes.values():
         spans.sort(key=lambda span: span.started)
