@@ -21,7 +21,7 @@ def offered(*words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("se",), ["sessions"]),
+        (("ses",), ["sessions"]),
         (("--permission-mode", "a"), ["ask", "allow", "accept_edits"]),
         (("--dem",), ["--demo"]),
         (("--demo", "--inp"), ["--input-format"]),

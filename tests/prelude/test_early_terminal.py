@@ -16,6 +16,7 @@ from tests.support.terminal import Terminal
 HANGS = """
 import os, signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tui_agent.prelude import early_start
 early_start.begin(sys.argv[1:])
 os.read(os.pipe()[0], 1)

@@ -815,7 +815,7 @@ async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> N
         top, left = asked.screen.query_one("#approval-keys").region.y, asked.screen.query_one("#approval-keys").region.x
         line = asked.text().split("\n")[top]
         gaps = [(left + gap.start(), top) for gap in re.finditer("  ", line[left:])]
-        for place in [(column, row) for column in (0, 3, 6) for row in range(size[1]) if row != top] + gaps:
+        for place in [(column, row) for column in (0, 3, 6) for row in range(0, size[1], 3) if row != top] + gaps:
             await asked.pilot.click(offset=place)
 
         assert asked.answers == []

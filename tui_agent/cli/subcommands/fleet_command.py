@@ -16,8 +16,6 @@ from tui_agent.settings import Locations
 
 _Command = Callable[..., Any]
 
-FORMATS = ("table", "json", "md", "html", "svg")
-
 _FLEET = click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, file_okay=False, exists=True))
 
 

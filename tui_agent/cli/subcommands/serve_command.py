@@ -38,11 +38,11 @@ _SHARED = [option for option in launch.params if option.name not in _NOT_FOR_PAG
 
 @click.command(name="serve", params=[*_OWN, *_SHARED])
 def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
-    """Show the app in a browser: prints an address, and each page that opens it has a session of its own.
+    """Show the app in a browser.
 
-    Anyone who has the address can do what you can do. Ctrl+C ends the server and its sessions. From another machine,
-    use a tunnel: start the server with `--port 8000` there, run `ssh -L 8000:127.0.0.1:8000 HOST` here, and open the
-    address here.
+    Prints an address; each page that opens it has a session of its own. Anyone who has the address can do what you can
+    do. Ctrl+C ends the server and its sessions. From another machine, use a tunnel: start the server with
+    `--port 8000` there, run `ssh -L 8000:127.0.0.1:8000 HOST` here, and open the address here.
     """
     from tui_agent.serve.browser_page import client_folder
 
