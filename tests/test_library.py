@@ -626,8 +626,10 @@ def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
 def test_a_forked_process_leaves_the_loop_of_its_parent_alone(server: ServerProcess) -> None:
     """A call in a thread wakes the loop; a loop whose child process closed a shared selector would not notice."""
     program = """
-        import os
+        import logging, os
         from tui_agent import Agent, ScriptedProvider, call
+
+        logging.getLogger("asyncio").setLevel(logging.ERROR)  # Not what took long on a busy machine.
 
         def look() -> str:
             "Look."

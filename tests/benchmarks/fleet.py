@@ -98,11 +98,17 @@ class Soak:
         except FileNotFoundError:
             return None
 
-    def run(self, kills: int, stopped: float) -> float:
-        """Run the fleet and disturb it; return the seconds from the first start of a unit to the last end."""
+    def run(self, kills: int, stopped: float, latest: float = 0.8) -> float:
+        """Run the fleet and disturb it; return the seconds from the first start of a unit to the last end.
+
+        Args:
+            kills: workers to kill, each after a random share of the units has ended.
+            stopped: seconds for which one worker is stopped; 0 for none.
+            latest: largest share of the units that has ended before a kill.
+        """
         driver = self.start()
         chance = random.Random()
-        faults = sorted([(chance.uniform(0.05, 0.8), "kill") for _ in range(kills)])
+        faults = sorted([(chance.uniform(0.05, latest), "kill") for _ in range(kills)])
         if stopped:
             faults = sorted([*faults, (chance.uniform(0.05, 0.6), "stop")])
         asleep: list[tuple[float, psutil.Process]] = []

@@ -11,7 +11,7 @@ from tests.benchmarks.fleet import CANARY, Soak
 def test_a_fleet_of_eight_loses_a_worker_and_nothing_else(tmp_path: Path) -> None:
     soak = Soak(tmp_path, units=8, workers=2)
 
-    soak.run(kills=1, stopped=0)
+    soak.run(kills=1, stopped=0, latest=0.1)
 
     assert soak.faults() == []
     status = soak.status()

@@ -130,13 +130,14 @@ def test_after_kill_9_of_the_driver_a_retry_continues_without_repeating(tmp_path
     with ServerThread(SCRIPT) as server:
         running = fleet(tmp_path, "run", "tasks.jsonl", "--headless", "--out", "out", **server.environment)
         server.reached("the kill")
-        wait_for(lambda: list((out / "units/1/commits").glob("*.bundle")))
+        journal = out / "units/1/journal.jsonl"
+        wait_for(lambda: journal.exists() and b'"type":"tool.ended"' in journal.read_bytes())
         units = psutil.Process(running.pid).children(recursive=True)
         running.send_signal(signal.SIGKILL)
         running.communicate(timeout=PATIENCE)
         _, alive = psutil.wait_procs(units, timeout=PATIENCE)
         assert alive == [], "units end with their driver"
-        before = (out / "units/1/journal.jsonl").read_bytes()
+        before = journal.read_bytes()
 
         again = fleet(tmp_path, "retry", "out", "--headless", **server.environment)
         output, _ = again.communicate(timeout=PATIENCE)
@@ -145,7 +146,6 @@ def test_after_kill_9_of_the_driver_a_retry_continues_without_repeating(tmp_path
         assert "was interrupted" in json.dumps(server.requests[-1]["body"]["messages"][-1])
         assert all(not request["problems"] for request in server.requests)
         token = server.token
-    journal = out / "units/1/journal.jsonl"
     assert journal.read_bytes().startswith(before), "nothing that was saved is lost"
     assert_valid_journal(journal)
     assert journal.read_bytes().count(b'"type":"tool.started"') == 1
