@@ -39,6 +39,7 @@ from .editor_client import EditorClient
 from .offered_servers import accepted_servers
 from .permission_questions import PermissionQuestions
 from .prompt_reader import Prompt, PromptBlock, PromptReader
+from .rpc_transport import INTERNAL_ERROR, NO_KEY
 from .session_host import OpenedSession
 from .session_options import config_options
 from .session_updates import SessionUpdates, note_of, note_update
@@ -131,7 +132,7 @@ class EditorSession:
             RequestError: the prompt cannot be used, or the run failed.
         """
         if self._closing.is_set():
-            raise RequestError(-32603, "the session is being closed")
+            raise RequestError(INTERNAL_ERROR, "the session is being closed")
         turn = _Turn()
         self._turns.append(turn)
         try:
@@ -187,7 +188,7 @@ class EditorSession:
             left = PromptResponse(stop_reason="cancelled")
             for turn in self._turns:
                 turn.resolve(
-                    left if self._closing.is_set() else RequestError(-32603, "the session failed; see the log")
+                    left if self._closing.is_set() else RequestError(INTERNAL_ERROR, "the session failed; see the log")
                 )
 
     async def _relay(self) -> None:
@@ -302,7 +303,7 @@ class EditorSession:
                 # Messages that came too late for the run.
                 report = await self._loop.run(None)
         except TuiAgentError as error:
-            return RequestError(-32603, str(error))
+            return RequestError(INTERNAL_ERROR, str(error))
         return report
 
     @property
@@ -346,8 +347,7 @@ class EditorSession:
         if isinstance(outcome, RequestError):
             return outcome
         if outcome.reason == "error":
-            # The protocol's code for a missing login.
-            code = -32000 if outcome.error_kind == "authentication" else -32603
+            code = NO_KEY if outcome.error_kind == "authentication" else INTERNAL_ERROR
             return RequestError(code, outcome.error or "the run failed")
         return PromptResponse(stop_reason=stop_reason(outcome, self._last_stop), usage=_usage(outcome))
 

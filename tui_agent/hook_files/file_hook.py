@@ -17,6 +17,8 @@ FileHookEvent: TypeAlias = Literal[
 ]
 EVENTS: tuple[FileHookEvent, ...] = get_args(FileHookEvent)
 """Events with hooks, in the order of a page."""
+CALL_EVENTS: tuple[FileHookEvent, ...] = ("PreToolUse", "PostToolUse")
+"""Events about a call; the call's own events report their hooks."""
 
 
 def as_event(name: str) -> FileHookEvent | None:
