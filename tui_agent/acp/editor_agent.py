@@ -311,7 +311,7 @@ class EditorAgent:
             session = await ready
         finally:
             self._opening -= 1
-        # After the answer to this request, which tells the client the session's id.
+        # After the answer to this request, which gives the client the id of the session.
         asyncio.get_running_loop().call_soon(session.announce)
         return session
 

@@ -95,7 +95,7 @@ class EditorSession:
         """All prompts without an answer, in order."""
         self._admission = asyncio.Lock()
         self._questions: PermissionQuestions | None = None
-        self._heard = opened.bus.subscribe(since=0)
+        self._subscription = opened.bus.subscribe(since=0)
         self._notes: list[str] = []
         self._failures: list[str] = []
         self._note_count = 0
@@ -183,7 +183,7 @@ class EditorSession:
                 await asyncio.wait((runs,), timeout=RUN_END_TIMEOUT)
                 runs.cancel()
                 self._announced.set()
-                self._heard.close()
+                self._subscription.close()
         finally:
             left = PromptResponse(stop_reason="cancelled")
             for turn in self._turns:
@@ -195,7 +195,7 @@ class EditorSession:
         """Send what the engine publishes."""
         await self._announced.wait()
         self._announce_commands()
-        async for batch in self._heard.batches(pace=PACE):
+        async for batch in self._subscription.batches(pace=PACE):
             for envelope in batch:
                 self._apply(envelope)
             await self._client.room()
@@ -278,7 +278,7 @@ class EditorSession:
             self._note(text)
         try:
             outcome = await self._outcome(turn)
-            for envelope in self._heard.drain():
+            for envelope in self._subscription.drain():
                 self._apply(envelope)
             outcome = self._finished(outcome)
             if self.opened.keep is not None:
