@@ -23,7 +23,7 @@ CALL_EVENTS: tuple[FileHookEvent, ...] = ("PreToolUse", "PostToolUse")
 
 def as_event(name: str) -> FileHookEvent | None:
     """Return the event of a name."""
-    return name if name in EVENTS else None  # pyright: ignore[reportReturnType] — compared with every member
+    return name if name in EVENTS else None
 
 
 Origin: TypeAlias = Literal["user", "project"]

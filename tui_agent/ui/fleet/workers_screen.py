@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tui_agent.ui.panel.timeline_page import TimelinePage
+from tui_agent.ui.panel.timeline_screen import TimelinePage
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView

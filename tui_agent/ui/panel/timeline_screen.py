@@ -1,18 +1,26 @@
 """The timeline as a page: all lanes of the newest run, with zoom, panning, a legend and totals; live during the run."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
 from .time_window import TimeWindow, length_of
 from .timeline import TICK, lane_bars, total_parts
-from .timeline_page import TimelinePage
 
 _NAMED = 60
 """Cells from which a lane has the name of its call."""
@@ -119,6 +127,97 @@ def _lane_row(label: str, times: RunTimes, call_id: str, window: TimeWindow, now
 
 def _mark_text(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 60 else seconds_text(seconds)
+
+
+_PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
+
+
+class TimelinePage(RowsPage[None]):
+    """A page of lanes over time, with zoom and panning; a class below it makes its views."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("timeline")]
+    DEFAULT_CSS = """
+    TimelinePage {
+        & RowsView { height: 1; overflow: hidden; }
+        & .timeline-lanes { height: 1fr; min-height: 1; overflow-y: scroll; }
+    }
+    """
+
+    def __init__(self, title: str, lanes: RowsView, *, whole: str | None = None) -> None:
+        """Create the page.
+
+        Args:
+            title: title in the frame.
+            lanes: the rows that the paging keys move.
+            whole: name of the whole time in the row of keys; None: that of the command.
+        """
+        super().__init__()
+        self._title, self._whole = title, whole
+        self.window = TimeWindow()
+        """The part of the time that is shown."""
+        self._lanes = lanes
+        lanes.add_class("timeline-lanes")
+        self._keys = RowsView(self._key_rows, id="timeline-keys")
+
+    @property
+    @abstractmethod
+    def length(self) -> float:
+        """Seconds from the start to the end or to now."""
+
+    @property
+    @abstractmethod
+    def views(self) -> Sequence[RowsView]:
+        """The rows above the keys, from the top."""
+
+    @abstractmethod
+    def show_window(self) -> None:
+        """Show what depends on the window and on the time."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the rows and the keys."""
+        with Vertical() as page:
+            page.border_title = Content(f" {self._title} ")
+            for view in (*self.views, self._keys):
+                view.can_focus = False
+                yield view
+
+    @property
+    def paged(self) -> RowsView:
+        """The lanes, which the paging keys move."""
+        return self._lanes
+
+    def action_zoom(self, factor: float) -> None:
+        """Show less or more time."""
+        self._use(self.window.zoomed(factor, self.length))
+
+    def action_pan(self, steps: int) -> None:
+        """Show an earlier or a later part."""
+        self._use(self.window.panned(steps, self.length))
+
+    def action_whole(self) -> None:
+        """Show the whole time."""
+        self._use(TimeWindow())
+
+    def action_follow(self) -> None:
+        """Keep the present moment in sight."""
+        start, span = self.window.seen(self.length)
+        self._use(TimeWindow(start, span if self.window.span else 0.0))
+
+    def action_close(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+
+    def _use(self, window: TimeWindow) -> None:
+        self.window = window
+        self.show_window()
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        pairs = [
+            f"{command(f'timeline.{one}').key_text} {command(f'timeline.{other}').key_text} {text}"
+            for one, other, text in _PAIRS
+        ]
+        others = [hint("timeline.whole", self._whole), hint("timeline.follow"), hint("timeline.close")]
+        return [Line(clipped([(" · ".join((*pairs, *others)), "muted")], width))]
 
 
 class TimelineScreen(TimelinePage):
