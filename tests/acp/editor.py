@@ -20,9 +20,14 @@ from acp.schema import (
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tui_agent.acp.editor_service import serve_editor
+from tui_agent.acp.session_host import OpenedSession
+from tui_agent.agent import AgentLoop
 from tui_agent.cli.editor_host import EditorHost
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.settings import Locations
+
+PATIENCE = 10.0
+"""Seconds that a test waits for a fact."""
 
 Answer = str | None
 """Id of an option; None: the editor closes the question."""
@@ -121,12 +126,33 @@ class Connection:
     to_agent: asyncio.StreamWriter
     from_agent: asyncio.StreamReader
     serving: "asyncio.Task[int]"
+    host: "WatchedHost"
+
+    async def queued(self, text: str) -> None:
+        """Wait until a message waits for the run of a session."""
+        async with asyncio.timeout(PATIENCE):
+            while all(message.text != text for loop in self.host.loops for message in loop.waiting_messages):
+                await asyncio.sleep(0.01)
 
     async def hang_up(self) -> int:
         """Close the editor's end, and return the exit code of the agent."""
         await self.editor.agent.close()
         self.to_agent.close()
         return await self.serving
+
+
+class WatchedHost(EditorHost):
+    """A host whose agents the test can watch."""
+
+    def __init__(self, options: LaunchOptions, locations: Locations) -> None:
+        super().__init__(options, locations)
+        self.loops: list[AgentLoop] = []
+
+    @asynccontextmanager
+    async def open(self, cwd: Path, session_id: str | None, /) -> AsyncGenerator[OpenedSession]:
+        async with super().open(cwd, session_id) as opened:
+            self.loops.append(opened.loop)
+            yield opened
 
 
 @asynccontextmanager
@@ -153,10 +179,10 @@ async def connected(script: Sequence[Any], *, connect: bool = True, **options: A
             asyncio.streams.FlowControlMixin, os.fdopen(editor_out, "wb")
         )
         writer = asyncio.StreamWriter(transport, protocol, None, loop)
-        host = EditorHost(launch, Locations.of_user(os.environ))
+        host = WatchedHost(launch, Locations.of_user(os.environ))
         serving = tasks.create_task(serve_editor(host, agent_in, agent_out))
         editor = Editor()
-        connection = Connection(editor, server, writer, reader, serving)
+        connection = Connection(editor, server, writer, reader, serving, host)
         if connect:
             acp.connect_to_agent(editor, writer, reader, use_unstable_protocol=True)
             await editor.agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities())

@@ -1,12 +1,12 @@
 """`tui-agent fleet results`: formats, and the patch of a unit as a branch."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests.fleet.repositories import git, repository
 from tests.fleet.test_results import row
 from tui_agent.cli.fleet_results import PATCH, apply_unit
 from tui_agent.cli.subcommands.fleet_command import fleet
@@ -15,27 +15,15 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus
 
 
-def git(repo: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=repo, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    made = tmp_path / "repo"
-    made.mkdir()
-    git(made, "init", "-q", "-b", "main")
-    for setting in ("user.name=Ada", "user.email=ada@example.org"):
-        git(made, "config", *setting.split("="))
-    (made / "a.txt").write_text("one\n")
-    git(made, "add", "-A")
-    git(made, "commit", "-q", "-m", "Begin")
-    return made
+    return repository(tmp_path / "repo", {"a.txt": b"one\n"})
 
 
 @pytest.fixture
 def out(tmp_path: Path, repo: Path) -> Path:
     """A fleet of two attempts at one task, of which the second passed, and a task that failed."""
-    base = git(repo, "rev-parse", "HEAD")
+    base = git("rev-parse", "HEAD", cwd=repo)
     first, second = row(1, repo=str(repo), verified=False), row(2, repo=str(repo), verified=True)
     failed = row(1, task="2", repo=str(repo), state="failed", lines=None)
     rows = (first, second, failed)
@@ -44,9 +32,9 @@ def out(tmp_path: Path, repo: Path) -> Path:
     for one in (first, second):
         directory.record({"type": "base", "unit": one.id, "commit": base})
         (repo / "a.txt").write_text(f"{one.id}\n")
-        patch = git(repo, "diff", "--binary", base) + "\n"
+        patch = git("diff", "--binary", base, cwd=repo) + "\n"
         directory.save_result(one.id, {str(PATCH): patch.encode()})
-    git(repo, "checkout", "-q", "--", "a.txt")
+    git("checkout", "-q", "--", "a.txt", cwd=repo)
     directory.save_status(FleetStatus(name="my fleet", started=0, running=False, rows=rows))
     directory.close()
     return made
@@ -71,8 +59,8 @@ def test_the_results_as_json_are_one_array(out: Path) -> None:
 def test_a_task_is_applied_from_its_best_attempt(out: Path, repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert apply_unit(out, "1", None, None) == 0
 
-    assert git(repo, "show", "fleet/my-fleet/1.2:a.txt") == "1.2"
-    assert git(repo, "log", "-1", "--format=%an|%B", "fleet/my-fleet/1.2") == "Ada|Do it\n\nFleet-Unit: 1.2"
+    assert git("show", "fleet/my-fleet/1.2:a.txt", cwd=repo) == "1.2"
+    assert git("log", "-1", "--format=%an|%B", "fleet/my-fleet/1.2", cwd=repo) == "Ada|Do it\n\nFleet-Unit: 1.2"
     assert (repo / "a.txt").read_text() == "one\n"
     assert capsys.readouterr().out == f"Made the branch fleet/my-fleet/1.2 in {repo} from unit 1.2.\n"
 
@@ -82,7 +70,7 @@ def test_a_unit_is_applied_under_another_name_with_a_word_about_its_verification
 ) -> None:
     assert apply_unit(out, "1.1", repo, "try") == 0
 
-    assert git(repo, "show", "try:a.txt") == "1.1"
+    assert git("show", "try:a.txt", cwd=repo) == "1.1"
     assert capsys.readouterr().out.endswith("from unit 1.1. Its verification failed.\n")
 
 
@@ -93,7 +81,7 @@ def test_units_that_cannot_be_applied_are_refused(out: Path, repo: Path, name: s
     with pytest.raises(ConfigurationError, match=reason):
         apply_unit(out, name, None, None)
 
-    assert git(repo, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert git("for-each-ref", "--format=%(refname)", cwd=repo) == "refs/heads/main"
 
 
 def test_a_repository_that_is_not_here_must_be_named(out: Path, repo: Path) -> None:

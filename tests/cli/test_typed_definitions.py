@@ -46,7 +46,7 @@ def made(
     layers = catalogue_layers(definitions)
     b = BenchMaker()(steps, *built_in_tools(root, root / "spool", jobs=jobs), policy=policy, layers=layers)
     other = ScriptedProvider(["From the other model."], model=ModelInfo("other"))
-    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), None), lambda _: other)
+    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), lambda _: other))
     give_definitions(b.loop, definitions, models)
     return b, TypedDefinitions(b.loop, definitions, models)
 

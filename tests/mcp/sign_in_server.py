@@ -21,7 +21,6 @@ class SignInServer:
         """Method and path of each request, with the grant of token requests."""
         self.challenges: dict[str, str] = {}
         """Challenge of each code."""
-        self.expires_in = 3600
         self.flood = ""
         """Answer to each call: `whole`, one endless message; `events`, a stream with one; `gzip`, a compressed one."""
 
@@ -94,7 +93,7 @@ class SignInServer:
             return 400, "", {"error": "invalid_grant"}
         token = f"access-{len(self.requests)}"
         self.valid = {token}
-        tokens = {"access_token": token, "token_type": "Bearer", "expires_in": self.expires_in}
+        tokens = {"access_token": token, "token_type": "Bearer", "expires_in": 3600}
         return 200, "", {**tokens, "refresh_token": "refresh-1"}
 
     def _serve_mcp(self, method: str, headers: dict[str, str], body: bytes) -> tuple[int, str, Any]:

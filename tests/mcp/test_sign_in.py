@@ -88,7 +88,6 @@ async def test_a_sign_in_is_stored_refreshed_and_forgotten(tmp_path: Path) -> No
         person = Person(server)
         configured = ToolServer(url=server.url, startup_timeout=60)
         questions = ServerQuestions(ask=person.ask)
-        server.expires_in = 1
         async with running(configured, questions=questions, tokens=tmp_path / "tokens") as servers:
             assert task_state(servers) == ("failed", "it wants a sign-in (HTTP 401); /mcp login h signs in")
             assert person.asked == [], "nothing is shown by itself"
@@ -101,13 +100,14 @@ async def test_a_sign_in_is_stored_refreshed_and_forgotten(tmp_path: Path) -> No
             (file,) = (tmp_path / "tokens").iterdir()
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
             assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-            token = json.loads(file.read_text())["tokens"]["access_token"]
+            stored = json.loads(file.read_text())
+            token = stored["tokens"]["access_token"]
             assert token not in servers.task().log.text
             assert all(token not in event.model_dump_json() for event in servers.events)
 
         # The next start uses it; it has expired, so it is refreshed.
         server.valid, server.requests = set(), []
-        await asyncio.sleep(1.1)
+        file.write_text(json.dumps(stored | {"expires_at": 1}))
         async with running(configured, questions=questions, tokens=tmp_path / "tokens") as servers:
             assert task_state(servers) == ("ready", "")
             assert "POST /token refresh_token" in server.requests

@@ -8,7 +8,7 @@ from textual.events import Key, Paste
 
 from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
@@ -54,8 +54,7 @@ async def asked(
     question: ServerQuestion, browser: Browser, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[QuestionPage[ApprovalDecision]]:
     clock = Clock()
-    request = ApprovalRequest(request_id="q", call_id="", digest="", tool="mcp__shop", args={}, question=question)
-    screen = ServerQuestionScreen(request, question, browser=browser, clock=clock)
+    screen = ServerQuestionScreen(question, browser=browser, clock=clock)
     async with shown_page(screen, clock, size) as page:
         await page.pilot.pause()
         clock.now += QUIET_SECONDS

@@ -45,10 +45,10 @@ from .editor_client import EditorClient
 from .editor_session import EditorSession
 from .offered_servers import NamedServer, read_servers
 from .prompt_reader import PromptBlock
+from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND
 from .session_host import SessionHost
 from .session_options import config_options, mode_state, set_mode, set_option
 
-NOT_FOUND, REFUSED, WRONG_PARAMS, NO_KEY = -32002, -32603, -32602, -32000
 MOST_SESSIONS = 32
 """Sessions that may be open at the same time."""
 PAGE = 50
@@ -127,7 +127,7 @@ class EditorAgent:
             RequestError: there is none.
         """
         if method_id != KEY_METHOD:
-            raise RequestError(WRONG_PARAMS, f"no method {method_id!r} to authenticate; there is {KEY_METHOD}")
+            raise RequestError(INVALID_PARAMS, f"no method {method_id!r} to authenticate; there is {KEY_METHOD}")
         self._require_key()
         return AuthenticateResponse()
 
@@ -188,7 +188,7 @@ class EditorAgent:
         try:
             copy = await self._host.fork(session_id)
         except TuiAgentError as error:
-            raise RequestError(REFUSED, str(error)) from error
+            raise RequestError(INTERNAL_ERROR, str(error)) from error
         session = await self._open(cwd, copy, additional_directories, mcp_servers)
         return ForkSessionResponse(
             session_id=session.id, modes=mode_state(session.opened), config_options=config_options(session.opened)
@@ -197,14 +197,14 @@ class EditorAgent:
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
         """Return a page of the saved sessions, the newest first."""
         if cwd is not None and "\0" in cwd:
-            raise RequestError(WRONG_PARAMS, f"{cwd!r} is not the path of a directory")
+            raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the path of a directory")
         try:
             start = int(cursor or "0")
             found = await self._host.sessions(cwd)
         except ValueError as error:
-            raise RequestError(WRONG_PARAMS, f"no page {cursor!r}") from error
+            raise RequestError(INVALID_PARAMS, f"no page {cursor!r}") from error
         except TuiAgentError as error:
-            raise RequestError(REFUSED, str(error)) from error
+            raise RequestError(INTERNAL_ERROR, str(error)) from error
         rest = found[max(start, 0) :]
         sessions = [
             SessionInfo(session_id=one.id, cwd=one.cwd, title=one.title, updated_at=_iso(one.updated_ms))
@@ -226,7 +226,7 @@ class EditorAgent:
         try:
             set_mode(self._session(session_id).opened, mode_id)
         except ConfigurationError as error:
-            raise RequestError(WRONG_PARAMS, str(error)) from error
+            raise RequestError(INVALID_PARAMS, str(error)) from error
         return SetSessionModeResponse()
 
     async def set_config_option(
@@ -237,7 +237,7 @@ class EditorAgent:
         try:
             set_option(session.opened, config_id, value)
         except ConfigurationError as error:
-            raise RequestError(WRONG_PARAMS, str(error)) from error
+            raise RequestError(INVALID_PARAMS, str(error)) from error
         return SetSessionConfigOptionResponse(config_options=config_options(session.opened))
 
     async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
@@ -272,7 +272,7 @@ class EditorAgent:
         try:
             known = await self._host.find(session_id)
         except TuiAgentError as error:
-            raise RequestError(REFUSED, str(error)) from error
+            raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:
             raise RequestError(NOT_FOUND, f"there is no saved session {session_id!r}")
 
@@ -289,20 +289,20 @@ class EditorAgent:
             RequestError: it cannot be opened; the text says why.
         """
         if not os.path.isabs(cwd) or "\0" in cwd or not os.path.isdir(cwd):
-            raise RequestError(WRONG_PARAMS, f"{cwd!r} is not the absolute path of a directory")
+            raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the absolute path of a directory")
         if additional_directories:
-            raise RequestError(WRONG_PARAMS, "additional directories are not supported")
+            raise RequestError(INVALID_PARAMS, "additional directories are not supported")
         self._require_key()
         if session_id is not None:
             await self._require_session(session_id)
             await self._close_idle(session_id)
         if len(self._sessions) + self._opening >= MOST_SESSIONS:
-            raise RequestError(REFUSED, f"{MOST_SESSIONS} sessions are open; close one first")
+            raise RequestError(INTERNAL_ERROR, f"{MOST_SESSIONS} sessions are open; close one first")
         ready: asyncio.Future[EditorSession] = asyncio.get_running_loop().create_future()
 
         def failed(reason: str) -> None:
             if not ready.done():
-                ready.set_exception(RequestError(REFUSED, reason))
+                ready.set_exception(RequestError(INTERNAL_ERROR, reason))
 
         serving = self._serve(Path(cwd), session_id, mcp_servers or (), ready)
         self._opening += 1
@@ -311,7 +311,7 @@ class EditorAgent:
             session = await ready
         finally:
             self._opening -= 1
-        # After the answer to this request, which tells the client the session's id.
+        # After the answer to this request, which gives the client the id of the session.
         asyncio.get_running_loop().call_soon(session.announce)
         return session
 
@@ -346,7 +346,7 @@ class EditorAgent:
         if session is None:
             return
         if session.is_busy:
-            raise RequestError(REFUSED, f"session {session_id} is at work here; cancel its prompt first")
+            raise RequestError(INTERNAL_ERROR, f"session {session_id} is at work here; cancel its prompt first")
         session.close()
         await session.closed.wait()
 

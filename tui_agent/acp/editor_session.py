@@ -39,6 +39,7 @@ from .editor_client import EditorClient
 from .offered_servers import accepted_servers
 from .permission_questions import PermissionQuestions
 from .prompt_reader import Prompt, PromptBlock, PromptReader
+from .rpc_transport import INTERNAL_ERROR, NO_KEY
 from .session_host import OpenedSession
 from .session_options import config_options
 from .session_updates import SessionUpdates, note_of, note_update
@@ -94,7 +95,7 @@ class EditorSession:
         """All prompts without an answer, in order."""
         self._admission = asyncio.Lock()
         self._questions: PermissionQuestions | None = None
-        self._heard = opened.bus.subscribe(since=0)
+        self._subscription = opened.bus.subscribe(since=0)
         self._notes: list[str] = []
         self._failures: list[str] = []
         self._note_count = 0
@@ -131,7 +132,7 @@ class EditorSession:
             RequestError: the prompt cannot be used, or the run failed.
         """
         if self._closing.is_set():
-            raise RequestError(-32603, "the session is being closed")
+            raise RequestError(INTERNAL_ERROR, "the session is being closed")
         turn = _Turn()
         self._turns.append(turn)
         try:
@@ -182,19 +183,19 @@ class EditorSession:
                 await asyncio.wait((runs,), timeout=RUN_END_TIMEOUT)
                 runs.cancel()
                 self._announced.set()
-                self._heard.close()
+                self._subscription.close()
         finally:
             left = PromptResponse(stop_reason="cancelled")
             for turn in self._turns:
                 turn.resolve(
-                    left if self._closing.is_set() else RequestError(-32603, "the session failed; see the log")
+                    left if self._closing.is_set() else RequestError(INTERNAL_ERROR, "the session failed; see the log")
                 )
 
     async def _relay(self) -> None:
         """Send what the engine publishes."""
         await self._announced.wait()
         self._announce_commands()
-        async for batch in self._heard.batches(pace=PACE):
+        async for batch in self._subscription.batches(pace=PACE):
             for envelope in batch:
                 self._apply(envelope)
             await self._client.room()
@@ -277,7 +278,7 @@ class EditorSession:
             self._note(text)
         try:
             outcome = await self._outcome(turn)
-            for envelope in self._heard.drain():
+            for envelope in self._subscription.drain():
                 self._apply(envelope)
             outcome = self._finished(outcome)
             if self.opened.keep is not None:
@@ -302,7 +303,7 @@ class EditorSession:
                 # Messages that came too late for the run.
                 report = await self._loop.run(None)
         except TuiAgentError as error:
-            return RequestError(-32603, str(error))
+            return RequestError(INTERNAL_ERROR, str(error))
         return report
 
     @property
@@ -346,8 +347,7 @@ class EditorSession:
         if isinstance(outcome, RequestError):
             return outcome
         if outcome.reason == "error":
-            # The protocol's code for a missing login.
-            code = -32000 if outcome.error_kind == "authentication" else -32603
+            code = NO_KEY if outcome.error_kind == "authentication" else INTERNAL_ERROR
             return RequestError(code, outcome.error or "the run failed")
         return PromptResponse(stop_reason=stop_reason(outcome, self._last_stop), usage=_usage(outcome))
 

@@ -25,6 +25,7 @@ from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import TextBlock, UserBlock, UserMessage
 
 from .call_updates import fenced
+from .rpc_transport import INVALID_PARAMS
 from .session_host import SessionControls
 
 PromptBlock: TypeAlias = (
@@ -87,13 +88,13 @@ class PromptReader:
                     case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
                         files.append(await self._controls.media(_decoded(resource.blob), self._name(resource.uri)))
                     case _:
-                        raise RequestError(-32602, "audio is not supported")
+                        raise RequestError(INVALID_PARAMS, "audio is not supported")
             files += await self._controls.attached(text)
             text = await self._controls.expand(text.rstrip(" "))
         except (ToolError, ConfigurationError) as error:
-            raise RequestError(-32602, str(error)) from error
+            raise RequestError(INVALID_PARAMS, str(error)) from error
         if not (text.strip() or embedded or files):
-            raise RequestError(-32602, "the prompt is empty")
+            raise RequestError(INVALID_PARAMS, "the prompt is empty")
         return Prompt(text, tuple(embedded), tuple(files))
 
     def _link(self, link: ResourceContentBlock) -> str:

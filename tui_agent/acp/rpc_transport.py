@@ -15,6 +15,8 @@ from tui_agent.protocol.pipes import LineReader, PipeWriter
 from tui_agent.protocol.visible_text import escaped
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
+NOT_FOUND, NO_KEY = -32002, -32000
+"""Codes of the protocol itself: no such session, a login is missing."""
 LINES_AHEAD = 8
 """Lines read ahead; each has at most `pipes.LONGEST_LINE` bytes."""
 MOST_REQUESTS = 64

@@ -21,7 +21,6 @@ from tui_agent.protocol.messages import (
     Message,
     ToolCall,
     ToolResultMessage,
-    Usage,
     UserKind,
     UserMessage,
     new_id,
@@ -33,7 +32,7 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest
+from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_kind, expect_number
@@ -406,10 +405,6 @@ class AgentLoop:
         self._agent.config.options = options
         self._agent.executor.set_options(options)
 
-    def count_usage(self, usage: Usage, model: ModelInfo) -> None:
-        """Count the tokens of a request beside the conversation, such as a tool's question to a model."""
-        self._sub_agents.count(usage, model.cost_of(usage))
-
     def add_tool(self, tool: ToolLike) -> None:
         """Give the agent another tool, or a function as one, from the next request on (S4-82).
 
@@ -424,17 +419,23 @@ class AgentLoop:
         """Ask the user a question that belongs to no call; without an approver the answer is `deny`."""
         return await ask_user(self._agent, request)
 
-    async def answer_beside(self, request: ModelRequest, provider: ModelProvider | None = None) -> SideAnswer:
+    async def answer_beside(
+        self,
+        request: ModelRequest,
+        provider: ModelProvider | None = None,
+        take: Callable[[StreamEvent], object] = lambda _: None,
+    ) -> SideAnswer:
         """Ask the model something outside the conversation. The usage counts for the agent and its run.
 
         Args:
             request: the request.
             provider: another model; None: that of the agent.
+            take: receives the events of the response, also those of one that fails.
 
         Raises:
             ProviderError: the model did not answer, or the budget of the run is used up.
         """
-        return await answer_beside(self._agent, self._run, request, provider)
+        return await answer_beside(self._agent, self._run, request, provider, take)
 
     # --- the conversation between runs --------------------------------------------------------------------------------
 

@@ -158,7 +158,7 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
             state.stop_reason = event.stop_reason
             state.detail = replace_lone_surrogates(event.detail)
         case WebSearched() | Cited():
-            # Only the tool `web_search` asks for searches, and reads the stream itself.
+            # Only the tool `web_search` asks for searches, and takes these events itself.
             pass
     return None
 

@@ -1,12 +1,12 @@
 """Requests beside the conversation: a question that belongs to no call, and an answer of the model for someone else."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.protocol.provider import ModelProvider, ModelRequest
+from tui_agent.protocol.provider import ModelProvider, ModelRequest, StreamEvent
 
 from .agent_state import AgentState
 from .current_run import CurrentRun
@@ -28,7 +28,11 @@ async def ask_user(agent: AgentState, request: ApprovalRequest) -> ApprovalDecis
 
 
 async def answer_beside(
-    agent: AgentState, run: CurrentRun, request: ModelRequest, provider: ModelProvider | None
+    agent: AgentState,
+    run: CurrentRun,
+    request: ModelRequest,
+    provider: ModelProvider | None,
+    take: Callable[[StreamEvent], object],
 ) -> SideAnswer:
     """Ask the model once, without retries, and count the usage for the agent and its run.
 
@@ -43,6 +47,7 @@ async def answer_beside(
     try:
         async for event in stream:
             accumulate(state, event)
+            take(event)
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()

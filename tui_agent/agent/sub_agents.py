@@ -147,6 +147,6 @@ class SubAgents(Generic[AgentT]):
             child.abort(reason)
 
     def count(self, usage: Usage, cost: float | None) -> None:
-        """Add the usage of a sub-agent, or of a request beside the conversation, to the parent's and its run's."""
+        """Add the usage of a sub-agent to the parent's and its run's."""
         self._agent.count(usage, cost)
         self._run.count(usage, cost)

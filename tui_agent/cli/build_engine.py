@@ -333,7 +333,7 @@ def _connect(
     if definitions is not None:
         from .typed_definitions import NamedModels, TypedDefinitions, give_definitions
 
-        models = NamedModels(loop, start.loaded.settings, side, None if start.options.demo else providers.build)
+        models = NamedModels(loop, start.loaded.settings, side)
         typed, profiles = (
             TypedDefinitions(loop, definitions, models),
             give_definitions(loop, definitions, models),

@@ -14,7 +14,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.execution import HookBus
 from tui_agent.execution.hook_process import HookOutputError, HookProcess
-from tui_agent.hook_files.file_hook import FileHook, FileHookEvent
+from tui_agent.hook_files.file_hook import CALL_EVENTS, FileHook, FileHookEvent
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
 from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
 from tui_agent.hook_files.tool_vocabulary import (
@@ -203,7 +203,7 @@ class FileHooks:
                 may_approve=True,
                 applies=lambda question: self._has("PreToolUse", question.call.name),
             )
-        if any(hook.event in ("PreToolUse", "PostToolUse") for hook in self.hooks):
+        if any(hook.event in CALL_EVENTS for hook in self.hooks):
             bus.add(
                 "after_tool", self._after_tool, name=NAME, timeout=_NO_LIMIT, fail_open=True, applies=self._has_after
             )
@@ -312,7 +312,7 @@ class FileHooks:
 
     async def _answer(self, hook: FileHook, question: bytes, changed: str | None, most: float | None) -> HookAnswer:
         began = time.monotonic()
-        if hook.event not in ("PreToolUse", "PostToolUse"):
+        if hook.event not in CALL_EVENTS:
             self._loop.bus.publish(HookStarted(event=hook.event, name=hook.source))
         if changed is not None and hook.origin == "project":
             answer = _changed(hook, changed)
@@ -321,7 +321,7 @@ class FileHooks:
             try:
                 answer = await run_hook(hook, question, self._cwd, limit)
             except asyncio.CancelledError:
-                if hook.event not in ("PreToolUse", "PostToolUse"):
+                if hook.event not in CALL_EVENTS:
                     # A journal without its end would look like that of a program that broke off.
                     self._loop.bus.publish(
                         HookFailed(event=hook.event, name=hook.source, error="cancelled while it ran")
@@ -334,7 +334,7 @@ class FileHooks:
 
     def _publish(self, hook: FileHook, answer: HookAnswer, ms: float) -> None:
         publish = self._loop.bus.publish
-        if hook.event not in ("PreToolUse", "PostToolUse"):
+        if hook.event not in CALL_EVENTS:
             action = "deny" if answer.blocks else "allow"
             said = answer.failure or answer.reason
             publish(HookEnded(event=hook.event, name=hook.source, action=action, reason=said, ms=ms))

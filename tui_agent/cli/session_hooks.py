@@ -50,16 +50,8 @@ class SessionHooks:
 
     def list(self) -> tuple[HookFact, ...]:
         """Return the hooks in the order in which they are asked. Reads the hook files."""
-        origin = self._loaded.origins.get("hooks", "")
-        settings = (
-            HookFact(hook.on, "", hook.command, origin, "", *self._last.get((hook.on, hook.command), ("", False)))
-            for hook in self._loaded.settings.hooks
-        )
-        plugins = (
-            replace(fact, last=words, has_failed=has_failed)
-            for fact in plugin_hook_facts(self._plugins)
-            for words, has_failed in (self._last.get((fact.event, f"{fact.origin}: {fact.command}"), ("", False)),)
-        )
+        settings = (self._with_last(fact, fact.command) for fact in settings_hook_facts(self._loaded))
+        plugins = (self._with_last(fact, f"{fact.origin}: {fact.command}") for fact in plugin_hook_facts(self._plugins))
         found = own_hooks(self._folder), project_hooks(self._folder)
         is_on = self._loaded.settings.hook_files
         why_not = "not accepted, or changed since the session began" if is_on else "hook_files is off"
@@ -68,10 +60,21 @@ class SessionHooks:
             return (*settings, *plugins, *hook_file_facts(*found, (), why_not=why_not))
         return (*settings, *plugins, *hook_file_facts(*found, running.hooks, running.results, why_not=why_not))
 
+    def _with_last(self, fact: HookFact, name: str) -> HookFact:
+        """Return a hook with its last answer, which was published under a name."""
+        words, has_failed = self._last.get((fact.event, name), ("", False))
+        return replace(fact, last=words, has_failed=has_failed)
+
     def _note(self, event: HookEnded | HookFailed) -> None:
         is_failed = isinstance(event, HookFailed)
         words = f"failed: {event.error}" if isinstance(event, HookFailed) else f"{event.action}, {event.ms:.0f} ms"
         self._last[event.event, event.name] = (words, is_failed)
+
+
+def settings_hook_facts(loaded: LoadedSettings) -> tuple[HookFact, ...]:
+    """Return the hooks of the settings."""
+    origin = loaded.origins.get("hooks", "")
+    return tuple(HookFact(hook.on, "", hook.command, origin) for hook in loaded.settings.hooks)
 
 
 def plugin_hook_facts(plugins: LoadedPlugins) -> tuple[HookFact, ...]:

@@ -60,25 +60,16 @@ def catalogue_layers(definitions: Definitions) -> tuple[ContextLayer, ...]:
 class NamedModels:
     """Models that definitions name, with a provider for each."""
 
-    def __init__(
-        self,
-        loop: AgentLoop,
-        settings: Settings,
-        side: SideRequests,
-        build: Callable[[Settings], ModelProvider] | None,
-    ) -> None:
+    def __init__(self, loop: AgentLoop, settings: Settings, side: SideRequests) -> None:
         """
         Args:
             loop: the agent, whose model is used where no other is named.
             settings: the settings.
-            side: has the model for the name `small`.
-            build: returns the provider for other settings; None: the only model is that of the agent.
+            side: builds the providers, and has the model for the name `small`.
         """
         self._loop = loop
         self._settings = settings
         self._side = side
-        self._build = build
-        self._providers: dict[str, ModelProvider] = {}
 
     def provider(self, name: str) -> ModelProvider | None:
         """Return the provider of a model; None for the agent's own.
@@ -90,18 +81,13 @@ class NamedModels:
             return self._side.small()
         present = self._loop.provider.model.name
         full = model_of_family(name, present) if name else present
-        if full == present or self._build is None:
+        if full == present or not self._side.has_others:
             return None
         endpoint, slash, _ = full.partition("/")
-        if slash and endpoint not in self._settings.providers and target_of(self._settings_for(full), os.environ):
+        if slash and endpoint not in self._settings.providers and target_of(self._side.settings_for(full), os.environ):
             # A file of a project may name it, so it must be an endpoint that the user uses.
             raise ConfigurationError(f"{full}: your settings have no [providers.{endpoint}]")
-        if full not in self._providers:
-            self._providers[full] = self._build(self._settings_for(full))
-        return self._providers[full]
-
-    def _settings_for(self, model: str) -> Settings:
-        return self._settings.model_copy(update={"model": model})
+        return self._side.provider(full)
 
 
 def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedModels) -> tuple[AgentProfile, ...]:

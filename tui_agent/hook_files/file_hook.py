@@ -17,11 +17,13 @@ FileHookEvent: TypeAlias = Literal[
 ]
 EVENTS: tuple[FileHookEvent, ...] = get_args(FileHookEvent)
 """Events with hooks, in the order of a page."""
+CALL_EVENTS: tuple[FileHookEvent, ...] = ("PreToolUse", "PostToolUse")
+"""Events about a call; the call's own events report their hooks."""
 
 
 def as_event(name: str) -> FileHookEvent | None:
     """Return the event of a name."""
-    return name if name in EVENTS else None  # pyright: ignore[reportReturnType] — compared with every member
+    return name if name in EVENTS else None
 
 
 Origin: TypeAlias = Literal["user", "project"]

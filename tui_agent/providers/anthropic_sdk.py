@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import is_object
 
 from .hidden_package import hidden_package
 from .provider_failures import BROKE_OFF, ErrorFactory
-from .refused_fields import Refusal
+from .refused_fields import VERSION_FIELD, Refusal
 
 # If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here.
 with hidden_package("aiohttp"):
@@ -33,7 +33,6 @@ with hidden_package("aiohttp"):
     )
 
 _EVENT_STREAM = "text/event-stream"
-VERSION_HEADER = "anthropic-version"
 _COUNT_SECONDS = 5.0
 _NO_TOKEN = "none"
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
@@ -112,7 +111,7 @@ class SdkClient:
                 stream=True,
                 stream_cls=AsyncStream[object],
                 # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
-                options={"follow_redirects": False, "headers": {} if version is None else {VERSION_HEADER: version}},
+                options={"follow_redirects": False, "headers": {} if version is None else {VERSION_FIELD: version}},
             )
         except APIStatusError as error:
             status, headers = error.status_code, error.response.headers

@@ -94,15 +94,13 @@ def dropped_text(model: str, fields: Iterable[str]) -> str:
 def _names(name: str, text: str, *, in_messages: bool) -> bool:
     if _NAMES[name].search(text) is None:
         return False
-    match name:
-        case "system_blocks":
-            return not in_messages and _TYPE_MISMATCH.search(text) is not None
-        case "thinking_blocks":
-            return in_messages or _SIGNATURE.search(text) is not None
-        case "cache_control" | "is_error" | "anthropic-version":
-            return True
-        case _:
-            return not in_messages and _SIGNATURE.search(text) is None
+    if name == SYSTEM_BLOCKS:
+        return not in_messages and _TYPE_MISMATCH.search(text) is not None
+    if name == THINKING_BLOCKS:
+        return in_messages or _SIGNATURE.search(text) is not None
+    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD):
+        return True
+    return not in_messages and _SIGNATURE.search(text) is None
 
 
 def _statements(body: object) -> Iterable[str]:

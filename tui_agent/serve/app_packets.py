@@ -45,7 +45,7 @@ class PageSize:
 
     @property
     def packet(self) -> bytes:
-        """The packet that tells the app."""
+        """The packet that sends the size to the app."""
         return meta_packet(type="resize", width=self.columns, height=self.rows)
 
 

@@ -32,7 +32,6 @@ MOST_PAGES = 4
 """Most pages with an app at the same time."""
 LARGEST_MESSAGE = 4 << 20
 """Most bytes of a message of the page, such as a paste; a larger one closes the connection."""
-INTERRUPTED = 130
 
 _MOST_ENDING = 8
 """Most apps of closed pages that still end while a new page may have one."""
@@ -71,8 +70,8 @@ def is_loopback(host: str) -> bool:
 
 async def serve_browser(
     options: ServerOptions, command: Sequence[str], folder: Path, announce: Callable[[str], None]
-) -> int:
-    """Serve pages until a signal comes, and end their apps; return the exit code.
+) -> None:
+    """Serve pages until a signal comes, and end their apps.
 
     Args:
         options: where to listen, and for how many pages.
@@ -88,7 +87,6 @@ async def serve_browser(
         with _on_signal(over):
             announce(address)
             await over.wait()
-    return INTERRUPTED
 
 
 @asynccontextmanager

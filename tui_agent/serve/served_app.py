@@ -109,12 +109,12 @@ class ServedApp:
     async def end(self) -> None:
         """End the process: as on a quit, and if it does not obey, with everything it started."""
         self._listens.set()
+        deadline = time.monotonic() + QUIT_SECONDS
         with suppress(TimeoutError):
             async with asyncio.timeout(QUIT_SECONDS):
                 await self._write(meta_packet(type="quit"))
         if self._process.stdin is not None:
             self._process.stdin.close()
-        deadline = time.monotonic() + QUIT_SECONDS
         # `wait` would also wait for the end of the output.
         while self._process.returncode is None and time.monotonic() < deadline:
             await asyncio.sleep(_EXIT_CHECK)

@@ -53,7 +53,7 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
     places = list(_places(view, old, overlapping=False)) if everywhere else [first]
     if len(view) == len(text):
         return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places))
-    return Replacement(_replaced_with_endings(text, view, places, old, new), len(places))
+    return Replacement(_replaced_with_endings(text, places, old, new), len(places))
 
 
 def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
@@ -63,8 +63,8 @@ def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
         place = text.find(part, place + (1 if overlapping else len(part)))
 
 
-def _replaced_with_endings(text: str, view: str, places: list[int], old: str, new: str) -> str:
-    """Replace in a text with CR LF; `view` is the same text with LF only, `places` are positions in it."""
+def _replaced_with_endings(text: str, places: list[int], old: str, new: str) -> str:
+    """Replace in a text with CR LF; `places` are positions in the same text with LF only."""
     usual = "\r\n" if uses_crlf(text) else "\n"
     ends = [match.start() - number for number, match in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []

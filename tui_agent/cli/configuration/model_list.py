@@ -9,6 +9,7 @@ from tui_agent.providers.model_table import known_models, model_info
 from tui_agent.settings import Settings
 
 from .effective_settings import Credentials
+from .named_endpoints import has_own_address
 
 _DEFAULT = "Anthropic"
 
@@ -23,7 +24,11 @@ def listed_models(settings: Settings, current: ModelInfo) -> tuple[ModelFact, ..
     listed = {fact.name for fact in (*default, *named)}
     if current.name not in listed:
         provider, slash, _ = current.name.partition("/")
-        fact = _fact(provider if slash and not _own_address(settings) else _default_name(settings), current, current)
+        fact = _fact(
+            provider if slash and not has_own_address(settings, os.environ) else _default_name(settings),
+            current,
+            current,
+        )
         (named if fact.provider not in (_DEFAULT, _default_name(settings)) else default).append(fact)
     facts = [_marked(fact, current) for fact in (*default, *named)]
     groups = list(dict.fromkeys(fact.provider for fact in sorted(facts, key=lambda fact: not fact.is_current)))
@@ -43,7 +48,7 @@ def known_profiles(settings: Settings) -> tuple[str, ...]:
 
 
 def _default_models(settings: Settings) -> list[ModelFact]:
-    if _own_address(settings):
+    if has_own_address(settings, os.environ):
         return []
     return [_fact(_DEFAULT, model_info(name), None) for name in known_models()]
 
@@ -65,12 +70,12 @@ def _named_models(settings: Settings) -> list[ModelFact]:
     return facts
 
 
-def _own_address(settings: Settings) -> bool:
-    return bool(settings.base_url or os.environ.get("ANTHROPIC_BASE_URL"))
-
-
 def _default_name(settings: Settings) -> str:
-    return Credentials.of_environment(os.environ, settings.base_url).host if _own_address(settings) else _DEFAULT
+    return (
+        Credentials.of_environment(os.environ, settings.base_url).host
+        if has_own_address(settings, os.environ)
+        else _DEFAULT
+    )
 
 
 def _fact(provider: str, info: ModelInfo, current: ModelInfo | None) -> ModelFact:

@@ -17,6 +17,11 @@ _TOKEN_VARIABLES = {"ANTHROPIC_API_KEY": "ANTHROPIC_AUTH_TOKEN"}
 """Variables that the SDK reads in place of another."""
 
 
+def has_own_address(settings: Settings, environment: Mapping[str, str]) -> bool:
+    """True if the default endpoint has an address of the user's own."""
+    return bool(settings.base_url or environment.get("ANTHROPIC_BASE_URL"))
+
+
 def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarget | None":
     """Return the model of a named endpoint that the settings choose; None for a model of the default endpoint.
 
@@ -27,8 +32,7 @@ def target_of(settings: Settings, environment: Mapping[str, str]) -> "ModelTarge
         return None
     from tui_agent.providers.endpoint_profiles import find_target
 
-    own_address = bool(settings.base_url or environment.get("ANTHROPIC_BASE_URL"))
-    return find_target(settings.model, settings.providers, own_address=own_address)
+    return find_target(settings.model, settings.providers, own_address=has_own_address(settings, environment))
 
 
 def plugin_of(settings: Settings, environment: Mapping[str, str]) -> str | None:
@@ -37,8 +41,7 @@ def plugin_of(settings: Settings, environment: Mapping[str, str]) -> str | None:
     The user's endpoints and the shipped ones come first, and an address of the user's own knows its names with a slash.
     """
     name, slash, _ = settings.model.strip().partition("/")
-    own_address = settings.base_url or environment.get("ANTHROPIC_BASE_URL")
-    if not slash or own_address or name in settings.providers:
+    if not slash or has_own_address(settings, environment) or name in settings.providers:
         return None
     # Imported here, because the first paint waits for it only with a model of this form.
     from tui_agent.cli.plugins.plugin_entries import has_provider

@@ -8,7 +8,7 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.settings import Locations
 from tui_agent.tools.atomic_write import write_atomically
 
-from .plugin_entries import Plugin
+from .plugin_entries import Plugin, PluginEntry
 
 _LARGEST_FILE = 1 << 20
 
@@ -20,13 +20,11 @@ def plugin_news(plugins: Sequence[Plugin], locations: Locations) -> str:
     """
     path = locations.state_dir / "plugins.json"
     used = [plugin.entry for plugin in plugins if plugin.is_used]
-    now: JsonObject = {f"{entry.distribution}:{entry.kind}:{entry.name}": entry.fingerprint for entry in used}
+    now: JsonObject = {_key(entry): entry.fingerprint for entry in used}
     before = _read(str(path))
     if now == before:
         return ""
-    new = [
-        entry for entry in used if before.get(f"{entry.distribution}:{entry.kind}:{entry.name}") != entry.fingerprint
-    ]
+    new = [entry for entry in used if before.get(_key(entry)) != entry.fingerprint]
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(path, json.dumps(now, indent=1).encode("utf-8"))
@@ -36,6 +34,10 @@ def plugin_news(plugins: Sequence[Plugin], locations: Locations) -> str:
         return ""
     names = ", ".join(entry.shown for entry in new)
     return f"Plugins that are new or have changed since the last start: {names}. `plugins.disabled` turns them off."
+
+
+def _key(entry: PluginEntry) -> str:
+    return f"{entry.distribution}:{entry.kind}:{entry.name}"
 
 
 def _read(path: str) -> JsonObject:

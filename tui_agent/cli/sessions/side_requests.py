@@ -1,22 +1,21 @@
 """Requests to a model beside the conversation: questions about fetched pages, summaries, searches of the web."""
 
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 from tui_agent.agent import AgentLoop
+from tui_agent.agent.side_answers import SideAnswer
 from tui_agent.cli.configuration.named_endpoints import target_of
+from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError
-from tui_agent.protocol.messages import Usage, new_id, user_message
+from tui_agent.protocol.messages import new_id, user_message
 from tui_agent.protocol.provider import (
     Cited,
     ModelProvider,
     ModelRequest,
-    StreamEnded,
     StreamEvent,
-    StreamStarted,
     SystemPart,
     TextDelta,
-    UsageReported,
     WebSearched,
     WebSource,
 )
@@ -28,7 +27,6 @@ SMALL = "small"
 MOST_SEARCHES = 5
 """Most searches for one call."""
 _MOST_TOKENS = 4_096
-_CHARACTERS_PER_TOKEN = 4
 _PAGE_SHARE = 0.5
 """Share of the model's window that a page may fill."""
 
@@ -52,7 +50,6 @@ class SideRequests:
         """
         self._settings = settings
         self._build = build
-        self._providers: dict[str, ModelProvider] = {}
         self.loop: AgentLoop | None = None
         """The agent; set before its first run."""
 
@@ -61,6 +58,11 @@ class SideRequests:
         """True if the settings name a small model."""
         return bool(self._settings.models.small) and self._build is not None
 
+    @property
+    def has_others(self) -> bool:
+        """True if there are other models than that of the agent."""
+        return self._build is not None
+
     def small(self) -> ModelProvider:
         """Return the small model; without one, the agent's own.
 
@@ -68,7 +70,7 @@ class SideRequests:
             ConfigurationError: the endpoint of the small model is unknown, or no key is set.
         """
         name, own = self._settings.models.small, self._agent.provider
-        return self._named(name) if self.has_small and name != own.model.name else own
+        return self.provider(name) if self.has_small and name != own.model.name else own
 
     @property
     def can_search(self) -> bool:
@@ -83,10 +85,9 @@ class SideRequests:
             ToolError: the model failed or gave no answer.
         """
         provider = self._usable(self.small)
-        room = int(provider.model.context_window * _PAGE_SHARE) * _CHARACTERS_PER_TOKEN
+        room = int(provider.model.context_window * _PAGE_SHARE) * CHARACTERS_PER_TOKEN
         shown = page if len(page) <= room else f"{page[:room]}\n[The rest of the page is left out.]"
-        answer = _Answer()
-        await self._ask(provider, _ANSWER, f"{shown}\n\nThe question: {question}", answer)
+        answer = await self._ask(provider, _ANSWER, f"{shown}\n\nThe question: {question}")
         if not answer.text.strip():
             raise ToolError(f"{provider.model.name} gave no answer; fetch the page without `prompt`")
         return answer.text.strip()
@@ -98,34 +99,44 @@ class SideRequests:
             ToolError: no endpoint can search now, or the search failed.
         """
         provider = self._usable(self._searcher)
-        answer = _Answer()
-        await self._ask(provider, _SEARCH, f"Search the web for: {query}", answer, searches=MOST_SEARCHES)
-        if answer.error and not answer.sources:
-            raise ToolError(f"the search failed: {answer.error.replace('_', ' ')}")
-        note = "" if answer.is_whole else "The findings are not complete: the endpoint stopped before their end."
-        return SearchAnswer(answer.text, tuple(answer.sources.values()), note)
+        found = _Findings()
+        answer = await self._ask(
+            provider, _SEARCH, f"Search the web for: {query}", searches=MOST_SEARCHES, take=found.take
+        )
+        if found.error and not found.sources:
+            raise ToolError(f"the search failed: {found.error.replace('_', ' ')}")
+        is_whole = answer.stop_reason in ("end_turn", "stop_sequence")
+        note = "" if is_whole else "The findings are not complete: the endpoint stopped before their end."
+        return SearchAnswer(found.text, tuple(found.sources.values()), note)
 
     def _searcher(self) -> ModelProvider:
         """Return a model whose endpoint can search: the agent's, the small one, or that of the settings."""
         own = self._agent.provider
         for name in (own.model.name, *self._small_name, self._settings.model):
             if self._has_search(name):
-                return own if name == own.model.name else self._named(name)
+                return own if name == own.model.name else self.provider(name)
         raise ConfigurationError("no endpoint of these models can search")
 
     def _has_search(self, name: str) -> bool:
         try:
-            target = target_of(self._settings.model_copy(update={"model": name}), os.environ)
+            target = target_of(self.settings_for(name), os.environ)
         except ConfigurationError:
             return False
         return target is None or target.endpoint.web_search is True
 
-    def _named(self, name: str) -> ModelProvider:
-        if name not in self._providers:
-            if self._build is None:
-                raise ConfigurationError("this agent has one model")
-            self._providers[name] = self._build(self._settings.model_copy(update={"model": name}))
-        return self._providers[name]
+    def provider(self, name: str) -> ModelProvider:
+        """Return the provider of a model.
+
+        Raises:
+            ConfigurationError: its endpoint is unknown, no key is set, or the agent has only one model.
+        """
+        if self._build is None:
+            raise ConfigurationError("this agent has one model")
+        return self._build(self.settings_for(name))
+
+    def settings_for(self, name: str) -> Settings:
+        """Return the settings with another model."""
+        return self._settings.model_copy(update={"model": name})
 
     @property
     def _small_name(self) -> tuple[str, ...]:
@@ -144,9 +155,15 @@ class SideRequests:
             raise ToolError(str(error)) from error
 
     async def _ask(
-        self, provider: ModelProvider, system: str, text: str, answer: "_Answer", *, searches: int = 0
-    ) -> None:
-        """Send one request and collect its answer; its tokens count for the agent, also if it fails.
+        self,
+        provider: ModelProvider,
+        system: str,
+        text: str,
+        *,
+        searches: int = 0,
+        take: Callable[[StreamEvent], object] = lambda _: None,
+    ) -> SideAnswer:
+        """Send one request and return its answer; its tokens count for the agent, also if it fails.
 
         Raises:
             ToolError: the model failed.
@@ -159,29 +176,20 @@ class SideRequests:
             conversation_id=new_id("side"),
             web_searches=searches,
         )
-        stream = provider.stream(request)
         try:
-            async for event in stream:
-                answer.take(event)
+            return await self._agent.answer_beside(request, provider, take)
         except ProviderError as error:
             raise ToolError(error.summary or str(error)) from error
-        finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
-            if answer.usage != Usage():
-                self._agent.count_usage(answer.usage, provider.model)
 
 
-class _Answer:
-    """The answer to one request, as far as it has arrived."""
+class _Findings:
+    """The findings of one search, as far as they have arrived."""
 
     def __init__(self) -> None:
         self.text = ""
         self.sources: dict[str, WebSource] = {}
         """Pages by address: those cited have a quote."""
-        self.usage = Usage()
         self.error = ""
-        self.is_whole = False
 
     def take(self, event: StreamEvent) -> None:
         """Add one event."""
@@ -196,10 +204,6 @@ class _Answer:
                     self.text += "\n"
             case Cited(source=source):
                 self._cite(source)
-            case StreamStarted(usage=usage) | UsageReported(usage=usage):
-                self.usage = usage
-            case StreamEnded(stop_reason=reason):
-                self.is_whole = reason in ("end_turn", "stop_sequence")
             case _:
                 pass
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tui_agent.cli.command_line import launch, launch_options
+from tui_agent.cli.command_line import INTERRUPTED, launch, launch_options
 from tui_agent.cli.launch_options import PICK_SESSION
 from tui_agent.cli.process.controlling_terminal import say, say_error
 from tui_agent.cli.process.log_file import log_to_file
@@ -73,7 +73,8 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
 
     # Without the current directory among the places of modules, which belongs to whatever project this is.
     command = (sys.executable, "-P", "-m", "tui_agent", *app_arguments(values))
-    return asyncio.run(serve_browser(ServerOptions(host, port, any_host=is_open), command, folder, announce))
+    asyncio.run(serve_browser(ServerOptions(host, port, any_host=is_open), command, folder, announce))
+    return INTERRUPTED
 
 
 def app_arguments(values: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Changes of single cells of a notebook."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.errors import ToolError
@@ -8,7 +8,7 @@ from tui_agent.tools.text_format import counted
 from tui_agent.tools.text_match import replace_text
 from tui_agent.tools.unified_diff import Diff, diff_of
 
-from .notebook_file import Cell, Notebook
+from .notebook_file import Cell, NewKind, Notebook
 
 CellAction: TypeAlias = Literal["edit", "insert_code", "insert_markdown", "delete"]
 
@@ -49,7 +49,7 @@ def change_notebook(book: Notebook, edit: CellEdit, shown: str) -> ChangedNotebo
     match edit.action:
         case "insert_code" | "insert_markdown":
             number = edit.cell or len(book.cells) + 1
-            kind: Literal["code", "markdown"] = "code" if edit.action == "insert_code" else "markdown"
+            kind: NewKind = "code" if edit.action == "insert_code" else "markdown"
             text = book.with_cell(number, kind, edit.new)
             return _changed(text, "", edit.new, shown, f"new cell {number} ({kind})")
         case "delete":
@@ -74,8 +74,7 @@ def _with_sources(book: Notebook, cells: list[Cell], edit: CellEdit, shown: str)
                 raise ToolError(f"{cell.name}: {error}") from error
         elif source == cell.source:
             raise ToolError(f"{cell.name} already has exactly this source")
-        text = book.with_source(cell, source)
-        book = Notebook(text, book.cells, book.cells_start, book.cells_end, book.has_ids)
+        book = replace(book, text=book.with_source(cell, source))
         before.insert(0, cell.source)
         after.insert(0, source)
     names = cells[0].name if len(cells) == 1 else f"{counted(len(cells), 'cell')}: {_numbers(cells)}"

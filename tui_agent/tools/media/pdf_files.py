@@ -47,9 +47,7 @@ def refuse_large_pdf(size: int, shown: str) -> None:
         ToolError: it is.
     """
     if size > PDF_LIMIT:
-        raise ToolError(
-            f"{shown} is a PDF of {size:,} bytes; the limit is {PDF_LIMIT:,}: split it, or extract its text"
-        )
+        raise ToolError(f"{shown} is a PDF of {size:,} bytes; the limit is {PDF_LIMIT:,}: {_SMALLER}")
 
 
 def pdf_block(content: bytes, name: str, shown: str) -> DocumentBlock:

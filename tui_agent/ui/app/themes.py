@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -156,29 +156,30 @@ class ThemeCatalogue:
     def _take(self, contents: Iterable[tuple[Path, bytes | OSError]]) -> tuple[ThemeProblem, ...]:
         """Take the themes of files that were read; return a problem for each file without a usable one."""
         problems: list[ThemeProblem] = []
-        for path, content in contents:
-            try:
-                theme = _parse_theme(path, content)
-            except ConfigurationError as error:
-                problems.append(ThemeProblem(path, str(error)))
-            else:
-                self._themes[theme.name] = theme
+        for _, theme in _parsed(contents, problems):
+            self._themes[theme.name] = theme
         return tuple(problems)
 
     def _take_more(self, contents: Iterable[tuple[Path, bytes | OSError]]) -> tuple[ThemeProblem, ...]:
         """Take the themes of further files whose names are free; return a problem for each unusable file."""
         problems: list[ThemeProblem] = []
-        for path, content in contents:
-            try:
-                theme = _parse_theme(path, content)
-            except ConfigurationError as error:
-                problems.append(ThemeProblem(path, str(error)))
-                continue
+        for path, theme in _parsed(contents, problems):
             if theme.name != path.stem:
                 problems.append(ThemeProblem(path, f"theme {path}: name: must be {path.stem!r}, like the file"))
             else:
                 self._themes.setdefault(theme.name, theme)
         return tuple(problems)
+
+
+def _parsed(
+    contents: Iterable[tuple[Path, bytes | OSError]], problems: list[ThemeProblem]
+) -> Iterator[tuple[Path, Theme]]:
+    """Yield the usable themes; add a problem for each other file."""
+    for path, content in contents:
+        try:
+            yield path, _parse_theme(path, content)
+        except ConfigurationError as error:
+            problems.append(ThemeProblem(path, str(error)))
 
 
 def theme_for(name: str, *, light: bool) -> str:

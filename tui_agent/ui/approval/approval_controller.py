@@ -167,7 +167,6 @@ class ApprovalController:
         self._drawn = request
         if question is not None and question.kind != "sampling":
             form = self._dialog = ServerQuestionScreen(
-                request,
                 question,
                 position,
                 total,

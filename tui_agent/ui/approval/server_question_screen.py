@@ -16,7 +16,7 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
@@ -62,7 +62,6 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
 
     def __init__(
         self,
-        request: ApprovalRequest,
         question: ServerQuestion,
         position: int = 1,
         total: int = 1,
@@ -76,8 +75,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         """Create the screen.
 
         Args:
-            request: the request to answer.
-            question: its question.
+            question: the question to answer.
             position: its number among all requests, from 1.
             total: number of all requests.
             browser: opens pages.

@@ -17,7 +17,7 @@ _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_to
 
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks at a text that changes."""
+"""Seconds between two updates of a text that changes."""
 
 
 class PageBody(Widget):

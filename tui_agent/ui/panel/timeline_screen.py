@@ -1,5 +1,6 @@
 """The timeline as a page: all lanes of the newest run, with zoom, panning, a legend and totals; live during the run."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -54,9 +55,6 @@ LEGEND = (
     ("▼", "steer", "message"),
 )
 """Sign, style and meaning of everything in a lane."""
-
-
-_PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
 
 
 def label_room(width: int) -> int:
@@ -131,15 +129,103 @@ def _mark_text(seconds: float) -> str:
     return f"{seconds:g} s" if seconds < 60 else seconds_text(seconds)
 
 
-class TimelineScreen(RowsPage[None]):
-    """The page."""
+_PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
+
+
+class TimelinePage(RowsPage[None]):
+    """A page of lanes over time, with zoom and panning; a class below it makes its views."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("timeline")]
     DEFAULT_CSS = """
-    TimelineScreen {
+    TimelinePage {
         & RowsView { height: 1; overflow: hidden; }
+        & .timeline-lanes { height: 1fr; min-height: 1; overflow-y: scroll; }
+    }
+    """
+
+    def __init__(self, title: str, lanes: RowsView, *, whole: str | None = None) -> None:
+        """Create the page.
+
+        Args:
+            title: title in the frame.
+            lanes: the rows that the paging keys move.
+            whole: name of the whole time in the row of keys; None: that of the command.
+        """
+        super().__init__()
+        self._title, self._whole = title, whole
+        self.window = TimeWindow()
+        """The part of the time that is shown."""
+        self._lanes = lanes
+        lanes.add_class("timeline-lanes")
+        self._keys = RowsView(self._key_rows, id="timeline-keys")
+
+    @property
+    @abstractmethod
+    def length(self) -> float:
+        """Seconds from the start to the end or to now."""
+
+    @property
+    @abstractmethod
+    def views(self) -> Sequence[RowsView]:
+        """The rows above the keys, from the top."""
+
+    @abstractmethod
+    def show_window(self) -> None:
+        """Show what depends on the window and on the time."""
+
+    def compose(self) -> ComposeResult:
+        """Yield the rows and the keys."""
+        with Vertical() as page:
+            page.border_title = Content(f" {self._title} ")
+            for view in (*self.views, self._keys):
+                view.can_focus = False
+                yield view
+
+    @property
+    def paged(self) -> RowsView:
+        """The lanes, which the paging keys move."""
+        return self._lanes
+
+    def action_zoom(self, factor: float) -> None:
+        """Show less or more time."""
+        self._use(self.window.zoomed(factor, self.length))
+
+    def action_pan(self, steps: int) -> None:
+        """Show an earlier or a later part."""
+        self._use(self.window.panned(steps, self.length))
+
+    def action_whole(self) -> None:
+        """Show the whole time."""
+        self._use(TimeWindow())
+
+    def action_follow(self) -> None:
+        """Keep the present moment in sight."""
+        start, span = self.window.seen(self.length)
+        self._use(TimeWindow(start, span if self.window.span else 0.0))
+
+    def action_close(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+
+    def _use(self, window: TimeWindow) -> None:
+        self.window = window
+        self.show_window()
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        pairs = [
+            f"{command(f'timeline.{one}').key_text} {command(f'timeline.{other}').key_text} {text}"
+            for one, other, text in _PAIRS
+        ]
+        others = [hint("timeline.whole", self._whole), hint("timeline.follow"), hint("timeline.close")]
+        return [Line(clipped([(" · ".join((*pairs, *others)), "muted")], width))]
+
+
+class TimelineScreen(TimelinePage):
+    """The page."""
+
+    DEFAULT_CSS = """
+    TimelineScreen {
         & #timeline-head { height: 2; }
-        & #timeline-lanes { height: 1fr; min-height: 1; overflow-y: scroll; }
     }
     """
 
@@ -153,25 +239,13 @@ class TimelineScreen(RowsPage[None]):
             ledger: returns the session's calls.
             clock: monotonic seconds.
         """
-        super().__init__()
+        super().__init__("Timeline", RowsView(self._lane_rows, id="timeline-lanes"))
         self._times = times
         self._ledger = ledger
         self._clock = clock
-        self.window = TimeWindow()
-        """The part of the run that is shown."""
         self._head = RowsView(self._head_rows, id="timeline-head")
-        self._lanes = RowsView(self._lane_rows, id="timeline-lanes")
         self._summary = RowsView(self._summary_rows, id="timeline-summary")
         self._legend = RowsView(legend_rows, id="timeline-legend")
-        self._keys = RowsView(_key_rows, id="timeline-keys")
-
-    def compose(self) -> ComposeResult:
-        """Yield the model's lane, those of the calls, the totals, the legend and the keys."""
-        with Vertical() as page:
-            page.border_title = Content(" Timeline ")
-            for view in (self._head, self._lanes, self._summary, self._legend, self._keys):
-                view.can_focus = False
-                yield view
 
     def on_resize(self) -> None:
         """Give the legend the rows that it needs."""
@@ -182,48 +256,21 @@ class TimelineScreen(RowsPage[None]):
         self.set_interval(TICK, self._tick)
 
     @property
-    def paged(self) -> RowsView:
-        """The lanes, which the paging keys move."""
-        return self._lanes
-
-    # --- keys ---------------------------------------------------------------------------------------------------------
-
-    def action_zoom(self, factor: float) -> None:
-        """Show less or more time."""
-        self._use(self.window.zoomed(factor, self._length))
-
-    def action_pan(self, steps: int) -> None:
-        """Show an earlier or a later part."""
-        self._use(self.window.panned(steps, self._length))
-
-    def action_whole(self) -> None:
-        """Show the whole run."""
-        self._use(TimeWindow())
-
-    def action_follow(self) -> None:
-        """Keep the present moment in sight."""
-        start, span = self.window.seen(self._length)
-        self._use(TimeWindow(start, span if self.window.span else 0.0))
-
-    def action_close(self) -> None:
-        """Close the page."""
-        self.dismiss(None)
-
-    # --- what is shown ------------------------------------------------------------------------------------------------
+    def views(self) -> Sequence[RowsView]:
+        """The model's lane, those of the calls, the totals and the legend."""
+        return self._head, self._lanes, self._summary, self._legend
 
     @property
-    def _length(self) -> float:
+    def length(self) -> float:
+        """Seconds of the run so far."""
         return length_of(self._times(), self._clock())
-
-    def _use(self, window: TimeWindow) -> None:
-        self.window = window
-        self._show()
 
     def _tick(self) -> None:
         if self._times().in_progress or self._lanes.total != len(self._times().calls):
-            self._show()
+            self.show_window()
 
-    def _show(self) -> None:
+    def show_window(self) -> None:
+        """Show the model's lane, those of the calls and the totals; stay at the end of the lanes."""
         at_end = self._lanes.rows_below == 0 and self._lanes.scroll_offset.y > 0
         self._head.show(self._head_rows)
         self._lanes.show(self._lane_rows)
@@ -241,12 +288,3 @@ class TimelineScreen(RowsPage[None]):
 
     def _summary_rows(self, width: int) -> Sequence[Line]:
         return summary_rows(self._times(), self.window, self._clock(), width)[:1]
-
-
-def _key_rows(width: int) -> Sequence[Line]:
-    pairs = [
-        f"{command(f'timeline.{one}').key_text} {command(f'timeline.{other}').key_text} {text}"
-        for one, other, text in _PAIRS
-    ]
-    others = [hint(f"timeline.{name}") for name in ("whole", "follow", "close")]
-    return [Line(clipped([(" · ".join((*pairs, *others)), "muted")], width))]

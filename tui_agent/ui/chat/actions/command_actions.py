@@ -8,7 +8,6 @@ from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import UnknownSlash
 
 from .action_context import ActionContext, Handlers
-from .hook_actions import HookActions
 from .job_actions import JobActions
 from .page_actions import PageActions
 from .run_actions import RunActions
@@ -38,7 +37,6 @@ class CommandActions:
             **self.pages.handlers,
             **self.jobs.handlers,
             **ServerActions(context).handlers,
-            **HookActions(context).handlers,
             **RunActions(context).handlers,
             **ConversationActions(context, state).handlers,
         }

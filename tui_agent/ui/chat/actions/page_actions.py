@@ -31,6 +31,7 @@ class PageActions:
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
             "chat.doctor": self._doctor,
+            "chat.hooks": self._show_hooks,
         }
         """Actions by id of their command."""
 
@@ -144,3 +145,16 @@ class PageActions:
         """Return a call's number in the panel; None if it has no row."""
         found = self._state().ledger.find(call_id)
         return found.number if found is not None else None
+
+    def _show_hooks(self, _: str) -> bool:
+        from tui_agent.ui.dialogs.hook_page import hooks_text
+
+        context, hooks = self._context, self._context.bridge.hooks
+        if context.bridge.status.pending:
+            context.say(NOT_READY, wrong=True)
+            return False
+        if not hooks.list():
+            context.say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
+            return True
+        context.show_page("Hooks", lambda width: hooks_text(hooks.list(), width))
+        return True
