@@ -106,13 +106,13 @@ async def test_locks_of_a_killed_git_do_not_outlast_it(tmp_path: Path, repo: Pat
     assert await resolve_ref(again, "main") == git("rev-parse", "HEAD", cwd=repo)
 
 
-async def test_git_dies_with_its_worker_even_if_that_is_killed(tmp_path: Path) -> None:
+def test_git_dies_with_its_worker_even_if_that_is_killed(tmp_path: Path) -> None:
     """A fetch that no one waits for would hold the locks of a mirror."""
     os.mkfifo(tmp_path / "told")
     start = "import asyncio, sys; from tui_agent.fleet.git_program import git"
     start += '; asyncio.run(git("-c", f"alias.wait=!echo $PPID >{sys.argv[1]}; sleep 60", "wait"))'
     worker = subprocess.Popen([sys.executable, "-c", start, str(tmp_path / "told")])
-    running = psutil.Process(int((await asyncio.to_thread((tmp_path / "told").read_text)).strip()))
+    running = psutil.Process(int((tmp_path / "told").read_text()))
     worker.kill()
     worker.wait()
     running.wait(timeout=PATIENCE)

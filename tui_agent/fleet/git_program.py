@@ -47,7 +47,7 @@ async def git(
         arguments: its command line.
         environment: variables in addition to those of this process, without its `GIT_` variables.
         cwd: its directory; None: `/`.
-        outlives: True to let it end its work if this process is killed; otherwise it is killed, too, and its locks stay.
+        outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
 
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
