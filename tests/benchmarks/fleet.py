@@ -114,7 +114,7 @@ class Soak:
         asleep: list[tuple[float, psutil.Process]] = []
         memory = 0
         while driver.poll() is None:
-            time.sleep(0.1)
+            time.sleep(0.25)
             memory = max(memory, memory_of(driver.pid))
             status = self.status()
             ended = sum(row.ended for row in status.rows) if status else 0

@@ -36,9 +36,9 @@ def process_of(line: bytes) -> int:
 
 @pytest.mark.slow
 async def test_eight_units_survive_a_killed_worker(tmp_path: Path) -> None:
-    backend = DaskBackend(ClusterChoice(workers=3), run_waiting_unit, tmp_path / "cluster")
+    backend = DaskBackend(ClusterChoice(workers=2), run_waiting_unit, tmp_path / "cluster")
     async with backend.opened():
-        assert backend.places == 3
+        assert backend.places == 2
         driver = SmallDriver(backend, {"lines": "20", "pause": "0.03"})
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(driver.run(UNITS))
