@@ -185,7 +185,8 @@ def start_driver(out: Path, options: FleetOptions) -> None:
     if driver.poll() is None or driver.returncode in (0, 1):
         return
     lines = (out / "driver.log").read_text("utf-8", "replace").strip().splitlines()
-    raise ConfigurationError(f"the driver ended: {lines[-1] if lines else f'code {driver.returncode}'}")
+    reason = lines[-1].removeprefix("tui-agent: ") if lines else f"code {driver.returncode}"
+    raise ConfigurationError(f"the driver ended: {reason}")
 
 
 async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_questions: bool) -> int:
