@@ -1,11 +1,14 @@
-"""Makes README's pictures: plays the recordings of `docs/recordings` to the moments that are marked in them.
+"""Makes README's pictures: plays the recordings of `docs/recordings` to the moments that are marked in them, and shows
+the fleet screen with the units of its tests.
 
 `python docs/make_screenshots.py` writes `docs/images/*.svg`, and PNG files beside them where resvg-py is installed and
 `--png DIRECTORY` names a place for them. `docs/make_recordings.py` makes the recordings.
 """
 
 import argparse
+import asyncio
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +30,22 @@ def pictures() -> Iterator[tuple[str, str, str]]:
                 yield name, stage.picture("tui-agent"), stage.text()
         finally:
             stage.close()
+    yield "fleet", *asyncio.run(fleet_picture())
+
+
+async def fleet_picture() -> tuple[str, str]:
+    """The fleet screen as SVG, and its first word."""
+    sys.path.append(str(Path(__file__).parents[1]))
+    from tests.ui.fleet.fleet_stage import fleet_app
+    from tests.ui.fleet.still_fleet import MemoryPort, busy_fleet
+
+    fleet = busy_fleet().model_copy(update={"questions": ()})
+    app = fleet_app(MemoryPort(fleet))
+    async with app.run_test(size=(110, 32)) as pilot:
+        while not app.fleet.state.known:
+            await pilot.pause()
+        await pilot.pause()
+        return app.export_screenshot(title="tui-agent"), fleet.name
 
 
 def main() -> None:

@@ -114,7 +114,7 @@ class Soak:
         asleep: list[tuple[float, psutil.Process]] = []
         memory = 0
         while driver.poll() is None:
-            time.sleep(0.1)
+            time.sleep(0.25)
             memory = max(memory, memory_of(driver.pid))
             status = self.status()
             ended = sum(row.ended for row in status.rows) if status else 0
@@ -124,7 +124,7 @@ class Soak:
                 if time.monotonic() > until:
                     asleep.remove((until, process))
                     process.resume()
-                    print("  a worker goes on", flush=True)
+                    print("  a worker is resumed", flush=True)
         print((self.directory / "driver.txt").read_text().strip().splitlines()[-1])
         print(f"driver's memory at most: {memory / 1e6:.0f} MB; exit code {driver.returncode}")
         status = self.status()
@@ -204,7 +204,7 @@ def journal_problems(path: Path) -> list[str]:
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         envelope = read_envelope(line)
         if envelope is None:
-            return [f"line {number} is no event"]
+            return [f"line {number} is not an event"]
         if envelope.seq <= last:
             return [f"line {number}: event {envelope.seq} follows {last}"]
         last = envelope.seq

@@ -6,10 +6,45 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.terminal import PATIENCE
-from tui_agent.cli.fleet_host import FleetOptions, create_fleet
-from tui_agent.fleet.fleet_directory import is_driven, read_status
+from tui_agent.cli.fleet_host import FleetOptions, create_fleet, remove_unstarted
+from tui_agent.cli.subcommands.fleet_command import fleet
+from tui_agent.fleet import dask_cluster
+from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_status
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitTask
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_fleet_whose_cluster_cannot_be_reached_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, existed: bool
+) -> None:
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.2)
+    (tmp_path / "tasks.jsonl").write_text('{"prompt": "Go", "repo": "missing"}', "utf-8")
+    out = tmp_path / "out"
+    if existed:
+        out.mkdir()
+    arguments = ["run", str(tmp_path / "tasks.jsonl"), "--headless", "--out", str(out)]
+
+    with pytest.raises(ConfigurationError, match="no scheduler answers"):
+        fleet.main([*arguments, "--scheduler", "tcp://127.0.0.1:9"], standalone_mode=False)
+
+    assert out.exists() == existed
+    assert not existed or list(out.iterdir()) == []
+
+
+def test_a_fleet_that_has_started_or_has_a_driver_is_never_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    create_fleet(out, FleetOptions(), (UnitTask(id="1", task="1", prompt="Go", repo="/r"),))
+    driver = FleetDirectory.open(out)
+    remove_unstarted(out, keeps_directory=False)
+    assert (out / "units.jsonl").exists()
+    driver.record({"type": "granted", "unit": "1", "epoch": 1})
+    driver.close()
+    remove_unstarted(out, keeps_directory=False)
+    assert (out / "units.jsonl").exists()
 
 
 def test_the_socket_of_a_driver_that_was_killed_is_not_taken_for_the_new_one(tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.fleet.test_results import row
+from tui_agent.cli.fleet_progress import used_parts
 from tui_agent.cli.fleet_report import MOST_BARS, report_chart, report_markdown, report_rows, report_table, totals_text
-from tui_agent.protocol.fleet_records import FleetStatus, UnitChanges, UnitRow, WorkerSpan
+from tui_agent.cli.fleet_views import row_text
+from tui_agent.fleet.fleet_counts import count_rows
+from tui_agent.protocol.fleet_records import FleetStatus, UnitChanges, UnitRow, UnitTask, WorkerSpan
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -90,3 +93,11 @@ def test_a_chart_of_many_repositories_sums_up_the_cheapest() -> None:
     chart = ElementTree.fromstring(report_chart(status(*rows)))
 
     assert [title.text for title in chart.iter(f"{SVG}title")][-1] == "5 others"
+
+
+def test_a_cost_of_zero_has_the_same_form_in_every_view() -> None:
+    new = UnitRow(unit=UnitTask(id="1", task="1", prompt="Go", repo="/r"))
+
+    assert "$0.00" in row_text(new)
+    assert used_parts(count_rows((new,))) == ["0 tokens", "$0.00"]
+    assert totals_text((new,)).endswith("$0.00")

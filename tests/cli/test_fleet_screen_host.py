@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,8 +10,11 @@ from tests.fleet.test_control_server import DELTA, played
 from tests.fleet.test_driver import STEP
 from tests.fleet.test_driver import DrivenFleet as DriverOfFleet
 from tests.fleet.test_unit_progress import line_of
+from tests.support.forked_program import PROGRAM
+from tests.support.terminal import Terminal
 from tui_agent.cli.fleet_screen_host import DrivenFleet, StoredFleet
 from tui_agent.fleet.control_client import FleetConnection
+from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.ui.fleet.fleet_port import FleetChange, FleetUpdate, InputRejected
@@ -57,6 +61,37 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
         assert [[one.seq for one in batch] async for batch in port.events("1")] == [[1]]
 
     await played(fleet, play)
+
+
+def left_with_q(out: Path) -> int:
+    """Show a fleet in a terminal, leave, and return the exit code."""
+    environment = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}
+    command = [str(PROGRAM), "fleet", "status", "--watch", str(out)]
+    with Terminal(command, cwd=out, environment=environment, forked=True) as terminal:
+        terminal.wait_for("leave")
+        terminal.press("q")
+        return terminal.wait_for_end()
+
+
+async def test_a_closed_screen_tells_with_its_exit_code_how_the_fleet_ended(tmp_path: Path) -> None:
+    fleet = DriverOfFleet(tmp_path / "out", 2)
+    codes: list[int] = []
+
+    async def play(_: FleetConnection) -> None:
+        codes.append(await asyncio.to_thread(left_with_q, tmp_path / "out"))
+        for unit_id in ("1", "2"):
+            await fleet.granted(unit_id)
+            fleet.backend.report(UnitEnded(unit_id, 1, 0, "" if unit_id == "1" else "it failed"))
+
+    await played(fleet, play)
+    codes.append(await asyncio.to_thread(left_with_q, tmp_path / "out"))
+    directory = FleetDirectory.open(tmp_path / "out")
+    rows = tuple(row.model_copy(update={"state": "done"}) for row in fleet.driver.status.rows)
+    directory.save_status(fleet.driver.status.model_copy(update={"rows": rows}))
+    directory.close()
+    codes.append(await asyncio.to_thread(left_with_q, tmp_path / "out"))
+
+    assert codes == [0, 1, 0]
 
 
 async def test_a_fleet_without_a_driver_is_read_only_and_names_the_command_that_continues_it(tmp_path: Path) -> None:

@@ -4,9 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.repositories import git
+from tests.fleet.test_unit_runner import HandLink
 from tui_agent.cli.fleet_unit_host import unit_host
 from tui_agent.fleet.unit_process import run_shell
-from tui_agent.fleet.unit_runner import UnitHost
+from tui_agent.fleet.unit_runner import UnitHost, run_unit
+from tui_agent.fleet.worker_messages import (
+    CommitReported,
+    EventsAcknowledged,
+    EventsReported,
+    UnitClaimed,
+    UnitGranted,
+    WorkerMessage,
+)
+from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.tools import sandbox_problem
 
 PROBLEM = sandbox_problem(Path.home())
@@ -61,3 +72,32 @@ async def test_a_confined_check_writes_only_in_its_directory_and_sees_no_setting
     assert "mine" not in output
     assert "shared" in output
     assert output.endswith("no network\n")
+
+
+@real
+@pytest.mark.slow
+async def test_rules_that_allow_hold_for_commands_in_the_sandbox(home: Path, tmp_path: Path) -> None:
+    repo, outside = tmp_path / "repo", home.parent / "outside"
+    git("init", "--quiet", str(repo), cwd=tmp_path)
+    (repo / "kept.txt").write_text("one\n")
+    git("add", "--all", cwd=repo)
+    git("commit", "--quiet", "-m", "Begin", cwd=repo)
+    rights = UnitPermissions(allow=("bash(*)",))
+    prompt = f"run `echo two >> kept.txt; touch {outside}`"
+    task = UnitTask(id="1", task="1", prompt=prompt, repo=str(repo), permissions=rights, verify="grep two kept.txt")
+    link = HandLink()
+
+    def answer(message: WorkerMessage) -> None:
+        if isinstance(message, UnitClaimed):
+            assert message.sandboxed
+            link.inbox.put_nowait(UnitGranted(message.claim, 1, task, ("--demo",)))
+        elif isinstance(message, EventsReported | CommitReported):
+            link.inbox.put_nowait(EventsAcknowledged(message.size))
+
+    link.on_send = answer
+    await run_unit("1", link, host_in(tmp_path))
+
+    assert (link.ended.reason, link.ended.verified) == ("", True)
+    assert link.ended.changes is not None
+    assert link.ended.changes.files == 1
+    assert not outside.exists()

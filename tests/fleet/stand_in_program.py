@@ -1,6 +1,6 @@
 """A small program in place of the headless one: prints the events of a run that changes files, without a model.
 
-The first line of its input names the bytes to write, or `hang`.
+The first line of its input names the bytes to write, or `hang`, or `tell BYTES` for the size of an event.
 """
 
 import itertools
@@ -24,6 +24,9 @@ if __name__ == "__main__":
     tell("tool.started", call_id="c1", name="read", read_only=True)
     tell("tool.ended", call_id="c1", name="read")
     tell("tool.started", call_id="c2", name="bash", read_only=False)
+    if words.startswith("tell "):
+        tell("message.ended", text="x" * int(words[5:]))
+        words = "10"
     if words == "hang":
         sys.stdin.read()
     Path("made.bin").write_bytes(os.urandom(int(words)))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.fleet.dask_fleets import SmallDriver, run_waiting_unit
 from tests.fleet.dask_processes import dask_processes, write_certificates
+from tui_agent.fleet import dask_backend
 from tui_agent.fleet.backend import BackendLostError
 from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.fleet.dask_backend import DaskBackend, _Batch
@@ -35,9 +36,9 @@ def process_of(line: bytes) -> int:
 
 @pytest.mark.slow
 async def test_eight_units_survive_a_killed_worker(tmp_path: Path) -> None:
-    backend = DaskBackend(ClusterChoice(workers=3), run_waiting_unit, tmp_path / "cluster")
+    backend = DaskBackend(ClusterChoice(workers=2), run_waiting_unit, tmp_path / "cluster")
     async with backend.opened():
-        assert backend.places == 3
+        assert backend.places == 2
         driver = SmallDriver(backend, {"lines": "20", "pause": "0.03"})
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(driver.run(UNITS))
@@ -139,6 +140,25 @@ async def test_units_continue_with_a_new_scheduler_and_end_without_one(tmp_path:
                 cluster.scheduler.kill()
                 backend._reconnect_seconds = 0
             await backend.submit("b")
+
+
+@pytest.mark.slow
+async def test_a_unit_whose_workers_die_is_submitted_again_and_then_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_backend, "MOST_SUBMISSIONS", 2)
+    with dask_processes(tmp_path, environment={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as cluster:
+        address = cluster.start_scheduler()
+        workers = [cluster.start_worker("first"), cluster.start_worker("second")]
+        backend = DaskBackend(ClusterChoice(scheduler=address), run_waiting_unit, tmp_path / "cluster")
+        async with backend.opened():
+            await holds(lambda: backend.places == 2)
+            driver = SmallDriver(backend, {"kill": "yes"})
+            await driver.run(["a"])
+            assert driver.ended == {"a": "workers died 2 times while they had it"}
+            assert driver.epochs["a"] == 2
+            assert sorted(driver.lost) == ["first", "second"]
+            assert [await asyncio.to_thread(worker.wait) for worker in workers] == [-signal.SIGKILL] * 2
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.dask_processes import write_certificates
+from tui_agent.fleet import dask_cluster
 from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
 from tui_agent.fleet.dask_cluster import check_versions, is_loopback, open_cluster, security_for
 from tui_agent.protocol.errors import ConfigurationError
@@ -63,6 +64,19 @@ async def test_a_refused_address_starts_nothing(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         async with open_cluster(ClusterChoice(scheduler="tcp://192.0.2.1:8786"), tmp_path / "cluster"):
             raise AssertionError("it was opened")
+
+
+async def test_an_own_cluster_that_cannot_start_says_so_and_names_a_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {**dask_cluster._OWN_CLUSTER, "distributed.worker.preload": ["no_such_module_of_a_worker"]}
+    monkeypatch.setattr(dask_cluster, "_OWN_CLUSTER", broken)
+    with pytest.raises(ConfigurationError) as raised:
+        async with open_cluster(ClusterChoice(workers=1), tmp_path / "cluster"):
+            raise AssertionError("it was opened")
+    for words in ("--workers 1 cannot start here", "no_such_module_of_a_worker", "No unit was started", "--local N"):
+        assert words in str(raised.value)
+    assert not (tmp_path / "cluster").exists()
 
 
 def versions(**changed: str) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from tui_agent.fleet import unit_progress
 from tui_agent.fleet.driver import QUESTION_PAUSE, FleetDriver
 from tui_agent.fleet.fleet_directory import FleetDirectory, read_status
 from tui_agent.fleet.worker_messages import (
@@ -16,6 +18,7 @@ from tui_agent.fleet.worker_messages import (
     DriverMessage,
     EventsAcknowledged,
     EventsReported,
+    UnitAbandoned,
     UnitCancelled,
     UnitClaimed,
     UnitEnded,
@@ -130,6 +133,63 @@ async def test_a_second_claim_is_a_resume_and_the_first_worker_counts_no_more(tm
     journal = (tmp_path / "out/units/1/journal.jsonl").read_bytes()
     assert journal.splitlines() == [line_of(STEP, 1), line_of(STEP, 3), line_of(STEP, 5)]
     assert read_status(tmp_path / "out").notices == ("worker a is lost: it was killed",)
+
+
+async def test_the_time_limit_counts_what_lost_workers_and_drivers_used_since_the_last_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = [1_000_000]
+    monkeypatch.setattr(unit_progress, "now_ms", lambda: times[0])
+    fleet = DrivenFleet(tmp_path / "out", 2)
+
+    async def play() -> None:
+        assert (await fleet.granted("1", "a")).used == 0
+        times[0] += 20_000
+        fleet.backend.report(WorkerLost("a", "it was killed"))
+        assert (await fleet.granted("1", "b")).used == 20
+        assert (await fleet.granted("2", "c")).used == 0
+        times[0] += 500_000
+        fleet.backend.report(UnitEnded("2", 1, 0, "it failed"))
+        while not fleet.driver.units["2"].row.ended:
+            await asyncio.sleep(0)
+
+    running = asyncio.create_task(fleet.run(play))
+    while not fleet.driver.units["2"].row.ended:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.1)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    fleet.directory.close()
+    for file in (tmp_path / "out").rglob("*"):
+        if file.is_file():
+            os.utime(file, (1_050, 1_050))
+    times[0] += 9_000_000
+    directory, backend = FleetDirectory.open(tmp_path / "out"), HandBackend()
+    again = FleetDriver(directory, backend, tuple(unit.row.unit for unit in fleet.driver.units.values()))
+    again.load()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(again.run(_serve_no_one))
+        for unit_id, used in (("1", 20 + 30), ("2", 0)):
+            backend.report(UnitClaimed(unit_id, "c", "w", sandboxed=False))
+            _, grant = await backend.next(UnitGranted)
+            assert grant.used == used
+            backend.report(UnitEnded(unit_id, 3 if unit_id == "1" else 2, 0, ""))
+    directory.close()
+    assert [span.worker for span in again.status.rows[0].spans] == ["a", "b", "w"]
+    assert [span.lost for span in again.status.rows[0].spans] == [True, True, False]
+
+
+async def test_a_unit_that_the_cluster_gives_up_fails_with_its_reason(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+
+    async def play() -> None:
+        await fleet.granted("1")
+        fleet.backend.report(UnitAbandoned("1", "workers died 4 times while they had it"))
+
+    status = await fleet.run(play)
+
+    assert [(row.state, row.reason) for row in status.rows] == [("failed", "workers died 4 times while they had it")]
 
 
 async def test_a_claim_for_an_ended_unit_is_refused(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ MISTAKES = {
     b'prompt = "Go"\n[[task]]\nrepo = "r"\n[task.permissions]\nalow = ["bash"]\n': (
         "line 4: permissions.alow: unknown; did you mean allow?"
     ),
+    b'prompt = "Go"\npermissions = ["allow bash(*)"]\n[[task]]\nrepo = "r"\n': (
+        "line 2: permissions: must be a table of mode, allow, ask, deny"
+    ),
     b'prompt = "Go"\nverfy = "make"\n[[task]]\nrepo = "r"\n': (
         "line 2: verfy: unknown, and the prompt does not use it; did you mean verify?"
     ),

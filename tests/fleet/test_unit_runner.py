@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.fleet import unit_process
 from tui_agent.fleet.unit_events import CREDIT, type_of
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import (
@@ -23,6 +24,7 @@ from tui_agent.fleet.worker_messages import (
     WorkerMessage,
 )
 from tui_agent.protocol.fleet_records import UnitTask
+from tui_agent.protocol.pipes import LONGEST_LINE
 
 PROGRAM = (sys.executable, "-S", str(Path(__file__).with_name("stand_in_program.py")))
 
@@ -165,6 +167,49 @@ async def test_a_program_that_is_not_there_fails_the_unit(worker: Worker) -> Non
 
     assert ended.reason
     assert [type(message) for message in worker.link.sent] == [UnitClaimed, CommitReported, UnitEnded]
+
+
+async def test_a_resumed_unit_has_the_time_that_is_left_and_keeps_its_work(worker: Worker) -> None:
+    await worker.run()
+    base, after_call, _ = commits(worker.link)
+    acknowledge = worker.answer
+
+    def answer(message: WorkerMessage) -> None:
+        if isinstance(message, UnitClaimed):
+            resumed = UnitGranted(message.claim, 2, worker.task, (), b"", base.commit, "", (after_call.bundle,), 59.9)
+            worker.link.inbox.put_nowait(resumed)
+        else:
+            acknowledge(message)
+
+    worker.link.on_send = answer
+    worker.task = worker.task.model_copy(update={"prompt": "hang", "timeout": 60.0})
+
+    ended = await worker.run()
+
+    assert ended.reason == "its time limit of 60 s is over"
+    assert ended.changes is not None
+    assert ended.changes.files == 1
+
+
+async def test_a_very_large_event_is_kept_and_one_above_the_limit_ends_the_unit_with_its_reason(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = LONGEST_LINE + 1
+    worker.task = worker.task.model_copy(update={"prompt": f"tell {size}"})
+
+    ended = await worker.run()
+
+    assert ended.reason == ""
+    lines = [line for message in worker.link.sent if isinstance(message, EventsReported) for line in message.lines]
+    assert max(map(len, lines)) > size
+
+    monkeypatch.setattr(unit_process, "LARGEST_EVENT", 1_000_000)
+    worker.link.sent.clear()
+    ended = await worker.run()
+
+    assert "event 5 (message.ended) is larger than" in ended.reason
+    lines = [line for message in worker.link.sent if isinstance(message, EventsReported) for line in message.lines]
+    assert [type_of(line) for line in lines][-1] == "tool.started", "what was told before is kept"
 
 
 async def test_a_refused_claim_starts_nothing(worker: Worker) -> None:

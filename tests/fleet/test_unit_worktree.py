@@ -3,10 +3,14 @@
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.support.terminal import PATIENCE
 from tui_agent.fleet import git_program
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
@@ -86,6 +90,32 @@ async def test_a_ref_is_a_branch_a_tag_or_a_hash(tmp_path: Path, repo: Path) -> 
 async def test_a_repository_that_cannot_be_fetched_names_the_reason(tmp_path: Path) -> None:
     with pytest.raises(UnitFailureError, match="missing"):
         await updated_mirror(tmp_path, str(tmp_path / "missing"), tmp_path)
+
+
+async def test_locks_of_a_killed_git_do_not_outlast_it(tmp_path: Path, repo: Path) -> None:
+    mirror = await updated_mirror(tmp_path, str(repo), tmp_path)
+    for lock in ("refs/heads/main.lock", "config.lock", "packed-refs.lock"):
+        (mirror / lock).touch()
+    (mirror / "HEAD").unlink()
+    git("commit", "--quiet", "--allow-empty", "-m", "Go on", cwd=repo)
+    later = tmp_path / "later"
+    later.mkdir()
+
+    again = await updated_mirror(tmp_path, str(repo), later)
+
+    assert await resolve_ref(again, "main") == git("rev-parse", "HEAD", cwd=repo)
+
+
+def test_git_dies_with_its_worker_even_if_that_is_killed(tmp_path: Path) -> None:
+    """A fetch that no one waits for would hold the locks of a mirror."""
+    os.mkfifo(tmp_path / "told")
+    start = "import asyncio, sys; from tui_agent.fleet.git_program import git"
+    start += '; asyncio.run(git("-c", f"alias.wait=!echo $PPID >{sys.argv[1]}; sleep 60", "wait"))'
+    worker = subprocess.Popen([sys.executable, "-c", start, str(tmp_path / "told")])
+    running = psutil.Process(int((tmp_path / "told").read_text()))
+    worker.kill()
+    worker.wait()
+    running.wait(timeout=PATIENCE)
 
 
 async def test_settings_of_nested_repositories_run_nothing_and_their_files_are_kept(tmp_path: Path, repo: Path) -> None:

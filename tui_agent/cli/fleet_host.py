@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +33,7 @@ from .process.controlling_terminal import say_error
 LARGEST_TASK_FILE = 16 * 1024 * 1024
 MOST_MISTAKES = 20
 """Mistakes in tasks that are reported."""
-START_SECONDS = 20.0
+START_SECONDS = 120.0
 """Seconds that a driver of its own may take until it serves viewers."""
 INTERRUPTED = 130
 
@@ -93,6 +95,32 @@ def create_fleet(out: Path, options: FleetOptions, tasks: tuple[UnitTask, ...]) 
     if options.cluster is not None:
         settings["cluster"] = options.cluster.model_dump(mode="json")
     FleetDirectory.create(out, tasks, settings).close()
+
+
+def remove_unstarted(out: Path, *, keeps_directory: bool) -> None:
+    """Remove a fleet that was just made and could not run; not if a unit has started, or if a driver works on it.
+
+    Args:
+        out: its directory.
+        keeps_directory: True to remove only what is in it.
+    """
+    try:
+        directory = FleetDirectory.open(out)
+    except ConfigurationError:
+        return
+    try:
+        if any(record.get("type") == "granted" for record in read_records(out)):
+            return
+        for entry in out.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        if not keeps_directory:
+            with suppress(OSError):
+                out.rmdir()
+    finally:
+        directory.close()
 
 
 def check_idle(out: Path) -> None:
@@ -157,7 +185,8 @@ def start_driver(out: Path, options: FleetOptions) -> None:
     if driver.poll() is None or driver.returncode in (0, 1):
         return
     lines = (out / "driver.log").read_text("utf-8", "replace").strip().splitlines()
-    raise ConfigurationError(f"the driver ended: {lines[-1] if lines else f'code {driver.returncode}'}")
+    reason = lines[-1].removeprefix("tui-agent: ") if lines else f"code {driver.returncode}"
+    raise ConfigurationError(f"the driver ended: {reason}")
 
 
 async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_questions: bool) -> int:

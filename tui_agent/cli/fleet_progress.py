@@ -56,9 +56,7 @@ def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
 
 def used_parts(counts: FleetCounts) -> list[str]:
     """Return what the units used."""
-    used = [f"{tokens_text(counts.input_tokens + counts.output_tokens)} tokens"]
-    if counts.cost:
-        used.append(money_text(counts.cost))
+    used = [f"{tokens_text(counts.input_tokens + counts.output_tokens)} tokens", money_text(counts.cost)]
     if counts.unknown_effects:
         used.append(count_text(counts.unknown_effects, "call of unknown effect", "calls of unknown effect"))
     return used

@@ -173,7 +173,10 @@ class DrivenFleet(StoredFleet):
 
 
 def show_fleet(out: Path) -> int:
-    """Show the screen of a fleet until the user leaves, and return the exit code.
+    """Show the screen of a fleet until the user leaves.
+
+    Returns:
+        The exit code: 1 if the fleet has ended and a unit is not done, 0 if all are, or if the fleet continues.
 
     Raises:
         ConfigurationError: there is no fleet.
@@ -207,7 +210,9 @@ async def _run_app(port: StoredFleet, out: Path) -> int:
         name=out.name,
     )
     await app.run_async()
-    return app.return_code or 0
+    fleet = app.fleet.state
+    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
+    return app.return_code or int(unfinished)
 
 
 def _ended(status: FleetStatus) -> FleetStatus:

@@ -77,7 +77,7 @@ def row_text(row: UnitRow) -> str:
         f"{escaped(repo)[:_REPO_WIDTH]:<{_REPO_WIDTH}}",
         f"{row.step:>3} steps",
         f"{tokens_text(row.input_tokens + row.output_tokens):>6}",
-        f"{money_text(row.cost) if row.cost else '–':>7}",
+        f"{money_text(row.cost):>7}",
         f"{seconds_text(took, tenths=False):>8}",
         escaped(detail)[:_DETAIL_WIDTH],
     ]

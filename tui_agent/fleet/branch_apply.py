@@ -50,7 +50,7 @@ async def _commit(repo: Path, base: str, patch: Path, branch: str, message: str)
     tree = (await git("write-tree", environment=index, cwd=repo)).decode().strip()
     author = await _identity(repo)
     made = (await git("commit-tree", tree, "-p", base, "-m", message, environment=author, cwd=repo)).decode().strip()
-    await git("branch", "--no-track", branch, made, cwd=repo)
+    await git("branch", "--no-track", branch, made, cwd=repo, outlives=True)
     return made
 
 

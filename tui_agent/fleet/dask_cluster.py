@@ -5,7 +5,7 @@ import ipaddress
 import logging
 import shutil
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,10 +76,26 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
     await asyncio.to_thread(scratch.mkdir, mode=0o700, parents=True)
     try:
         with dask.config.set({**_OWN_CLUSTER, "temporary-directory": str(scratch)}):
-            async with LocalCluster(asynchronous=True, security=security, **options) as cluster:
+            async with AsyncExitStack() as stack:
+                try:
+                    cluster: Any = await stack.enter_async_context(
+                        LocalCluster(asynchronous=True, security=security, **options)
+                    )
+                except (RuntimeError, OSError) as error:
+                    raise ConfigurationError(
+                        f"the cluster of --workers {choice.workers} cannot start here ({_reason(error)}). No unit was "
+                        "started, and what was saved before is kept. Try fewer workers, or --local N without a cluster"
+                    ) from error
                 yield Scheduler(str(cluster.scheduler_address), security)
     finally:
         await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first cause of an error in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def security_for(address: str, tls: TlsFiles) -> Security | None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow, UnitTask
+from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow, UnitTask, WorkerSpan
 from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 
 from .backend import Backend
@@ -110,6 +110,7 @@ class FleetDriver:
         Raises:
             ConfigurationError: a record cannot be read.
         """
+        last_sign = self.directory.last_sign()
         for record in read_records(self.directory.path):
             match record.get("type"):
                 case "fleet":
@@ -119,6 +120,8 @@ class FleetDriver:
                     self._bases[str(record.get("unit"))] = str(record.get("commit"))
                 case "granted" if unit := self.units.get(str(record.get("unit"))):
                     unit.row = unit.row.model_copy(update={"epoch": _int(record.get("epoch"))})
+                    if spans := _spans(record.get("spans")):
+                        unit.restore_spans(spans, last_sign)
                 case "ended" if str(record.get("unit")) in self.units:
                     self._restore_end(record)
                 case _:
@@ -138,7 +141,7 @@ class FleetDriver:
     def _restore_end(self, record: JsonObject) -> None:
         unit = self.units[str(record.get("unit"))]
         try:
-            unit.row = UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit})
+            unit.restore_end(UnitRow.model_validate({**_dict(record.get("row")), "unit": unit.row.unit}))
         except ValidationError as error:
             raise ConfigurationError(
                 f"{self.directory.path}/driver.jsonl is damaged: the end of unit {unit.row.id} cannot be read. "
@@ -284,7 +287,8 @@ class FleetDriver:
         # From here on, messages of an earlier start are ignored, so that its journal is complete.
         unit.begin(claim.worker, unit.row.epoch + 1)
         epoch = unit.row.epoch
-        await self._record({"type": "granted", "unit": claim.unit_id, "epoch": epoch, "worker": claim.worker})
+        spans: list[JsonObject] = [span.model_dump(mode="json") for span in unit.row.spans]
+        await self._record({"type": "granted", "unit": claim.unit_id, "epoch": epoch, "spans": spans})
         files = await self._saved(lambda: self.directory.load_unit(claim.unit_id))
         if claim.unit_id in self._stopping:
             # Stopped meanwhile: a worker that has no grant yet does not know the unit.
@@ -301,6 +305,7 @@ class FleetDriver:
             base=self._bases.get(claim.unit_id, ""),
             note=self._notes.pop(claim.unit_id, ""),
             bundles=files.bundles,
+            used=unit.used,
         )
         await self._backend.send(claim.unit_id, granted)
         self.feed.change(claim.unit_id)
@@ -396,6 +401,13 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _dict(value: object) -> JsonObject:
     return value if is_object(value) else {}
+
+
+def _spans(value: object) -> tuple[WorkerSpan, ...]:
+    try:
+        return tuple(WorkerSpan.model_validate(span) for span in value) if is_array(value) else ()
+    except ValidationError:
+        return ()
 
 
 def _int(value: object) -> int:

@@ -103,6 +103,11 @@ class FleetDirectory:
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from error
 
+    def last_sign(self) -> int:
+        """Return the time at which a driver wrote here last, in milliseconds since the epoch; 0 if none did."""
+        files = (self.path / "status.json", self.path / "driver.jsonl", *self.path.glob("units/*/journal.jsonl"))
+        return max((round(1000 * file.stat().st_mtime) for file in files if file.exists()), default=0)
+
     def close(self) -> None:
         """Release the directory. May be called again."""
         if self._lock >= 0:

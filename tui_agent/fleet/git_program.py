@@ -11,6 +11,7 @@ from tui_agent.protocol.background import first_error
 from tui_agent.protocol.visible_text import without_sequences
 
 from .unit_failure import UnitFailureError
+from .unit_process import dying_with_us
 
 _SETTINGS = (
     *("-c", "core.hooksPath=/dev/null"),
@@ -37,13 +38,16 @@ _LONGEST_REASON = 500
 _PIECE = 64 * 1024
 
 
-async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> bytes:
+async def git(
+    *arguments: str, environment: Mapping[str, str] | None = None, cwd: Path | None = None, outlives: bool = False
+) -> bytes:
     """Run git and return its output.
 
     Args:
         arguments: its command line.
         environment: variables in addition to those of this process, without its `GIT_` variables.
         cwd: its directory; None: `/`.
+        outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
 
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
@@ -51,6 +55,7 @@ async def git(*arguments: str, environment: Mapping[str, str] | None = None, cwd
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         process = await asyncio.create_subprocess_exec(
+            *(() if outlives else dying_with_us()),
             "git",
             *_SETTINGS,
             *arguments,

@@ -149,6 +149,8 @@ def _in_words(fault: Mapping[str, Any]) -> str:
     match fault["type"]:
         case "missing":
             return "is missing"
+        case "model_type":
+            return f"must be a table of {', '.join(_Permissions.model_fields)}"
         case "extra_forbidden":
             near = difflib.get_close_matches(str(fault["loc"][-1]), _Permissions.model_fields, 1)
             return "unknown" + (f"; did you mean {near[0]}?" if near else "")

@@ -16,6 +16,8 @@ from .unit_failure import UnitFailureError
 
 KEPT_OUTPUT = 64 * 1024
 """Bytes of the end of an output that are kept."""
+LARGEST_EVENT = 256 * 1024 * 1024
+"""Bytes of a line of a unit's output above which only its beginning is read."""
 GRACE = 6.0
 """Seconds between TERM and KILL: a headless process ends its run, its commands and its journal first."""
 DRAIN = 1.0
@@ -48,7 +50,7 @@ class UnitProcess:
         self._input = PipeWriter(stdin)
         self._input.start()
         self._input_open = True
-        self.lines = LineReader(stdout)
+        self.lines = LineReader(stdout, longest=LARGEST_EVENT)
         """Its standard output."""
         self.lines.start()
 

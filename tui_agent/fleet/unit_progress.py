@@ -50,6 +50,8 @@ class UnitProgress:
         """Text of the last run."""
         self.run_ended = False
         """True if no run is active."""
+        self._settled = 0
+        """Spans before the last end of the unit."""
 
     def apply(self, line: bytes) -> RateLimitMet | None:
         """Apply an event that is saved, if it is newer than the last one."""
@@ -65,6 +67,27 @@ class UnitProgress:
         if is_object(record) and is_object(data):
             return self._apply(kind, data, is_root=not record.get("depth"))
         return None
+
+    @property
+    def used(self) -> float:
+        """Seconds of the time limit that lost workers used since the unit began, or since its last end."""
+        return sum((span.ended or span.started) - span.started for span in self.row.spans[self._settled :]) / 1000
+
+    def restore_spans(self, spans: tuple[WorkerSpan, ...], last_sign: int) -> None:
+        """Take the spans that a driver recorded when it granted the unit.
+
+        Args:
+            spans: the spans; the last one is open.
+            last_sign: time until which that driver lived at least, in milliseconds since the epoch.
+        """
+        *earlier, last = spans
+        lost = last.model_copy(update={"ended": max(last.started, last_sign), "lost": True})
+        self._change(spans=(*earlier, lost))
+
+    def restore_end(self, row: UnitRow) -> None:
+        """Take the row that a driver recorded at the unit's end; the time limit counts from there."""
+        self.row = row
+        self._settled = len(row.spans)
 
     def begin(self, worker: str, epoch: int) -> None:
         """Note that a worker got the unit."""

@@ -18,9 +18,9 @@ from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 
 from .local_journal import LocalJournal
-from .unit_events import UnitEvents, depth_of, fields_of, type_of
+from .unit_events import DELTAS, UnitEvents, depth_of, fields_of, seq_of, type_of
 from .unit_failure import UnitFailureError
-from .unit_process import GRACE, KEPT_OUTPUT, UnitProcess, run_shell, start_process, without_secrets
+from .unit_process import GRACE, KEPT_OUTPUT, LARGEST_EVENT, UnitProcess, run_shell, start_process, without_secrets
 from .unit_prompt import first_message, journal_path, unit_argv, unit_environment
 from .unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 from .worker_messages import (
@@ -134,16 +134,19 @@ class _UnitRun:
             self._ended = replace(self._ended, reason=reason)
 
     async def _work_in_time(self, tasks: asyncio.TaskGroup) -> None:
+        began = asyncio.get_running_loop().time()
+        limit = self._task.timeout
         try:
-            async with asyncio.timeout(self._task.timeout):
-                await self._work(tasks)
+            async with asyncio.timeout(limit) as deadline:
+                worktree = await self._prepare()
+                if limit is not None:
+                    # Not before: even if no time is left, what earlier starts did becomes a patch.
+                    deadline.reschedule(began + limit - self._granted.used)
+                await self._work(tasks, worktree)
         except TimeoutError:
             raise UnitFailureError(f"its time limit of {self._task.timeout:g} s is over") from None
 
-    async def _work(self, tasks: asyncio.TaskGroup) -> None:
-        if self._task.permissions.allow and self._host.confine is None:
-            raise UnitFailureError("its rules allow calls, which needs a sandbox, and there is none on this worker")
-        worktree = await self._prepare()
+    async def _work(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree) -> None:
         message = first_message(self._granted)
         if message is not None:
             await self._run_process(tasks, worktree, message)
@@ -153,6 +156,8 @@ class _UnitRun:
     async def _prepare(self) -> UnitWorktree:
         """Make the worktree, in the state of the last report."""
         task, granted = self._task, self._granted
+        if task.permissions.allow and self._host.confine is None:
+            raise UnitFailureError("its rules allow calls, which needs a sandbox, and there is none on this worker")
         await asyncio.to_thread(_make_home, self._home)
         mirror = await updated_mirror(self._host.mirrors, task.repo, self._host.work)
         base = granted.base or await resolve_ref(mirror, task.ref)
@@ -202,7 +207,7 @@ class _UnitRun:
             wait = IDLE if idle else PACE if self._events.waiting else None
             try:
                 async with asyncio.timeout(wait):
-                    line = await process.lines.next()
+                    line = await _next_event(process)
             except TimeoutError:
                 await self._events.flush()
                 if idle:
@@ -211,8 +216,6 @@ class _UnitRun:
                 continue
             if line is None:
                 break
-            if line.too_long:
-                continue
             if self._ends_effects(line):
                 await self._events.flush()
                 self._events.hold(line)
@@ -233,7 +236,7 @@ class _UnitRun:
             again = False
             await worktree.record(f"after event {self._events.last_seq}")
             begun = await asyncio.to_thread(journal.last_begun_call)
-            while self._events.last_seq < begun and (line := await process.lines.next()) is not None:
+            while self._events.last_seq < begun and (line := await _next_event(process)) is not None:
                 again |= self._ends_effects(line)
                 self._events.hold(line)
         await self._events.commit(worktree.last, await worktree.bundle())
@@ -302,6 +305,22 @@ class _UnitRun:
                 await self._events.commit(self._worktree.last, bundle)
             patch, changes = await self._worktree.patch(_subject(self._task))
         self._ended = replace(self._ended, patch=patch, changes=changes)
+
+
+async def _next_event(process: UnitProcess) -> bytes | None:
+    """Return the next event; None at the end of the output.
+
+    Raises:
+        UnitFailureError: a fact is too large.
+    """
+    while (line := await process.lines.next()) is not None and line.too_long:
+        if (kind := type_of(line)) not in DELTAS:
+            # Without it, a resumed unit would not know what it did.
+            raise UnitFailureError(
+                f"event {seq_of(line)} ({kind}) is larger than {LARGEST_EVENT // 1024 // 1024} MiB, so it is lost, "
+                "and the unit was ended; what it did before is kept"
+            )
+    return line
 
 
 def _failure(data: JsonObject) -> str:

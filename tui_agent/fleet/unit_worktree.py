@@ -219,8 +219,9 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
     async with _locked(mirrors / f"{name}.lock"):
         if mark.exists() and mirror.exists():
             return mirror
-        if not (mirror / "HEAD").exists():
-            await git("init", "--quiet", "--bare", "--", str(mirror))
+        # A git that was killed may have left its locks, or half of the mirror; no other one works here.
+        await asyncio.to_thread(_remove_locks, mirror)
+        await git("init", "--quiet", "--bare", "--", str(mirror))
         # Without `--prune`: worktrees of other fleets borrow these objects.
         await git(
             *("--git-dir", str(mirror), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo),
@@ -228,6 +229,11 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
         )
         await asyncio.to_thread(partial(mark.touch, 0o600))
     return mirror
+
+
+def _remove_locks(mirror: Path) -> None:
+    for lock in mirror.rglob("*.lock"):
+        lock.unlink(missing_ok=True)
 
 
 async def resolve_ref(mirror: Path, ref: str) -> str:

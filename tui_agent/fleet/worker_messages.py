@@ -112,6 +112,8 @@ class UnitGranted:
     """Message that a resumed unit begins with, such as the output of a failed `verify`; empty for a general one."""
     bundles: tuple[bytes, ...] = ()
     """Git bundles that lead from the base to the last reported commit."""
+    used: float = 0.0
+    """Seconds of the time limit that earlier starts used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,24 @@ async def test_enter_opens_the_conversation_of_the_selected_unit_and_typing_stee
         ]
 
 
+async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses() -> None:
+    story = working()
+    story.sends("keep the API")
+    async with fleet_stage(MemoryPort(status(row(1)), timed(story))) as on:
+        await on.open()
+        await on.until(lambda: on.chat.entry.queue.display and "keep the API" in on.text())
+        strip = on.chat.entry.queue
+        shown = strip.render().plain
+        for action in ("edit", "drop", "✕", "▴", "⇄"):
+            assert action not in shown
+        await on.press("up", "alt+up", "ctrl+x")
+        await on.pilot.mouse_down(strip, offset=(6, 1))
+        await on.pilot.click(strip, offset=(6, 1))
+        await on.pilot.click(strip, offset=(strip.size.width - 2, 1))
+        assert notes(on.app) == []
+        assert on.port.sent == []
+
+
 async def test_events_of_the_open_unit_arrive_while_it_works() -> None:
     async with fleet_stage(three()) as on:
         await on.open()

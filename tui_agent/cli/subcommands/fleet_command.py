@@ -12,6 +12,7 @@ import click
 from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.process.log_file import log_to_file
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Locations
 
 _Command = Callable[..., Any]
@@ -49,7 +50,7 @@ def run(tasks: Path, out: Path | None, *, check: bool, **values: Any) -> int:
     Ctrl+c stops the units and keeps their work; `fleet retry` continues. The fleet screen can be closed and opened
     again: the fleet works on without it.
     """
-    from tui_agent.cli.fleet_host import FleetOptions, create_fleet, read_tasks_of
+    from tui_agent.cli.fleet_host import FleetOptions, create_fleet, read_tasks_of, remove_unstarted
     from tui_agent.cli.fleet_plan import show_plan
 
     show = _viewer_of(values)
@@ -59,8 +60,13 @@ def run(tasks: Path, out: Path | None, *, check: bool, **values: Any) -> int:
         return show_plan(units, cluster, values["local"])
     directory = (out or Path(f"fleet-{datetime.now():%Y%m%d-%H%M%S}")).absolute()
     options = FleetOptions(places=values["local"], demo=values["demo"], cluster=cluster)
+    existed = directory.exists()
     create_fleet(directory, options, units)
-    return _drive(directory, options, show=show)
+    try:
+        return _drive(directory, options, show=show)
+    except ConfigurationError:
+        remove_unstarted(directory, keeps_directory=existed)
+        raise
 
 
 @fleet.command()

@@ -377,4 +377,4 @@ class PromptArea(Vertical, ImmediateLayout):
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:
-        self.composer.waiting = event.count
+        self.composer.waiting = 0 if self.queue.is_fixed else event.count

@@ -80,6 +80,8 @@ class QueueStrip(CoalescedRefresh):
         self._first = 0
         self._drag: _Drag | None = None
         self._has_dragged = False
+        self.is_fixed = False
+        """True if a queued message cannot be changed: no key or button for it is shown."""
 
     @property
     def messages(self) -> tuple[WaitingMessage, ...]:
@@ -116,9 +118,9 @@ class QueueStrip(CoalescedRefresh):
         if self.size.height == 1 and rows:
             place = self._only_row()
             return _row(place + 1, rows[place], status, width, with_buttons=False)
-        lines = [_rule(width, rows)]
+        lines = [_rule(width, [] if self.is_fixed else _keys(rows))]
         for number, message in enumerate(rows[self._first : self._first + MAX_ROWS], self._first + 1):
-            row = _row(number, message, status, width, with_buttons=_has_buttons(width))
+            row = _row(number, message, status, width, with_buttons=self._has_buttons)
             lines.append(row.stylize("reverse") if message.message_id == dragged else row)
         if len(rows) > MAX_ROWS:
             above, below = self._first, len(rows) - MAX_ROWS - self._first
@@ -128,6 +130,8 @@ class QueueStrip(CoalescedRefresh):
 
     def on_click(self, event: Click) -> None:
         """Edit the clicked message, or end the edit, or do what the clicked button or key says."""
+        if self.is_fixed:
+            return
         place, button = self._row_at(event.y), self._button_at(event.x)
         # The end of a drag is a click, too.
         if place is not None and not self._has_dragged:
@@ -141,7 +145,7 @@ class QueueStrip(CoalescedRefresh):
     def on_mouse_down(self, event: MouseDown) -> None:
         """Take a message, to drag it to another place."""
         place, self._has_dragged = self._row_at(event.y), False
-        if place is not None and self._button_at(event.x) is None and self.size.height > 1:
+        if place is not None and self._button_at(event.x) is None and self.size.height > 1 and not self.is_fixed:
             self._drag = _Drag(self.rows[place].message_id, place, place)
             self.capture_mouse()
 
@@ -187,6 +191,10 @@ class QueueStrip(CoalescedRefresh):
             rows.insert(self._drag.target, rows.pop(self._drag.start))
         return tuple(rows)
 
+    @property
+    def _has_buttons(self) -> bool:
+        return self.size.width >= _NARROW and not self.is_fixed
+
     def _row_at(self, y: int) -> int | None:
         """Return the index of the message in a row of the strip; None for any other row."""
         if self.size.height == 1:
@@ -197,7 +205,7 @@ class QueueStrip(CoalescedRefresh):
     def _button_at(self, x: int) -> int | None:
         """Return the index of the button in a column; None where there is none."""
         button = (x - (self.size.width - _BUTTON_CELLS)) // 2
-        return button if button >= 0 and _has_buttons(self.size.width) and self.size.height > 1 else None
+        return button if button >= 0 and self._has_buttons and self.size.height > 1 else None
 
     def _only_row(self) -> int:
         """Return the index of the row for a window with room for one."""
@@ -219,10 +227,6 @@ def _is_kin(message: WaitingMessage, other: WaitingMessage) -> bool:
     return (message.follows_up, message.sub_agent) == (other.follows_up, other.sub_agent)
 
 
-def _has_buttons(width: int) -> bool:
-    return width >= _NARROW
-
-
 def _keys(rows: Sequence[WaitingMessage]) -> list[tuple[str, QueueAction]]:
     """Return the keys that change the edited or newest message, each with its word and what it does."""
     held = next((message for message in rows if message.held), None)
@@ -240,7 +244,7 @@ def _keys(rows: Sequence[WaitingMessage]) -> list[tuple[str, QueueAction]]:
 
 def _key_at(x: int, width: int, rows: Sequence[WaitingMessage]) -> QueueRequest | None:
     """Return what a click on a column of the rule asks for; None beside its keys."""
-    rule, start = _rule(width, rows).plain, 0
+    rule, start = _rule(width, _keys(rows)).plain, 0
     message_id = next((message.message_id for message in rows if message.held), rows[-1].message_id)
     for text, action in _keys(rows):
         place = rule.find(text, start) if text else -1
@@ -251,13 +255,13 @@ def _key_at(x: int, width: int, rows: Sequence[WaitingMessage]) -> QueueRequest 
     return None
 
 
-def _rule(width: int, rows: Sequence[WaitingMessage]) -> Content:
+def _rule(width: int, actions: Sequence[tuple[str, QueueAction]]) -> Content:
     """Return the rule with the keys that change the queue; those that do not fit are left out."""
-    keys = [text for text, _ in _keys(rows)]
+    keys = [text for text, _ in actions]
     if len(keys) > 2:
         keys[-2:] = [" ".join(keys[-2:])]
     start = Content.assemble(("─ ", "$border-blurred"), "queue ")
-    if width >= _NARROW:
+    if keys and width >= _NARROW:
         start += Content.styled("── ", "$border-blurred")
         start += joined_parts([Content(key) for key in keys], width - start.cell_length - 2) + Content(" ")
     return (start + Content.styled("─" * max(0, width - start.cell_length), "$border-blurred"))[:width]

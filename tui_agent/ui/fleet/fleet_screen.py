@@ -58,6 +58,8 @@ MOST_LANES = 8
 TALL = 20
 """Rows of the window from which the timeline is shown."""
 _KEYS = ("open", "search", "filter", "sort", "details", "stop", "workers", "help", "leave")
+_LEFT_OUT = ("sort", "details")
+"""Keys that a narrow window does not show; the help has them."""
 
 
 class _FootOfRows:
@@ -320,8 +322,11 @@ class FleetScreen(AnyScreen):
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         counts = {"open": bool(self.units.shown), "details": bool(self.units.shown), "stop": self.state.running}
-        known = [command(f"fleet.{name}") for name in _KEYS]
-        return key_rows([(one.key_text, one.text, counts.get(one.action_name, True)) for one in known], width)
+        known = [(name, command(f"fleet.{name}")) for name in _KEYS]
+        keys = {name: (one.key_text, one.text, counts.get(one.action_name, True)) for name, one in known}
+        if len(rows := key_rows(keys.values(), width)) == 1:
+            return rows
+        return key_rows([key for name, key in keys.items() if name not in _LEFT_OUT], width)
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
         self._message = (sanitise(text), "warning" if wrong else "")

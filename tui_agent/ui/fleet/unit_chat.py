@@ -25,6 +25,7 @@ class UnitChat(ChatScreen):
         self._questions = questions
         self.approvals.show(questions)
         self.bars.line.back = "all units"
+        self.entry.queue.is_fixed = True
         self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
 
     def show_state(self, state: ScreenState) -> None:

@@ -248,7 +248,7 @@ def pause_text(state: FleetState, now: int) -> str:
     if state.paused_until <= now:
         return ""
     rest = seconds_text((state.paused_until - now + 999) / 1000, tenths=False)
-    return f"⏸ The model's rate limit: the whole fleet waits {rest} more."
+    return f"The model's rate limit: the whole fleet waits {rest} more."
 
 
 def _rate_text(rate: float) -> str:
