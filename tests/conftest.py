@@ -26,9 +26,15 @@ settings.load_profile("ci" if IS_CI else "dev")
 MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
 
-COMMAND_TABLES = ("test_everyday_commands", "test_hostile_commands", "test_promises", "test_shfmt_agreement")
-"""Modules with hundreds of commands that take branches which other tests of `permissions` take, too; measuring triples
-their time."""
+REPEATING = (
+    "test_everyday_commands",
+    "test_hostile_commands",
+    "test_promises",
+    "test_shfmt_agreement",
+    "test_stop_and_abort",
+)
+"""Modules with hundreds of commands or runs that take branches which other tests take, too; measuring triples their
+time."""
 
 SLOW_SECONDS = 6.0
 """CPU seconds that a test may take without the mark `slow`: twice those of the slowest such test on an idle machine,
@@ -101,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         room = item.path.relative_to(Path(__file__).parent).parts[0]
         if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
             item.add_marker("pty")
-        if room not in MEASURED or item.path.stem in COMMAND_TABLES:
+        if room not in MEASURED or item.path.stem in REPEATING:
             item.add_marker("no_cover")
     # Files that start programs take longest and wait much: at the end, one of them would run alone.
     items.sort(key=lambda item: item.get_closest_marker("pty") is None)

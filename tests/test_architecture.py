@@ -87,12 +87,17 @@ def name_of(path: Path) -> str:
     return ".".join(part for part in parts if part != "__init__")
 
 
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a file; all tests share it, because parsing the package takes seconds."""
+    return structure.modules()[name_of(path)].tree
+
+
 @cache
 def imports_of(path: Path) -> frozenset[str]:
     """Absolute names of everything a file imports, wherever in the file, `TYPE_CHECKING` blocks included."""
     package = ["tui_agent", *path.relative_to(PACKAGE).parts[:-1]]
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -187,7 +192,7 @@ def test_only_the_state_of_the_screen_has_folds() -> None:
         (node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func), name_of(path))
         for path in modules()
         if name_of(path).startswith("ui.")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call)
     }
 
@@ -200,7 +205,7 @@ def test_the_main_screen_stays_small() -> None:
         node.name: node
         for path in modules()
         if name_of(path).startswith("ui.")
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef)
     }
     lines, methods, attributes, waiting = 0, 0, set[str](), ["ChatScreen"]
@@ -341,7 +346,7 @@ def test_a_start_without_tool_servers_and_editors_loads_nothing_of_their_librari
 def test_every_task_belongs_to_a_group() -> None:
     forbidden = {"create_task", "ensure_future", "gather"}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in forbidden:
                 owner = ast.unparse(node.func.value)
                 allowed = node.func.attr == "create_task" and ("group" in owner or "tasks" in owner)
@@ -361,7 +366,7 @@ CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_t
 def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_and_drawing() -> None:
     """A handler that cleans up and raises again does not count."""
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ExceptHandler) and not raises_again(node):
                 caught = ast.unparse(node.type) if node.type else "everything"
                 if caught in ("everything", "Exception", "BaseException"):
