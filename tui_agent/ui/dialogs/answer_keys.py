@@ -6,11 +6,8 @@ counts only `AFTER_KEY_SECONDS` after any key that was too early or has no meani
 typing answers. An early key does not make the first moment longer than that.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
-from rich.cells import cell_len
-from textual.events import Key, Paste
 from textual.timer import Timer
 
 from tui_agent.ui.text.rows_view import Build, RowsView
@@ -44,7 +41,8 @@ class AnswerGuard:
         """True once an answer was given that did not count."""
         self.asked_at: float | None = None
         """Time of the clock at which the question was drawn; None before that."""
-        self._clock = clock
+        self.clock = clock
+        """Monotonic seconds."""
         self._begun = begun
         self._counts_from: float | None = None
         self._pause = first_pause
@@ -57,11 +55,11 @@ class AnswerGuard:
     @property
     def armed(self) -> bool:
         """True if an answer would count now."""
-        return self._counts_from is not None and self._clock() > self._counts_from - _ROUNDING
+        return self._counts_from is not None and self.clock() > self._counts_from - _ROUNDING
 
     def drawn(self) -> None:
         """Begin the quiet moment: the question is on the screen."""
-        self.asked_at = self._clock()
+        self.asked_at = self.clock()
         self._counts_from = self.asked_at + self._pause
         self._begun()
 
@@ -81,40 +79,13 @@ class AnswerGuard:
     def disturbed(self) -> None:
         """Let no answer count shortly after a key or paste that means nothing in the dialog or was too early."""
         if self._counts_from is not None:
-            self._counts_from = max(self._counts_from, self._clock() + AFTER_KEY_SECONDS)
+            self._counts_from = max(self._counts_from, self.clock() + AFTER_KEY_SECONDS)
             self._begun()
 
     def note_early(self) -> None:
         """Note that an answer did not count; the quiet moment continues."""
         self.too_early = True
         self._begun()
-
-
-class _GuardedScreen(Protocol):
-    guard: AnswerGuard
-
-    @property
-    def active_bindings(self) -> Mapping[str, object]: ...
-
-    def call_after_refresh(self, callback: Callable[[], None], /) -> object: ...
-
-
-class GuardedAnswers:
-    """Mixin of a screen with a `guard`, which it informs of the first drawing, of other keys and of pastes."""
-
-    def on_mount(self: _GuardedScreen) -> None:
-        """Let answers count a moment after everything was drawn."""
-        self.call_after_refresh(self.guard.drawn)
-
-    def on_key(self: _GuardedScreen, event: Key) -> None:
-        """Let no answer count after a key that means nothing here: the user is typing something else."""
-        if event.key not in self.active_bindings:
-            self.guard.disturbed()
-
-    def on_paste(self: _GuardedScreen, event: Paste) -> None:
-        """Ignore a paste, which never answers."""
-        event.stop()
-        self.guard.disturbed()
 
 
 class AnswerKeys(RowsView):
@@ -139,23 +110,6 @@ class AnswerKeys(RowsView):
     def show_now(self) -> None:
         """Redraw the answers."""
         self.show(self._build)
-
-    def key_at(self, column: int, row: int) -> str:
-        """Return the label of the key whose answer is at this place; empty beside the answers, and while they are dim.
-
-        Args:
-            column: cell of the widget, from 0.
-            row: row of the widget, from 0.
-        """
-        line = self.line_at(row + self.scroll_offset.y)
-        key, label, start = "", "", 0
-        for text, style in (*(line.runs if line is not None else ()), ("", "key")):
-            if style == "key":
-                if key and start <= column < start + cell_len(label.rstrip()):
-                    return key
-                key, start, label = text, start + cell_len(label), ""
-            label += text
-        return ""
 
     def _begin_quiet(self) -> None:
         self._begun()
