@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from textual.message import Message
+from textual.screen import Screen
 
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.ui.transcript.part_page import PartPage
 
 
 @dataclass
@@ -38,5 +38,5 @@ class PictureRequested(Message):
     """The user opens a picture."""
 
     image: ImageBlock = field(repr=False)
-    page: PartPage
+    page: Screen[None]
     """Shows the small form, for a terminal that cannot draw the picture."""

@@ -11,9 +11,10 @@ from textual.screen import Screen
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import commands_for
 from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import key_at
 
-from .answer_keys import AnswerGuard, AnswerKeys
+from .answer_guard import AnswerGuard
 from .answer_pointer import AnswerPointer
 
 
@@ -78,13 +79,13 @@ class AnswerClicks:
     def _counts(self, action: str | None) -> bool:
         return self._may_act(action) and self._pointer.counts
 
-    def _answer_at(self, x: int, y: int) -> tuple[AnswerKeys | None, Command | None]:
+    def _answer_at(self, x: int, y: int) -> tuple[RowsView | None, Command | None]:
         """Return the answers at a place of the screen, and the command of the one whose label is there."""
         try:
             keys, region = self._screen.get_widget_at(x, y)
         except NoWidget:
             return None, None
-        if not isinstance(keys, AnswerKeys):
+        if not isinstance(keys, RowsView) or not keys.has_answers:
             return None, None
         row = keys.line_at(y - region.y + keys.scroll_offset.y)
         return keys, _command_at(self._screen, self._where, row, x - region.x)

@@ -7,7 +7,7 @@ from textual.dom import DOMNode
 from textual.events import Key, MouseDown, MouseMove, MouseUp, Paste
 
 from .answer_clicks import AnswerClicks
-from .answer_keys import AnswerGuard
+from .answer_guard import AnswerGuard
 
 
 class _GuardedScreen(Protocol):

@@ -25,7 +25,7 @@ from tui_agent.ui.base.command_type import Where
 from tui_agent.ui.base.commands import commands_for
 
 from .answer_clicks import AnswerClicks
-from .answer_keys import AnswerGuard
+from .answer_guard import AnswerGuard
 
 SETTLE_SECONDS = 0.2
 """Seconds without another printable key after which an answer key takes effect."""
