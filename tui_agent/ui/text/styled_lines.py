@@ -102,10 +102,10 @@ def key_at(row: Line, column: int) -> str:
     """Return the key whose answer is at a cell of a row of `key_runs`; empty beside answers, and where they are dim."""
     key, label, start = "", "", 0
     for text, style in (*row.runs, ("", "key")):
-        if style == "key":
+        if style in ("key", "muted"):
             if key and start <= column < start + cell_len(label.rstrip()):
                 return key
-            key, start, label = text, start + cell_len(label), ""
+            key, start, label = text if style == "key" else "", start + cell_len(label), ""
         label += text
     return ""
 
