@@ -1,20 +1,23 @@
 """Completion of the command line by a shell."""
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click.shell_completion import BashComplete, CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
 from tui_agent.cli.command_line import program, run_program
+from tui_agent.cli.completion import BashWords
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 
 
 def offered(*words: str) -> list[str]:
     """Return the completions of the last word."""
-    completer = BashComplete(program, {}, "tui-agent", "_TUI_AGENT_COMPLETE")
+    completer = BashWords(program, {}, "tui-agent", "_TUI_AGENT_COMPLETE")
     return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
 
 
@@ -31,6 +34,11 @@ def offered(*words: str) -> list[str]:
         (("--theme", "high"), ["high-contrast"]),
         (("write a test", ""), []),
         (("nothing-like-this", "--mod"), ["--model"]),
+        (("--permission-mode", "=", "acc"), ["accept_edits"]),
+        (("--permission-mode", "="), ["ask", "allow", "deny", "plan", "accept_edits"]),
+        (("--permission-mode=acc",), ["--permission-mode=accept_edits"]),
+        (("sessions", "export", "--format=h"), ["--format=html"]),
+        (("text with a=b", "a=b"), []),
     ],
 )
 def test_commands_options_and_values_are_completed(words: tuple[str, ...], expected: list[str]) -> None:
@@ -77,20 +85,56 @@ def test_colons_in_names_of_models_reach_the_shell(shell: str, line: str) -> Non
     assert found(program, {}, "tui-agent", "_TUI_AGENT_COMPLETE").format_completion(CompletionItem("a/b:c")) == line
 
 
-def test_a_real_bash_completes_with_the_printed_script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run_program(["completion", "bash"]) == 0
+_BASH = """
+complete_words() {{
+    COMPREPLY=() COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _tui_agent_completion tui-agent
+    echo "${{COMPREPLY[@]}}"
+}}
+{script}
+complete_words tui-agent sessions ex
+complete_words tui-agent --permission-mode = acc
+"""
+_ZSH = """
+compdef() {{ }}
+compadd() {{ print -rl -- $completions }}
+_describe() {{ print -rl -- "${{(@)completions_with_descriptions%%:*}}" }}
+{script}
+words=(tui-agent sessions ex) CURRENT=3; _tui_agent_completion
+words=(tui-agent --permission-mode=acc) CURRENT=2; _tui_agent_completion
+"""
+_FISH = """
+{script}
+complete -C "tui-agent sessions ex" | cut -f 1
+complete -C "tui-agent --permission-mode=acc"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "program", "option"),
+    [
+        (("bash", "--norc", "-c"), _BASH, ""),
+        (("zsh", "-f", "-c"), _ZSH, "--permission-mode="),
+        (("fish", "--no-config", "-c"), _FISH, "--permission-mode="),
+    ],
+    ids=["bash", "zsh", "fish"],
+)
+def test_a_real_shell_completes_with_the_printed_script(
+    command: tuple[str, ...], program: str, option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    assert run_program(["completion", command[0]]) == 0
     script = capsys.readouterr().out
     (tmp_path / "tui-agent").symlink_to(Path(sys.executable).parent / "tui-agent")
-    typed = 'COMP_WORDS=(tui-agent sessions ex) COMP_CWORD=2; _tui_agent_completion tui-agent; echo "${COMPREPLY[@]}"'
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
 
     done = subprocess.run(
-        ["bash", "--norc", "-c", f'PATH="{tmp_path}:$PATH"\n{script}\n{typed}'],
-        capture_output=True,
-        text=True,
-        check=True,
+        [*command, program.format(script=script)], capture_output=True, text=True, check=True, env=environment
     )
 
-    assert done.stdout == "export\n"
+    assert done.stdout.split() == ["export", f"{option}accept_edits"], done.stderr
 
 
 @pytest.mark.parametrize(("shell", "sign"), [("zsh", "#compdef tui-agent"), ("fish", "complete --no-files")])

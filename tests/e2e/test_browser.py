@@ -17,7 +17,7 @@ from tests.support.forked_program import PipedProgram
 from tests.support.screen_buffer import ScreenBuffer
 from tests.support.server_thread import ServerThread
 
-from .script import says
+from .script import bodies_of, call, calls, results_in, says
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
@@ -114,6 +114,24 @@ async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMach
         assert sorted(answer in text for text in texts for answer in ("The first answer.", "The second answer.")) == [
             *(False, False, True, True)
         ]
+
+
+async def test_commands_do_not_get_the_size_of_the_page(machine: UserMachine) -> None:
+    script = [calls(call("bash", command="env")), says("Seen.")]
+    with ServerThread(script) as model:
+        allowed = {**model.environment, "COLUMNS": "190", "ROWS": "41"}
+        with served(machine, "--permission-mode", "allow", **allowed) as (_, address):
+            url = f"{address}ws?width={COLUMNS}&height={ROWS}"
+            async with aiohttp.ClientSession() as http, http.ws_connect(url) as page:
+                await shown(page, "Start with", "ready")
+                await type_into(page, "look\r")
+                await shown(page, "Seen.")
+        [(environment, is_error)] = results_in(bodies_of(model)[-1])
+
+    names = {line.partition("=")[0] for line in environment.splitlines()}
+    assert not is_error
+    assert "PATH" in names
+    assert not names & {"COLUMNS", "ROWS", "LINES", "TEXTUAL_DRIVER"}
 
 
 async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserMachine) -> None:

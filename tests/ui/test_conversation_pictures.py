@@ -20,7 +20,8 @@ from tui_agent.ui.approval.change_parts import change_parts
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.queries import GrantQueries
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS, AnswerKeys
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.transcript.conversation import Conversation
 

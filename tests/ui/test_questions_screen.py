@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.queries import GrantQueries
-from tui_agent.ui.dialogs.answer_keys import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS
 
 pytestmark = pytest.mark.slow

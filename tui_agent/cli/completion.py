@@ -1,4 +1,4 @@
-"""Values that a shell completes: ids of sessions, names of models and themes.
+"""Values that a shell completes: ids of sessions, names of models and themes; also as a part of `--option=value`.
 
 Imports nothing heavy: every press of the tab key starts the program.
 """
@@ -7,7 +7,14 @@ import os
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+)
 
 from tui_agent.settings import Locations
 
@@ -69,3 +76,32 @@ class ThemeName(click.ParamType[str]):
         catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user(os.environ).user_themes_dir))
         asyncio.run(catalogue.read_all())
         return [CompletionItem(name) for name in catalogue.names if name.startswith(incomplete)]
+
+
+class _JoinedValues(ShellComplete):
+    """Completes the value in `--option=value`: zsh and fish see one word, bash sees three."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        """Return the completions of the word, with the option if the shell counts it to the word."""
+        option, sign, value = incomplete.partition("=")
+        if not (sign and option.startswith("--")):
+            return super().get_completions(args[:-1] if args[-1:] == ["="] else args, incomplete)
+        found = super().get_completions([*args, option], value)
+        return [
+            CompletionItem(f"{option}={item.value}", help=item.help) if item.type == "plain" else item for item in found
+        ]
+
+
+@add_completion_class
+class BashWords(_JoinedValues, BashComplete):
+    """Completion in bash."""
+
+
+@add_completion_class
+class ZshWords(_JoinedValues, ZshComplete):
+    """Completion in zsh."""
+
+
+@add_completion_class
+class FishWords(_JoinedValues, FishComplete):
+    """Completion in fish."""

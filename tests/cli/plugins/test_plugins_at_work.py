@@ -99,6 +99,16 @@ def test_a_broken_plugin_is_a_warning_and_the_run_continues(
     assert warning == "The plugin tool lost of broken 1.0 is not used: ZeroDivisionError: division by zero."
 
 
+def test_an_interrupt_in_a_call_of_a_plugin_ends_the_program_as_ctrl_c_does(
+    work: Path, install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stop = MODULE.replace("yield StreamStarted(self.model.name)", "yield StreamStarted('x'); raise KeyboardInterrupt")
+    install("stopper", {"providers": {"stop": "stopper:Echo"}}, {"stopper.py": stop})
+
+    assert run_program(["-p", "--model", "stop/one", "Is anybody there?"]) == 130
+    assert events_of(capfd, "-c")[-1]["type"] == "run.ended", "the session stays"
+
+
 async def test_calls_of_plugin_tools_pass_the_policy_and_rules_may_name_them(work: Path) -> None:
     options = replace(LaunchOptions.for_command(work), settings={"model": "echo/one"}, keep_session=False)
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,18 @@ def test_the_doctor_accepts_an_endpoint_of_your_own(tmp_path: Path, monkeypatch:
 
     assert {finding.subject: finding.state for finding in findings}["key"] == "ok"
     assert not any("sk-secret" in finding.message for finding in findings)
+
+
+def test_the_doctor_reports_whether_a_browser_can_show_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def serving() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(tmp_path) if finding.subject == "serve"]
+        return found.state, found.message
+
+    state, text = serving()
+    assert (state, "127.0.0.1" in text, "--i-know" in text) == ("ok", True, True)
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    state, text = serving()
+    assert (state, "pip install 'tui-agent[serve]'" in text) == ("note", True)
 
 
 def test_the_doctor_reports_whether_commands_can_outlive_the_program(

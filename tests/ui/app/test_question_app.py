@@ -4,6 +4,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tui_agent.ui.app.question_app import TrustQuestion
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -113,5 +115,50 @@ async def test_allow_rules_are_not_offered_where_there_are_none() -> None:
         await pilot.press("a")
         assert app.is_running
         await pilot.press("n")
+
+    assert app.return_value == "no"
+
+
+def place_of(app: TrustQuestion, label: str) -> tuple[int, int]:
+    """Return column and row of a label's first letter."""
+    rows = screen_text(app).split("\n")
+    row = next(number for number, text in enumerate(rows) if label in text)
+    return rows[row].index(label), row
+
+
+@pytest.mark.parametrize(
+    ("label", "answer"), [("n no", "no"), ("t yes, without", "tightening"), ("a yes, with", "all")]
+)
+async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: TrustChoice) -> None:
+    clock = Clock()
+    app = question(clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.screen.query_one(AnswerKeys).guard.was_drawn
+        await pilot.click(offset=place_of(app, label))
+        assert app.is_running, "too early"
+        clock.now += RESTING_SECONDS
+        app.screen.query_one(AnswerKeys).show_now()
+        await pilot.pause()
+        column, row = place_of(app, label)
+        await pilot.mouse_down(offset=(column, row))
+        await pilot.mouse_up(offset=(column, row - 1))
+        assert app.is_running, "the button went up beside the answer"
+        await pilot.click(offset=(column, row))
+
+    assert app.return_value == answer
+
+
+async def test_a_click_gives_no_yes_before_everything_was_read() -> None:
+    clock = Clock()
+    app = question(clock, lines=100)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await quiet(pilot, clock)
+        app.screen.query_one(AnswerKeys).show_now()
+        await pilot.pause()
+        for label in ("a yes, with", "t yes, without"):
+            await pilot.click(offset=place_of(app, label))
+            assert app.is_running
+        await pilot.click(offset=place_of(app, "n no"))
 
     assert app.return_value == "no"

@@ -17,7 +17,7 @@ from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval import approval_controller
 from tui_agent.ui.approval.approval_controller import ApprovalController
-from tui_agent.ui.dialogs.answer_keys import AnswerGuard
+from tui_agent.ui.dialogs.answer_guard import AnswerGuard
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS, TextTarget, TypedAnswers
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 

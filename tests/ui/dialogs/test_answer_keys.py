@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.dialogs.answer_keys import AFTER_KEY_SECONDS, QUIET_SECONDS, AnswerGuard
+from tui_agent.ui.dialogs.answer_guard import AFTER_KEY_SECONDS, QUIET_SECONDS, AnswerGuard
 
 
 class FakeClock:

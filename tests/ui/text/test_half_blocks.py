@@ -17,6 +17,10 @@ def thumbnail(size: str, pixels: bytes) -> str:
     return f"{size}:{base64.b64encode(pixels).decode()}"
 
 
+def picture(small: str) -> ImageBlock:
+    return ImageBlock(media_type="image/png", data="AAAA", thumbnail=small)
+
+
 def test_a_cell_shows_two_pixels_and_equal_cells_are_one_run() -> None:
     rows = picture_rows(thumbnail("3x3", RED * 2 + BLUE + RED * 3 + BLUE * 3), 10)
 
@@ -32,11 +36,11 @@ def test_a_cell_shows_two_pixels_and_equal_cells_are_one_run() -> None:
 )
 def test_a_thumbnail_that_is_damaged_or_too_wide_is_not_drawn(damaged: str) -> None:
     assert picture_rows(damaged, 10) == []
-    assert len(PicturePart("[image]", damaged).layout(13)) == 1
+    assert len(PicturePart("[image]", picture(damaged)).layout(13)) == 1
 
 
 def test_a_picture_stays_below_its_words_within_the_margin() -> None:
-    part = PicturePart("[image image/png, 5 bytes]", thumbnail("2x2", RED * 4))
+    part = PicturePart("[image image/png, 5 bytes]", picture(thumbnail("2x2", RED * 4)))
 
     assert [row.plain for row in part.layout(40)] == ["   [image image/png, 5 bytes]", "   ▀▀"]
     assert part.text == "[image image/png, 5 bytes]"

@@ -108,6 +108,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("rg", "note", "not found: the slower built-in search is used")
     yield _web()
     yield _images()
+    yield _browser()
     yield from _tool_servers(directory, locations, loaded)
     yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
@@ -171,6 +172,18 @@ def _images() -> Finding:
     if can_scale_images():
         return Finding("images", "ok", "images beyond the limits of the API are scaled")
     return Finding("images", "note", f"large images are refused; {IMAGES_EXTRA} brings what scales them")
+
+
+def _browser() -> Finding:
+    """Return whether the app can be shown in a browser, and who could open it; nothing is started."""
+    # Imported here, because the app loads this module, too.
+    from tui_agent.serve.browser_page import client_folder
+
+    if client_folder() is None:
+        text = "`tui-agent serve` is off; `pip install 'tui-agent[serve]'` brings what shows the app in a browser"
+        return Finding("serve", "note", text)
+    text = "`tui-agent serve` shows the app in a browser: on 127.0.0.1, with a token in the address; "
+    return Finding("serve", "ok", f"{text}a --host that other machines reach needs --i-know")
 
 
 def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.dialogs.answer_clicks import act_on_key
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
@@ -254,22 +255,21 @@ class SessionScreen(ModalScreen[str | None]):
         )
 
     def _show_keys(self) -> None:
-        text = self._key_text()
+        colours = {"key": "$primary bold"}
+        text = Content("\n").join(
+            Content.assemble(*((text, colours.get(style, "")) for text, style in row.runs)) for row in self._key_rows()
+        )
         if text != self._keys.content:
             self._keys.update(text)
 
-    def _key_text(self) -> Content:
+    def _key_rows(self) -> Sequence[Line]:
         if self._renaming is not None:
             texts = {"choose": "rename", "back": "keep the name"}
             keys = [(command(f"sessions.{name}").key_text, text, True) for name, text in texts.items()]
         else:
             names = _KEYS if self._sessions.chosen is not None else ("back",)
             keys = [(one.key_text, one.text, True) for one in (command(f"sessions.{name}") for name in names)]
-        rows = key_rows(keys, self.size.width - 2)
-        colours = {"key": "$primary bold"}
-        return Content("\n").join(
-            Content.assemble(*((text, colours.get(style, "")) for text, style in row.runs)) for row in rows
-        )
+        return key_rows(keys, self.size.width - 2)
 
     # --- keys and mouse -----------------------------------------------------------------------------------------------
 
@@ -281,7 +281,11 @@ class SessionScreen(ModalScreen[str | None]):
             self._show()
 
     def on_click(self, event: Click) -> None:
-        """Select the session under the mouse; a click on the selected one resumes it."""
+        """Select the session under the mouse, or resume it if it is selected; a key's label acts as the key."""
+        if event.widget is self._keys:
+            rows, row = self._key_rows(), int(event.screen_y) - self._keys.content_region.y
+            column = int(event.screen_x) - self._keys.content_region.x
+            act_on_key(self, "sessions", rows[row] if 0 <= row < len(rows) else None, column)
         if event.widget is not self._rows:
             return
         place = event.screen_y - self._rows.region.y + self._rows.scroll_offset.y

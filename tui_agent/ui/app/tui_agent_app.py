@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -29,7 +30,7 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
-from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested, ThemeRequested
+from tui_agent.ui.chat.app_requests import PictureRequested, ReplayRequested, SessionRequested, ThemeRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
@@ -349,6 +350,30 @@ class TuiAgentApp(BaseApp[None]):
         except SuspendNotSupported:
             failure = "An editor needs a terminal of its own, which this program does not have."
         return edited, failure
+
+    # --- pictures -----------------------------------------------------------------------------------------------------
+
+    @on(PictureRequested)
+    def _picture_requested(self, event: PictureRequested) -> None:
+        self.run_worker(self._show_picture(event), group="picture", exclusive=True)
+
+    async def _show_picture(self, event: PictureRequested) -> None:
+        """Let a program draw the picture; where that is not possible, show its small form on a page."""
+        from .picture_viewer import can_draw_pictures, draw_picture
+
+        failure: str | None = None
+        if can_draw_pictures():
+            with suppress(SuspendNotSupported), self.lend_terminal():
+                # An error that left this block would leave the terminal to the shell.
+                try:
+                    await asyncio.to_thread(draw_picture, event.image)
+                except TuiAgentError as error:
+                    failure = str(error)
+                else:
+                    return
+        self.push_screen(event.page)
+        if failure:
+            self.notify(failure, severity="warning", markup=False)
 
     # --- themes -------------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,12 @@
-"""Messages with which the chat asks the app for what is not on its screen: a session, a recording, a theme."""
+"""Messages with which the chat asks the app for what is not on its screen, such as a session or a theme."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from textual.message import Message
+from textual.screen import Screen
+
+from tui_agent.protocol.messages import ImageBlock
 
 
 @dataclass
@@ -28,3 +31,12 @@ class ThemeRequested(Message):
     """The user chose a theme."""
 
     name: str
+
+
+@dataclass
+class PictureRequested(Message):
+    """The user opens a picture."""
+
+    image: ImageBlock = field(repr=False)
+    page: Screen[None]
+    """Shows the small form, for a terminal that cannot draw the picture."""

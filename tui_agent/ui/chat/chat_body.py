@@ -20,6 +20,7 @@ from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.search_line import SearchLine
 
+from .app_requests import PictureRequested
 from .chat_options import ChatOptions
 from .first_page import Welcome
 from .screen_state import ScreenState
@@ -226,8 +227,12 @@ class ChatBody(Vertical):
         call = self._state.ledger.find(event.call_ids[0]) if event.call_ids else None
         if call is not None:
             self._open_call(call.view)
+            return
+        page = PartPage(event.title, event.text, event.rows)
+        if event.image is not None:
+            self.post_message(PictureRequested(event.image, page))
         else:
-            self.app.push_screen(PartPage(event.title, event.text, event.rows))
+            self.app.push_screen(page)
 
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:

@@ -16,7 +16,9 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
-from .answer_keys import AnswerKeys, GuardedAnswers
+from .answer_clicks import AnswerClicks
+from .answer_keys import AnswerKeys
+from .guarded_answers import GuardedAnswers
 
 
 class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
@@ -62,6 +64,8 @@ class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
         self._keys = AnswerKeys(self._key_rows, clock, id="confirm-keys")
         self.guard = self._keys.guard
         """Decides whether an answer counts."""
+        self.clicks = AnswerClicks(self, self.guard, "confirm", {"yes", "no"}, lambda _: self.guard.armed)
+        """Clicks on the answers."""
 
     def compose(self) -> ComposeResult:
         """Yield the consequences and the answers."""

@@ -18,6 +18,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
+from .answer_clicks import act_on_key
 from .text_page import POLL_SECONDS, TextPage
 
 CONFIRM_SECONDS = 3.0
@@ -119,7 +120,9 @@ class JobsScreen(RowsPage[None]):
         self.dismiss(None)
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked command; if it is selected, show its output."""
+        """Select the clicked command; if it is selected, show its output. A click on a key's label acts as the key."""
+        if event.widget is self._keys:
+            act_on_key(self, "jobs", self._keys.line_at(event.y), event.x)
         place = int(event.screen_y) - self._body.region.y + self._body.scroll_offset.y - _HEADING
         if event.widget is self._body and 0 <= place < len(self._facts):
             again = self._facts[place] is self.selected

@@ -25,6 +25,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
+from .answer_clicks import act_on_key
 from .permission_rows import Entry, call_rows, detail_rows, entries_of, entry_row, heading_rows, origin_room
 
 POLL_SECONDS = 0.5
@@ -184,7 +185,9 @@ class PermissionsScreen(RowsPage[None]):
             self._show_cursor()
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked rule; if it is selected, list its calls."""
+        """Select the clicked rule; if it is selected, list its calls. A click on a key's label acts as the key."""
+        if event.widget is self._keys and not self.has_class("-adding"):
+            act_on_key(self, "permissions", self._keys.line_at(event.y), event.x)
         if event.widget is not self._body or self._calls_of is not None:
             return
         place = int(event.screen_y) - self._body.region.y + self._body.scroll_offset.y - self._first_row

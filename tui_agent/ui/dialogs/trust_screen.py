@@ -21,10 +21,14 @@ from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, plain_line, wrapped
 
-from .answer_keys import AnswerKeys, GuardedAnswers
+from .answer_clicks import AnswerClicks
+from .answer_keys import AnswerKeys
+from .guarded_answers import GuardedAnswers
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
 """Apply nothing; everything but allow rules, tool servers and hooks; everything."""
+
+_ANSWERS = frozenset(("refuse", "tighten", "accept"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
         self._keys = AnswerKeys(self._key_rows, clock, id="trust-keys")
         self.guard = self._keys.guard
         """Decides whether an answer counts."""
+        self.clicks = AnswerClicks(self, self.guard, "trust", _ANSWERS, lambda _: self.guard.armed)
+        """Clicks on the answers."""
 
     def compose(self) -> ComposeResult:
         """Yield the question, the folder's settings and instructions, and the answers."""

@@ -14,19 +14,18 @@ from functools import partial
 from typing import ClassVar, TypeAlias
 
 from textual import getters
-from textual.errors import NoWidget
-from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, MouseUp, Paste
+from textual.events import Event, Key, MouseDown, MouseEvent, Paste
 from textual.geometry import Region
 from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.base.command_type import Command, Where
+from tui_agent.ui.base.command_type import Where
 from tui_agent.ui.base.commands import commands_for
 
-from .answer_keys import AnswerGuard, AnswerKeys
-from .answer_pointer import AnswerPointer
+from .answer_clicks import AnswerClicks
+from .answer_guard import AnswerGuard
 
 SETTLE_SECONDS = 0.2
 """Seconds without another printable key after which an answer key takes effect."""
@@ -134,11 +133,11 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
         """Keys whose meaning is not decided yet."""
         self._target = target
         self._timer: Timer | None = None
-        self._pointer = AnswerPointer(lambda: guard.asked_at, clock)
+        self._clicks = AnswerClicks(self, guard, self.WHERE, self.CLICKED, self._may_click)
 
     def on_mount(self) -> None:
         """Let answers count a moment after everything was drawn."""
-        self.watch(self.app, "app_focus", self._pointer.focused, init=False)
+        self._clicks.begin(self.app)
         self.call_after_refresh(self.guard.drawn)
 
     @property
@@ -177,52 +176,18 @@ class TypedAnswers(ModalScreen[ScreenResultType]):
             super()._forward_event(event)
         elif isinstance(event, MouseEvent):
             if not (isinstance(event, MouseDown) and self._takes(event)):
-                action = self._follow(event)
+                action = self._clicks.follow(event)
                 super()._forward_event(event)
                 if action is not None:
+                    self.keys.take()
                     self._act(action)
         elif not self._takes(event):
             super()._forward_event(event)
 
-    def _follow(self, event: MouseEvent) -> str | None:
-        """Follow the pointer; return the action of the answer that it has clicked."""
-        x, y = event.screen_offset
-        keys, entry = self._answer_at(x, y)
-        action = entry.action_name if entry is not None and entry.action_name in self.CLICKED else None
-        if isinstance(event, MouseMove):
-            if (keys, entry) != self._answer_at(x - event.delta_x, y - event.delta_y):
-                self._pointer.came()
-            if keys is not None:
-                keys.styles.pointer = "default" if action is None else "pointer"
-        elif isinstance(event, MouseDown) and event.button == 1:
-            counts = self._may_click(action)
-            self._pointer.press(action if counts else None)
-            if entry is not None and action is None:
-                text = f"Press {entry.key_text}: a click does not give this answer."
-                self.notify(text, severity="warning", markup=False)
-            elif keys is not None and not counts and (action is not None or not self.guard.armed):
-                self.guard.note_early()
-        elif isinstance(event, MouseUp) and self._pointer.release(action) and self._may_click(action):
-            self.keys.take()
-            return action
-        return None
-
     def _may_click(self, action: str | None) -> bool:
         """Return True if a click counts now, as a key would; never in the middle of a text."""
         counts = self.guard.armed or action in self.UNGUARDED or self.text_field is not None
-        return counts and self._pointer.counts and not self.keys.may_begin_text
-
-    def _answer_at(self, x: int, y: int) -> tuple[AnswerKeys | None, Command | None]:
-        """Return the answers at a place of the screen, and the command of the one whose label is there."""
-        try:
-            keys, region = self.get_widget_at(x, y)
-        except NoWidget:
-            return None, None
-        if not isinstance(keys, AnswerKeys):
-            return None, None
-        label = keys.key_at(x - region.x, y - region.y)
-        entries = (entry for entry in commands_for(self.WHERE) if label and entry.key_text == label)
-        return keys, next((entry for entry in entries if self.check_action(entry.action_name, ())), None)
+        return counts and not self.keys.may_begin_text
 
     def _takes(self, event: Key | Paste | MouseDown) -> bool:
         """Handle an event if it is text or an answer key; return False for any other."""

@@ -18,6 +18,9 @@ Build: TypeAlias = Callable[[int], Sequence[Line]]
 class RowsView(LineView):
     """Scrollable rows that know if they were read to the end."""
 
+    has_answers = False
+    """True for the answers of a dialog that asks, which the mouse can give."""
+
     @dataclass
     class Moved(Message):
         """Other rows are visible, or all rows were read."""

@@ -98,6 +98,18 @@ def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
     return runs
 
 
+def key_at(row: Line, column: int) -> str:
+    """Return the key whose answer is at a cell of a row of `key_runs`; empty beside answers, and where they are dim."""
+    key, label, start = "", "", 0
+    for text, style in (*row.runs, ("", "key")):
+        if style in ("key", "muted"):
+            if key and start <= column < start + cell_len(label.rstrip()):
+                return key
+            key, start, label = text if style == "key" else "", start + cell_len(label), ""
+        label += text
+    return ""
+
+
 def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:
     """Return rows of runs, cut by `breaks`."""
     lines: list[Line] = []

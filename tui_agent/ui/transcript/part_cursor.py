@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import sanitise
@@ -49,6 +50,11 @@ class PartCursor:
         """The chosen piece; None if the whole part is chosen."""
         pieces = self._pieces() if self._number else ()
         return pieces[self._number - 1] if 0 < self._number <= len(pieces) else None
+
+    @property
+    def image(self) -> ImageBlock | None:
+        """Image of the part."""
+        return self.part.image if self.part is not None else None
 
     @property
     def text(self) -> str:

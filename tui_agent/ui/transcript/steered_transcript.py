@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from textual.events import Click
 from textual.message import Message
 
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import Line
@@ -36,6 +37,8 @@ class SteeredTranscript(TranscriptView):
         text: str
         """Text to copy."""
         rows: Callable[[int], Sequence[Line]] = field(repr=False)
+        image: ImageBlock | None = field(default=None, repr=False)
+        """Image of the part."""
 
     def __init__(self, transcript: Transcript, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(transcript, id=id)
@@ -145,6 +148,8 @@ class SteeredTranscript(TranscriptView):
             self.transcript.refresh(part)
             self.show_changes()
             self.show_scrollbar()
+        elif part.image is not None:
+            self.action_open_page()
         elif part.call_ids:
             self.post_message(self.CallsSelected(part.call_ids))
 
@@ -153,7 +158,10 @@ class SteeredTranscript(TranscriptView):
         part = self.cursor.part
         if part is not None:
             calls = part.call_ids if self.cursor.piece is None else ()
-            self.post_message(self.PageRequested(calls, self.cursor.label, self.cursor.text, self.cursor.page_rows))
+            cursor = self.cursor
+            self.post_message(
+                self.PageRequested(calls, cursor.label, cursor.text, cursor.page_rows, image=cursor.image)
+            )
 
     def action_copy(self) -> None:
         """Copy what is chosen."""

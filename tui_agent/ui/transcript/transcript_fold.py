@@ -1,6 +1,7 @@
 """Fold from events to the parts of the conversation, the same for live, resumed and replayed sessions."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, event_classes
@@ -49,7 +50,15 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, ImageBlock, TextBlock, UserMessage, joined_text
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    TextBlock,
+    UserBlock,
+    UserMessage,
+    joined_text,
+)
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import HANDLED_EVENTS as PLAN_EVENTS
@@ -92,6 +101,8 @@ _OF_ITS_CALL: frozenset[type[AgentEvent]] = frozenset(
 
 _ENDING = frozenset(("stop_requested", "abort_requested"))
 """Codes of notices that a run is about to end because the user said so."""
+MOST_PICTURES = 4
+"""Most images shown of a result."""
 _RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
 """Reasons for which a call ended that a resumed session starts again."""
 
@@ -269,7 +280,7 @@ class TranscriptFold:
     def _attached_part(self, block: ImageBlock | DocumentBlock) -> Part:
         words = _attachment_words(block)
         if isinstance(block, ImageBlock) and self._shows_pictures:
-            return PicturePart(words, block.thumbnail)
+            return PicturePart(words, block)
         return TextPart(words, "muted")
 
     def _mark_delivery(self, event: SteeringDelivered) -> None:
@@ -332,7 +343,15 @@ class TranscriptFold:
         if isinstance(event, ToolEnded) and event.status == "skipped_steering":
             self._skipped.append(call_id)
         if isinstance(event, ToolEnded) and event.error_kind not in _RESUMED:
-            self._shown.pop(call_id, None)
+            part = self._shown.pop(call_id, None)
+            if part is not None and self._shows_pictures:
+                self._add_pictures(part, event.content)
+
+    def _add_pictures(self, part: Part, content: Sequence[UserBlock]) -> None:
+        """Show the images of a result below its call, if they have small pictures."""
+        found = (block for block in content if isinstance(block, ImageBlock) and block.thumbnail)
+        for block in reversed(list(islice(found, MOST_PICTURES))):
+            self.transcript.add(self._attached_part(block), part)
 
     def _open_calls_changed(self) -> None:
         """Redraw the calls that the ledger has ended with their run."""

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, without_controls
@@ -54,6 +55,8 @@ class Part(ABC):
     """Text of a search that its rows must show, also where they leave something out."""
     mark: Run | None = None
     """Sign of the speaker in the margin of its first row."""
+    image: ImageBlock | None = None
+    """Image that it shows."""
 
     def __init__(self, *, gap: bool = False) -> None:
         self.gap = gap

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tui_agent.protocol.events import TodoItem, ToolStatus
+from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.base.commands import hint
@@ -97,11 +98,27 @@ class TextPart(Part):
 
 
 class PicturePart(TextPart):
-    """An image of the user: a line of facts, and a small picture if the terminal has colours."""
+    """An image of the user or of a result: a line of facts, and a small picture if the terminal has colours."""
 
-    def __init__(self, text: str, thumbnail: str) -> None:
+    name = "picture"
+
+    def __init__(self, text: str, image: ImageBlock) -> None:
         super().__init__(text, "muted")
-        self._thumbnail = thumbnail
+        self.image = image
+
+    @property
+    def copyable(self) -> bool:
+        """True: the keys that copy a message also open a picture."""
+        return True
+
+    @property
+    def active(self) -> bool:
+        """True: it opens in full screen."""
+        return True
+
+    def page_rows(self, width: int) -> Sequence[Line]:
+        """Return the facts and the small picture."""
+        return self.layout(width)
 
     def layout(self, width: int) -> list[Line]:
         """Return the facts, then the picture."""
@@ -111,6 +128,10 @@ class PicturePart(TextPart):
     def estimate(self, width: int) -> int:
         """Return about how many rows `layout` will return."""
         return super().estimate(width) + (LARGEST // 8 if self._thumbnail else 0)
+
+    @property
+    def _thumbnail(self) -> str:
+        return self.image.thumbnail if self.image is not None else ""
 
 
 class NotePart(Part):
