@@ -6,7 +6,6 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from .frame_pace import FramePace
-from .row_strips import RowStrips
 
 
 def any_app() -> type[App[object]]:
@@ -14,7 +13,7 @@ def any_app() -> type[App[object]]:
     return App
 
 
-class AnyScreen(Screen[None], RowStrips):
+class AnyScreen(Screen[None]):
     """A screen as its controllers see it: they push dialogs, notify and set timers, and know none of its widgets."""
 
     app = getters.app(any_app)
