@@ -66,12 +66,14 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
         layouts = counted(chat, "_refresh_layout")
         calls = counted(rows, "_draw")
         bars = [counted(view.vertical_scrollbar, "render_line") for view in (chat.body.conversation, rows)]
+        around = counted(chat.body, "render_line")
 
         show_turn(app, story, EARLIER)
         await drawn(pilot)
 
         assert layouts == []
         assert len(calls) <= 3
+        assert around == []
         assert all(len(bar) <= 4 for bar in bars)
 
 

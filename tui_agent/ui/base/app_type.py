@@ -1,5 +1,9 @@
 """Types of the app and the screen for code that works in any: without them, Textual's `app` property has none."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from textual import getters
 from textual.app import App
 from textual.screen import Screen
@@ -20,19 +24,20 @@ class AnyScreen(Screen[None]):
     pace = FramePace()
 
     def on_idle(self) -> None:
-        """Paint what the user typed without waiting for the timer, whose next turn is up to 17 ms away."""
+        """Paint what the user typed at once: the timer's next turn is up to 17 ms away."""
         if self.focused in self._dirty_widgets:
-            self.pace.paint_typed(self._paint_typed)
-
-    def _paint_typed(self) -> None:
-        """Paint the widget that has the keyboard; if nothing has moved, the others follow with the timer."""
-        others: set[Widget] = set()
-        if self.focused is not None and not (self._layout_required or self._scroll_required or self._repaint_required):
-            others = self._dirty_widgets - {self.focused}
-            self._dirty_widgets -= others
-        super()._on_timer_update()
-        self._dirty_widgets |= others
+            self.pace.paint_typed(partial(_paint_typed, self, super()._on_timer_update))
 
     def _on_timer_update(self) -> None:
-        # Textual offers no public way to change the rate. Without a terminal, as in tests, no frame waits.
         self.pace.paint(super()._on_timer_update, always=self.app.is_headless)
+
+
+def _paint_typed(screen: AnyScreen, frame: Callable[[], object]) -> None:
+    """Paint the widget that has the keyboard; if nothing has moved, the others follow with the timer."""
+    private: Any = screen
+    others: set[Widget] = set()
+    if not (private._layout_required or private._scroll_required or private._repaint_required):
+        others = private._dirty_widgets - {screen.focused}
+        private._dirty_widgets -= others
+    frame()
+    private._dirty_widgets |= others
