@@ -1,7 +1,5 @@
 """Types of the app and the screen for code that works in any: without them, Textual's `app` property has none."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from textual import getters
@@ -17,27 +15,30 @@ def any_app() -> type[App[object]]:
     return App
 
 
+def _paint_typed(screen: "AnyScreen") -> None:
+    """Paint what the user typed at once: the timer's next turn is up to 17 ms away."""
+    private: Any = screen
+
+    def frame() -> None:
+        # If nothing has moved, the other widgets follow with the timer.
+        others: set[Widget] = set()
+        if not (private._layout_required or private._scroll_required or private._repaint_required):
+            others = private._dirty_widgets - {screen.focused}
+            private._dirty_widgets -= others
+        Screen._on_timer_update(private)
+        private._dirty_widgets |= others
+
+    if screen.focused in private._dirty_widgets:
+        screen.pace.paint_typed(frame)
+
+
 class AnyScreen(Screen[None]):
     """A screen as its controllers see it: they push dialogs, notify and set timers, and know none of its widgets."""
 
     app = getters.app(any_app)
     pace = FramePace()
 
-    def on_idle(self) -> None:
-        """Paint what the user typed at once: the timer's next turn is up to 17 ms away."""
-        if self.focused in self._dirty_widgets:
-            self.pace.paint_typed(partial(_paint_typed, self, super()._on_timer_update))
+    on_idle = _paint_typed
 
     def _on_timer_update(self) -> None:
         self.pace.paint(super()._on_timer_update, always=self.app.is_headless)
-
-
-def _paint_typed(screen: AnyScreen, frame: Callable[[], object]) -> None:
-    """Paint the widget that has the keyboard; if nothing has moved, the others follow with the timer."""
-    private: Any = screen
-    others: set[Widget] = set()
-    if not (private._layout_required or private._scroll_required or private._repaint_required):
-        others = private._dirty_widgets - {screen.focused}
-        private._dirty_widgets -= others
-    frame()
-    private._dirty_widgets |= others

@@ -33,7 +33,7 @@ class FramePace:
         self._held_until, self._input_until = now + HEAD_SECONDS, now + INPUT_SECONDS
 
     def paint(self, frame: Callable[[], object], *, always: bool = False) -> None:
-        """Paint a frame unless it has to wait; then it is offered again. Without a terminal, as in tests, none waits."""
+        """Paint a frame unless it has to wait; then it is offered again. With `always`, none waits."""
         began = self._clock()
         waits = began < self._held_until or self._input_until <= began < self._next_frame
         if waits and not always:
