@@ -1,6 +1,6 @@
 """Types of the app and the screen for code that works in any: without them, Textual's `app` property has none."""
 
-from typing import Any
+from typing import Any, cast
 
 from textual import getters
 from textual.app import App
@@ -17,7 +17,7 @@ def any_app() -> type[App[object]]:
 
 def _paint_typed(screen: "AnyScreen") -> None:
     """Paint what the user typed at once: the timer's next turn is up to 17 ms away."""
-    private: Any = screen
+    private, base = cast(Any, screen), cast(Any, Screen)
 
     def frame() -> None:
         # If nothing has moved, the other widgets follow with the timer.
@@ -25,7 +25,7 @@ def _paint_typed(screen: "AnyScreen") -> None:
         if not (private._layout_required or private._scroll_required or private._repaint_required):
             others = private._dirty_widgets - {screen.focused}
             private._dirty_widgets -= others
-        Screen._on_timer_update(private)
+        base._on_timer_update(screen)
         private._dirty_widgets |= others
 
     if screen.focused in private._dirty_widgets:
