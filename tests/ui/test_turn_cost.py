@@ -10,6 +10,9 @@ from textual.widget import Widget
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base import frame_pace
+from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.frame_pace import FramePace
 from tui_agent.ui.panel.call_list import CallList
 
 EARLIER = 60
@@ -63,12 +66,14 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
         layouts = counted(chat, "_refresh_layout")
         calls = counted(rows, "_draw")
         bars = [counted(view.vertical_scrollbar, "render_line") for view in (chat.body.conversation, rows)]
+        around = counted(chat.body, "render_line")
 
         show_turn(app, story, EARLIER)
         await drawn(pilot)
 
         assert layouts == []
         assert len(calls) <= 3
+        assert around == []
         assert all(len(bar) <= 4 for bar in bars)
 
 
@@ -93,6 +98,36 @@ async def test_kept_rows_look_like_rows_that_are_drawn_again() -> None:
         await drawn(pilot)
 
         assert app.export_screenshot() == kept
+
+
+async def test_a_typed_key_is_painted_at_once_and_before_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = long_run()
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        chat = app.chat
+        conversation, timer = chat.body.conversation, chat._update_timer
+        await pilot.press("a")
+        await drawn(pilot)
+        # Time stands still, so that each frame may follow the one before.
+        monkeypatch.setattr(AnyScreen, "pace", FramePace(lambda: 0.0))
+        monkeypatch.setattr(frame_pace, "TYPED_SECONDS", 0.0)
+        with monkeypatch.context() as without_timer:
+            without_timer.setattr(timer, "resume", lambda: None)
+            timer.pause()
+            show_turn(app, story, EARLIER)
+            conversation.flush()
+            rows, typed = (counted(widget, "render_line") for widget in (conversation, chat.entry.composer))
+            styled = counted(chat.entry.composer, "get_component_styles")
+            await pilot.press("x")
+            while not typed:
+                await pilot.pause()
+            assert not rows
+            assert not styled, "the styles of the composer are computed once"
+
+        timer.resume()
+        while not rows:
+            await pilot.pause()
 
 
 async def test_a_start_styles_parts_once_and_the_first_message_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,14 @@
 """Frames that only the agent causes wait for one another; those after an input do not."""
 
-from tui_agent.ui.base.frame_pace import FRAME_SECONDS, IDLE_SHARE, INPUT_SECONDS, LONGEST_PAUSE, FramePace
+from tui_agent.ui.base.frame_pace import (
+    FRAME_SECONDS,
+    HEAD_SECONDS,
+    IDLE_SHARE,
+    INPUT_SECONDS,
+    LONGEST_PAUSE,
+    TYPED_SECONDS,
+    FramePace,
+)
 
 
 class Frames:
@@ -10,10 +18,10 @@ class Frames:
         self.now, self.duration, self.painted = 100.0, 0.0, 0
         self.pace = FramePace(lambda: self.now)
 
-    def is_painted(self, *, after: float) -> bool:
+    def is_painted(self, *, after: float, typed: bool = False) -> bool:
         self.now += after
         before = self.painted
-        self.pace.paint(self._frame)
+        (self.pace.paint_typed if typed else self.pace.paint)(self._frame)
         return self.painted > before
 
     def _frame(self) -> None:
@@ -28,7 +36,7 @@ def test_a_frame_waits_for_the_one_before_unless_the_user_types() -> None:
     assert not frames.is_painted(after=FRAME_SECONDS / 2)
     assert frames.is_painted(after=FRAME_SECONDS)
     frames.pace.note_input()
-    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=HEAD_SECONDS)
     assert frames.is_painted(after=FRAME_SECONDS / 2)
     assert frames.is_painted(after=INPUT_SECONDS)
     assert not frames.is_painted(after=FRAME_SECONDS / 2)
@@ -49,3 +57,16 @@ def test_no_frame_waits_longer_than_the_longest_pause() -> None:
 
     assert frames.is_painted(after=0.0)
     assert frames.is_painted(after=LONGEST_PAUSE)
+
+
+def test_typed_text_is_painted_before_the_rest_but_not_in_each_moment() -> None:
+    frames = Frames()
+
+    assert not frames.is_painted(after=0.0, typed=True)
+    frames.pace.note_input()
+    assert not frames.is_painted(after=HEAD_SECONDS / 2)
+    assert frames.is_painted(after=0.0, typed=True)
+    assert not frames.is_painted(after=TYPED_SECONDS / 2, typed=True)
+    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=TYPED_SECONDS, typed=True)
+    assert not frames.is_painted(after=INPUT_SECONDS, typed=True)

@@ -1,8 +1,11 @@
 """Types of the app and the screen for code that works in any: without them, Textual's `app` property has none."""
 
+from typing import Any, cast
+
 from textual import getters
 from textual.app import App
 from textual.screen import Screen
+from textual.widget import Widget
 
 from .frame_pace import FramePace
 
@@ -12,12 +15,30 @@ def any_app() -> type[App[object]]:
     return App
 
 
+def _paint_typed(screen: "AnyScreen") -> None:
+    """Paint what the user typed at once: the timer's next turn is up to 17 ms away."""
+    private, base = cast(Any, screen), cast(Any, Screen)
+
+    def frame() -> None:
+        # If nothing has moved, the other widgets follow with the timer.
+        others: set[Widget] = set()
+        if not (private._layout_required or private._scroll_required or private._repaint_required):
+            others = private._dirty_widgets - {screen.focused}
+            private._dirty_widgets -= others
+        base._on_timer_update(screen)
+        private._dirty_widgets |= others
+
+    if screen.focused in private._dirty_widgets:
+        screen.pace.paint_typed(frame)
+
+
 class AnyScreen(Screen[None]):
     """A screen as its controllers see it: they push dialogs, notify and set timers, and know none of its widgets."""
 
     app = getters.app(any_app)
     pace = FramePace()
 
+    on_idle = _paint_typed
+
     def _on_timer_update(self) -> None:
-        # Textual offers no public way to change the rate. Without a terminal, as in tests, no frame waits.
         self.pace.paint(super()._on_timer_update, always=self.app.is_headless)

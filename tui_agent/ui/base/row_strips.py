@@ -13,7 +13,9 @@ class RowStrips(Widget):
     """A widget whose `render_line` returns the same strip for the same row, wherever it is.
 
     Textual frames each drawn row anew, although these widgets have no frame of their own. Without that, what was
-    computed for a strip on its way to the terminal stays with it.
+    computed for a strip on its way to the terminal stays with it. Containers profit, too: each frame asks all that
+    surround a changed row for all their rows. Name another base with a style sheet first, because only the first base's
+    counts.
     """
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002

@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.immediate_layout import ImmediateLayout
+from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.side_sections import FilesSection
@@ -36,11 +37,11 @@ ScrollTarget: TypeAlias = Literal["page_up", "page_down", "top", "end"]
 """Destination of a key that scrolls the conversation."""
 
 
-class BodyRow(Horizontal, ImmediateLayout):
+class BodyRow(Horizontal, RowStrips, ImmediateLayout):
     """The conversation beside the tool panel."""
 
 
-class ChatBody(Vertical):
+class ChatBody(Vertical, RowStrips):
     """The conversation and the tool panel, moving between them, and searching the conversation."""
 
     app = getters.app(any_app)

@@ -208,8 +208,7 @@ class ChatScreen(AnyScreen):
     def show_pending_agent(self) -> None:
         """Show whether the agent is still being loaded, its future mode, and how many messages wait for it."""
         status = self.bridge.status
-        self.bars.line.agent_pending = status.pending
-        self.bars.line.unsent = len(status.unsent)
+        self.bars.line.agent_pending, self.bars.line.unsent = status.pending, len(status.unsent)
         if status.pending:
             # No event reports the mode yet, and the end of an earlier run may have reported another one.
             self.state.status.mode = status.mode
@@ -310,10 +309,7 @@ class ChatScreen(AnyScreen):
 
     def action_toggle_panel(self, closes: bool = False) -> None:
         """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
-        if closes:
-            self.body.show_or_close_side()
-        else:
-            self.body.toggle_panel()
+        (self.body.show_or_close_side if closes else self.body.toggle_panel)()
 
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import getters, on
 from textual.document._document import EditResult, Location
@@ -117,6 +118,7 @@ class PasteFoldingArea(TextArea):
     COMPONENT_CLASSES: ClassVar[set[str]] = {_ESCAPE_CLASS}
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
+        self._kept_styles: dict[tuple[str, ...], Style] = {}
         super().__init__(
             placeholder=placeholder, id=id, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False
         )
@@ -173,6 +175,20 @@ class PasteFoldingArea(TextArea):
         for start, end in escape_spans(line):
             drawn.stylize(style, start, end)
         return drawn
+
+    def get_component_rich_style(self, *names: str, partial: bool = False, default: Style | None = None) -> Style:
+        """Return the style of a component, which Textual computes for each frame anew."""
+        if partial or default is not None:
+            return super().get_component_rich_style(*names, partial=partial, default=default)
+        style = self._kept_styles.get(names)
+        if style is None:
+            style = self._kept_styles[names] = super().get_component_rich_style(*names)
+        return style
+
+    def notify_style_update(self) -> None:
+        """Drop the styles after a change of theme or focus."""
+        super().notify_style_update()
+        self._kept_styles.clear()
 
     async def on_key(self, event: Key) -> None:
         """Run this widget's bindings."""
