@@ -70,7 +70,7 @@ def test_the_terminal_gets_what_it_can_draw_and_a_key_closes(answers: dict[str, 
         terminal.wait_for("any key closes")
         assert sign in terminal.raw.decode()
         assert "logo\x1b" not in terminal.raw.decode()
-        terminal.write("\x1b[?62;22c")  # A late answer is no key.
+        terminal.write("\x1b[?62;22c")  # A late answer is not a key.
         terminal.write("q")
         terminal.wait_for("the end")
         assert terminal.wait_for_end() == 0
