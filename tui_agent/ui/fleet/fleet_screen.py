@@ -136,6 +136,7 @@ class FleetScreen(AnyScreen):
         """The units that are shown."""
         self._port, self._clock, self._now = port, surroundings.clock, now
         self._layout: RowLayout = layout_of(self.state, NARROWEST)
+        self._laid_out = (NARROWEST, 0)
         self._message: tuple[str, str] = ("", "")
         self._asked: tuple[str, float] = ("", 0.0)
         self._stopping: set[str] = set()
@@ -238,7 +239,9 @@ class FleetScreen(AnyScreen):
         """Draw everything that may have changed."""
         now, self._drawn_at = self._now(), self._clock()
         self.units.update(now)
-        self._layout = layout_of(self.state, max(NARROWEST, self._rows.row_width or self.size.width - 1))
+        width = max(NARROWEST, self._rows.row_width or self.size.width - 1)
+        if (width, len(self.state.rows)) != self._laid_out:  # The names in a row never change.
+            self._laid_out, self._layout = (width, len(self.state.rows)), layout_of(self.state, width)
         self.set_class(not self.units.shown, "-empty")
         if not self.units.shown:
             self._empty.update(Content(self._empty_text()))
