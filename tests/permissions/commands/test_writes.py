@@ -97,7 +97,7 @@ def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[
 
     found = parse_arguments(entry, words)
 
-    assert [*found.attached, *found.unclear] == unclear
+    assert [*found.of("", "optional"), *found.unclear] == unclear
 
 
 def test_the_directory_that_a_command_changes_to() -> None:

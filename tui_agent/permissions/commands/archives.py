@@ -81,11 +81,13 @@ def tar_arguments(words: Sequence[str]) -> tuple[CommandFacts, Arguments]:
 def tar_invocation(words: Sequence[str]) -> Invocation:
     """Return the archive that `tar` writes, or the directory and the members that it extracts."""
     entry, found = tar_arguments(words)
-    writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
+    writes = [Write(path) for path in found.of("write") if path != "-" and not is_remote(path)]
     copies: tuple[Copy, ...] = ()
     if found.has(*_TAR_TAKING) and not found.has("-O", "--to-stdout"):
-        tops = [word.partition("=")[2] for word in words if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
-        archives = [path for path in found.read if path != "-" and not is_remote(path)]
+        tops = [word.partition("=")[2] for word in words if re.match(r"--one[a-z-]*=", word)] + found.of("write") or [
+            "."
+        ]
+        archives = [path for path in found.of("read", "script") if path != "-" and not is_remote(path)]
         copies = tuple(Copy(archives[0] if len(archives) == 1 else None, top, is_archive=True) for top in tops)
         writes += [Write(path) for top in tops for path in (top, *(f"{top}/{member}" for member in found.operands))]
         # With -P, members are extracted to the paths stored in the archive.
@@ -97,9 +99,9 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
     return Invocation(
         writes=tuple(dict.fromkeys(writes)),
         mentions=writes_to(mentions),
-        code=tuple(found.code),
+        code=tuple(found.of("code", "program")),
         copies=copies,
-        attached=attached_paths(found.attached),
+        attached=attached_paths(found.of("", "optional")),
     )
 
 

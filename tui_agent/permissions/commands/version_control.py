@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tui_agent.permissions.commands.searches import TreeFilter, pathspec_filter
+from tui_agent.permissions.commands.searches import pathspec_filter
 from tui_agent.permissions.paths.repository import index_names, repository_roots
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
-from .argv import Arguments, exact_arguments, is_known, is_remote, parse_arguments, reads_by_row, scripts_of, writes_of
+from .argv import Arguments, exact_arguments, is_known, is_remote, parse_arguments, programs_of, reads_by_row, writes_of
 from .catalogue import (
     CommandFacts,
     canonical_name,
@@ -24,7 +24,7 @@ from .catalogue import (
     subcommand_at,
     words_by_program,
 )
-from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, writes_to
+from .invocation import Copy, FileFilter, Invocation, Reads, Write, attached_paths, writes_to
 
 _GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
 _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
@@ -132,7 +132,7 @@ def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     from_top = shows and includes is None
     if name == "show" and options.operands and all(map(_FILE_OF_REVISION.match, options.operands)):
         # The path starts at the top of the repository, unless it starts with a dot.
-        includes = TreeFilter(wanted=tuple(one.rpartition("/")[2].rpartition(":")[2] for one in options.operands))
+        includes = FileFilter(wanted=tuple(one.rpartition("/")[2].rpartition(":")[2] for one in options.operands))
     return Reads(
         (directory, *below),
         (directory,) if shows else (),
@@ -231,18 +231,18 @@ def _by_row(row: CommandFacts, words: Sequence[str], directory: str | None, ment
     is_everywhere = is_everywhere or (row.name == "git checkout-index" and found.has("-a", "--all"))
     is_everywhere = is_everywhere or (row.name == "git checkout" and found.has("-f", "--force"))
     if is_everywhere or (row.name in ("git reset", "git switch") and found.has(*_RESETTING)):
-        writes = (*writes, Write(".", below=True, includes=NamedFiles()))
+        writes = (*writes, Write(".", below=True, includes=FileFilter()))
     if row.name in _BELOW:
         writes = tuple(replace(write, below=True) for write in writes)
     is_patch = row.name == "git apply" and not found.has(*_ONLY_SHOWS)
     return Invocation(
         writes=writes,
         mentions=writes_to([*mentions, *_without_messages(found.unclear)]),
-        code=(*found.code, *scripts_of(row, found)),
+        code=tuple(programs_of(row, found)),
         works_in=tuple(one for one in found.operands if row.works_in and not is_remote(one)),
         runs_in=found.directory or directory,
         copies=(Copy(None, found.into or "."),) if is_patch else (),
-        attached=attached_paths(_without_messages(found.attached)),
+        attached=attached_paths(_without_messages(found.of("", "optional"))),
     )
 
 
@@ -295,7 +295,7 @@ def programs_in(words: Sequence[str]) -> list[str]:
     programs = [setting.group(1) for value in set_by_option if (setting := _PROGRAM_SETTING.match(value))]
     programs += [value.partition("!")[2] for value in words[1:at] if "=!" in value.replace(" ", "")]
     found = matching_row(words)
-    return programs + (parse_arguments(*found).code if found else [])
+    return programs + (parse_arguments(*found).of("code", "program") if found else [])
 
 
 def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
