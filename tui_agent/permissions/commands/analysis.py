@@ -19,15 +19,11 @@ from .argv import (
     is_known,
     is_remote,
     parse_arguments,
-    programs_of,
-    reads_by_row,
-    writes_of,
 )
 from .builtins import bracket_reads, builtin_reads, cd_reads, test_reads
 from .catalogue import (
     INTERPRETERS,
     SHELLS,
-    CommandFacts,
     canonical_name,
     group,
     is_trusted_name,
@@ -35,13 +31,14 @@ from .catalogue import (
     read_only_command,
     words_by_program,
 )
-from .invocation import Copy, FileFilter, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
+from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
+from .row_effects import invocation_by_row, reads_by_row
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
-from .version_control import INVOCATIONS, READERS, searches_files, shows_patches
+from .version_control import git_invocation, git_reads, searches_files, shows_patches
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
-    **READERS, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
+    "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
     "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
     **dict.fromkeys(
         names("printf printenv command read set unset exec export declare typeset local readonly"), builtin_reads
@@ -49,7 +46,7 @@ _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
 }  # fmt: skip
 """Commands whose read-only uses no row can tell."""
 _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
-    **INVOCATIONS, "find": find_invocation, "unzip": unzip_invocation,
+    "git": git_invocation, "find": find_invocation, "unzip": unzip_invocation,
     **dict.fromkeys(("tar", "bsdtar", "gtar"), tar_invocation),
     "dd": lambda words: Invocation(writes=writes_to(word[3:] for word in words[1:] if word.startswith("of="))),
 }  # fmt: skip
@@ -68,9 +65,6 @@ _READ_MESSAGES = names("-m --message --title --body --notes --description")
 """Options whose value is text for readers."""
 _SEARCHERS = names("rg ag ack ugrep ug pt sift zgrep zipgrep")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
-_DOWNLOADERS = names("curl wget aria2c sftp")
-_NAMED_ELSEWHERE = names("-J --remote-header-name -i --input-file -r --recursive -m --mirror -p --content-disposition")
-"""Options with which the server or a file names the files of a download."""
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
 _WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
@@ -199,7 +193,7 @@ def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
 def _wrapper(words: Sequence[str]) -> Invocation:
     """Return the invocation of a command that runs another one, by its own words alone."""
     row = matching_row(words)
-    return _by_row(canonical_name(words[0]), *row) if row else Invocation(mentions=_mentioned(words[1:]))
+    return invocation_by_row(canonical_name(words[0]), *row) if row else Invocation(mentions=_mentioned(words[1:]))
 
 
 def _may_change(words: Sequence[str]) -> bool:
@@ -214,7 +208,7 @@ def _may_change(words: Sequence[str]) -> bool:
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     row = matching_row(words)
     facts, options = row[0] if row else None, _parsed(words)
-    found = _by_row(name, *row) if row else Invocation()
+    found = invocation_by_row(name, *row) if row else Invocation()
     heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
     is_configured = name == "wget" and options.has("-i", "--input-file")
     if name in group("program_input") or options.of("script") or is_configured:
@@ -258,85 +252,6 @@ def _scripted(name: str, words: Sequence[str], raw: SimpleCommand, found: Invoca
     written = awk_outputs(words).files if script is None else (*script.written, *([UNKNOWN] if script.runs else []))
     code = [word for word in words[1:] if not word.startswith("-")] if script is None or script.runs else []
     return replace(found, writes=(*found.writes, *map(Write, written)), code=(*found.code, *code))
-
-
-def _by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> Invocation:
-    """Return the invocation by a command's row and the words that the row's name does not contain."""
-    found = parse_arguments(facts, words)
-    writes = [*writes_of(name, facts, found), *_downloaded(name, found)]
-    mentions = [*map(Write, found.unclear)]
-    if found.directory is not None:
-        # It changes the files that its input names, below this directory.
-        mentions.append(Write("."))
-        writes += [Write(".")] if name == "patch" else []
-    links: list[str] = []
-    if name in ("ln", "cp") and any(re.match(r"-s\Z|--sy", flag) for flag in found.flags):
-        mentions += map(Write, found.sources)
-        links = [place for source in found.sources for place in _linked(found, source)]
-    elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
-        # A hard link lets later commands change the same file under another name.
-        writes += map(Write, found.sources)
-    places = [*found.of("directory")[-1:], *found.of("place"), *(found.operands if facts.works_in else ())]
-    return Invocation(
-        writes=tuple(writes),
-        mentions=tuple(dict.fromkeys(mentions)),
-        attached=attached_paths(found.of("", "optional")),
-        code=tuple(programs_of(facts, found)),
-        runs_in=found.directory,
-        works_in=tuple(dict.fromkeys(places)),
-        copies=_copies(name, found),
-        links=tuple(links),
-    )
-
-
-def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
-    """Yield the files that get their names from the addresses of a download."""
-    into = found.into if found.into is not None else "."
-    is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
-    if name not in _DOWNLOADERS or is_named or found.has("--output-document", "--spider", "--out"):
-        return
-    if name != "curl" and found.has("-O", "-o"):
-        return
-    for address in found.operands:
-        base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
-        yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
-    if found.has(*_NAMED_ELSEWHERE):
-        yield Write(into, below=True, includes=FileFilter())
-
-
-def _linked(found: Arguments, source: str) -> tuple[str, ...]:
-    """Return the paths that a link with this text may lead to; a relative one begins at the link's directory."""
-    if source.startswith(("/", "~")) or not is_known(source) or found.has("-r", "--relative"):
-        return (source,)
-    above = found.target.rstrip("/").rpartition("/")[0]
-    return (f"{above or '.'}/{source}", f"{found.target}/{source}")
-
-
-def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
-    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
-    if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
-        return (Copy(None, "."),)
-    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
-        return ()
-    # cp skips directories without one of these options.
-    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
-        return ()
-    return tuple(
-        Copy(None if is_remote(source) else source, _copied_to(name, found, source))
-        for source in found.sources
-        if name != "scp" or not is_remote(source) or found.has("-r")
-    )
-
-
-def _copied_to(name: str, found: Arguments, source: str) -> str:
-    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
-    last = source.rstrip("/").rpartition("/")[2]
-    if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
-        return f"{found.target}/{source.lstrip('/')}"
-    is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
-    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
-        return found.target
-    return f"{found.target}/{last}"
 
 
 def _mentioned(words: Iterable[str]) -> tuple[Write, ...]:

@@ -5,28 +5,19 @@ rather than too few, so that no change is overlooked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import get_args
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
-from .catalogue import CommandFacts, Role, ValueKind, group
-from .invocation import FileFilter, Reads, Write
+from .catalogue import CommandFacts, ValueKind, group
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
 _NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
-_LIMITS = ("NONE", "ONE", "TWO")
-"""Meanings that limit the number of operands."""
-_WRITTEN: dict[Role, slice] = {
-    "ALL": slice(None), "REST": slice(1, None), "FIRST": slice(1), "SECOND": slice(1, 2),
-}  # fmt: skip
-"""Operands that are changed, by role."""
-_PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
-_ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
 
 
@@ -122,85 +113,6 @@ def exact_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments | No
     """Sort the words of a read-only use; None if a word is uncertain, or an option or operand may do more."""
     found = parse_arguments(facts, words)
     return found if found.is_exact and facts.allows(words, found.operands, found.flags) else None
-
-
-def reads_by_row(facts: CommandFacts, found: Arguments) -> Reads | None:
-    """Return the reads of sorted words, or None if the command does not allow as many operands."""
-    operands, paths = [one for one in found.operands if one not in ("-", "", PIPE)], found.paths
-    if facts.reads in _LIMITS and len(found.operands) > _LIMITS.index(facts.reads):
-        return None
-    if facts.reads in ("PATTERN", "SEARCH") and found.operands and not found.has(*facts.gives_pattern):
-        operands = [one for one in found.operands[1:] if one not in ("-", PIPE)]
-    if facts.reads in ("ANY", "TEXT"):
-        operands = []
-    is_tree = facts.reads in ("TREES", "SEARCH") or found.has(*facts.descends)
-    if not operands and (is_tree or facts.reads == "LIST"):
-        operands = ["."]
-    if not is_tree:
-        return Reads((*paths, *operands))
-    if "always" in facts.lists or found.has(*facts.lists):
-        return Reads(tuple(paths), listed=tuple(operands))
-    return Reads(tuple(paths), tuple(operands))
-
-
-def programs_of(facts: CommandFacts, found: Arguments) -> list[str]:
-    """Return the programs in the words of a command."""
-    operands = found.operands if facts.scripts == "ALL" else found.operands[1:] if facts.scripts == "REST" else []
-    return [*found.of("code", "program"), *(operand for operand in operands if not facts.is_plain("", operand))]
-
-
-def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, ...]:
-    """Return the changes of a command, by its role."""
-    is_whole, operands, into = found.has(*facts.whole), found.operands, found.into
-    if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
-        operands = operands[1:]  # The first operand is the script.
-    role: Role = "ALL" if name == "install" and found.has("-d", "--directory") else facts.writes
-    writes = [Write(path, is_whole) for path in (*found.of("write"), *([into] if into is not None else []))]
-    if found.has(*facts.removing):
-        removed = found.sources if role == "LAST" else operands[role == "FIRST" :]
-        writes += [Write(operand, whole=True) for operand in removed if not is_remote(operand)]
-    if (facts.needed and not found.has(*facts.needed)) or found.has(*facts.preventing):
-        return tuple(writes)
-    if facts.suffix:
-        writes += [Write(path, is_whole) for operand in operands for path in _repacked(facts, found, operand)]
-    if role == "TREES":
-        writes += _rewritten(facts, operands, is_whole)
-    if role in _WRITTEN:
-        writes += [Write(operand, is_whole) for operand in operands[_WRITTEN[role]]]
-    if role in ("LAST", "MOVE") and operands:
-        writes += () if is_remote(found.target) else _into(found, is_whole)
-        writes += [Write(one, whole=True) for one in found.sources if role == "MOVE"]
-    return tuple(dict.fromkeys(writes))
-
-
-def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
-    """Yield the changes of a command that rewrites files, and files below directories, in place."""
-    # Some also expand patterns: `prettier --write 'src/**/*.js'`, `gofmt ./...`.
-    files = FileFilter(() if whole else facts.files)
-    for operand in operands or (".",):
-        pattern = _PATTERN.search(operand)
-        top = (operand[: pattern.start()].rpartition("/")[0] or ".") if pattern else operand
-        yield Write(top, whole, below=True, includes=files)
-
-
-def _repacked(facts: CommandFacts, found: Arguments, path: str) -> Iterator[str]:
-    """Yield the names of the files that a program makes or removes when it packs or unpacks a file."""
-    suffix = next((value for one in ("-S", "--suffix") for value in found.given.get(one, ())), facts.suffix)
-    if not (facts.unpacks or found.has("-d", "--decompress", "--uncompress")):
-        yield path + suffix
-        return
-    stem = path.removesuffix(suffix) if path.endswith(suffix) else _ENDING.sub("", path)
-    yield from (stem, f"{stem}.tar", path + suffix)
-    if found.has("-N", "--name"):
-        yield f"{path.rpartition('/')[0] or '.'}/{UNKNOWN}"
-
-
-def _into(found: Arguments, whole: bool) -> list[Write]:
-    """Return the target and, in case it is a directory, the paths of the sources in it."""
-    keeps_path = found.has("--parents", "-R", "--relative")
-    paths = (one.partition("://")[2] or one.partition(":")[2] if is_remote(one) else one for one in found.sources)
-    held = (one.lstrip("/") if keeps_path else one.rstrip("/").rsplit("/", 1)[-1] for one in paths)
-    return [Write(found.target, whole), *(Write(f"{found.target}/{one}") for one in held if one not in ("", ".", ".."))]
 
 
 @dataclass(frozen=True, slots=True)

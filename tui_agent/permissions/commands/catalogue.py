@@ -6,8 +6,10 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     reads      what a read-only use does with its operands (below); without it no use is read-only
     writes     which operands are changed: ALL, FIRST, SECOND, LAST (if it is a directory, the files in it with the
                names of the other operands), MOVE (the same, and the others are changed, too), REST (all but the
-               first) or TREES (files, and files below directories; without operands: the working directory)
+               first), TREES (files, and files below directories; without operands: the working directory) or
+               BELOW (paths, and some files below those that are directories)
     files      patterns for the names of the files that TREES changes below a directory; without it all
+    everywhere options with which it also changes files below the working directory that its words do not name
     suffix     it makes or removes files of the operands' names with this ending
     unpacks    it removes this ending
     works_in   a rule for the command is not meant for operands outside the workspace
@@ -72,7 +74,7 @@ from tui_agent.permissions.shell.syntax import names
 
 Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
 """Meaning of the operands of a read-only command."""
-Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE", "REST", "TREES"]
+Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE", "REST", "TREES", "BELOW"]
 """Operands that a command changes, or that are programs."""
 RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
 """Way in which a command runs another one."""
@@ -149,6 +151,7 @@ class CommandFacts:
     spelled: frozenset[str] = frozenset()
     """Options that a rule covers only if it spells them out; "" for the command itself."""
     files: tuple[str, ...] = ()
+    everywhere: frozenset[str] = frozenset()
     suffix: str = ""
     unpacks: bool = False
     works_in: bool = False
@@ -298,7 +301,7 @@ def parse_row(name: str, row: Mapping[str, Any]) -> CommandFacts:
     options: dict[str, ValueKind] = {**safe, **dict(_options(effects, marked, joins=False))}
     longer = {option[1:] for option in options if len(option) > 2 and option[1] != "-"}
     found |= {key: re.compile(found[key], re.DOTALL) for key in ("only", "words") if key in found}
-    found |= {key: names(found.get(key, "")) for key in ("selects", "descends", "lists")}
+    found |= {key: names(found.get(key, "")) for key in ("everywhere", "selects", "descends", "lists")}
     found |= {key: frozenset(marked[mark]) for mark, key in _EFFECTS.items()}
     found |= {
         "options": options, "harmless": frozenset(safe), "gives_pattern": frozenset(gives_pattern), "joins": joins,
