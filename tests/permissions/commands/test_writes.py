@@ -2,8 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.commands.argv import is_remote, parse_arguments, writes_of
+from tui_agent.permissions.commands.argv import is_remote, parse_arguments
 from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.commands.row_effects import writes_of
 
 
 def writes(text: str) -> list[str]:

@@ -41,7 +41,7 @@ _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
     "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
     "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
     **dict.fromkeys(
-        names("printf printenv command read set unset exec export declare typeset local readonly"), builtin_reads
+        names("printf command read set unset exec export declare typeset local readonly"), builtin_reads
     ),
 }  # fmt: skip
 """Commands whose read-only uses no row can tell."""

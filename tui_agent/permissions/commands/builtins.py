@@ -23,7 +23,6 @@ _NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
 _SWITCH_NAMES = names("pipefail errexit nounset xtrace")
 """Options of the shell that make it stricter or more verbose and do not change the meaning of a command."""
 _JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _TEXT_UNARY = names("-n -z -t -o")
 _PATH_UNARY = names("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S")
@@ -107,9 +106,6 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
             is_harmless = unsets_script_variables(words)
         case "read":
             is_harmless = read_names(words) is not None
-        case "printenv":
-            # `printenv NAME` shows no more than `echo $NAME`.
-            is_harmless = len(words) > 1 and all(map(_VARIABLE.match, words[1:]))
         case "command":
             is_harmless = len(words) >= 3 and words[1] in ("-v", "-V")
         case _:

@@ -120,7 +120,7 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
         # A hard link lets later commands change the same file under another name.
         writes += map(Write, found.sources)
     places = [*found.of("directory")[-1:], *found.of("place")]
-    places += [operand for operand in found.operands if facts.works_in and not is_remote(operand)]
+    places += [one for one in found.operands if facts.works_in and not (name == "git" and is_remote(one))]
     return Invocation(
         writes=tuple(writes),
         mentions=tuple(dict.fromkeys(mentions)),

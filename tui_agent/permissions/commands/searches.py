@@ -7,11 +7,12 @@ certainly excluded counts as read.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tui_agent.permissions.shell.syntax import SimpleCommand, names
 
-from .argv import Arguments, is_known
+from .argv import Arguments, exact_arguments
+from .catalogue import facts_of
 from .invocation import FileFilter, Invocation, Reads, Write, writes_to
 
 EXEC_ACTIONS = names("-exec -execdir")
@@ -20,17 +21,6 @@ ELSEWHERE = names("-execdir -okdir")
 """Actions that run a command in the directory of the match."""
 
 _RUNS = EXEC_ACTIONS | names("-ok -okdir")
-_TESTS = names(
-    "-true -false -not ! -a -and -o -or ( ) , -print -print0 -ls -prune -quit -depth -mount -xdev -daystart -noleaf "
-    "-empty -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race -warn -nowarn"
-)
-_VALUES = names(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size "
-    "-mtime -mmin -ctime -cmin -atime -amin -used -perm -user -group -uid -gid -links -inum -maxdepth -mindepth "
-    "-fstype -printf"
-)
-_PATHS = names("-newer -anewer -cnewer -samefile")
-_NEWER_THAN_TIME = re.compile(r"-newer[aBcm]t\Z")
 _OPTIONS = names("-P -O1 -O2 -O3")
 _LINK_OPTIONS = names("-L -H")
 _BRACKETS = ("(", "!", ",", ")")
@@ -52,8 +42,12 @@ class FindRun:
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:
     """Return the roots of a `find` command, whatever its actions."""
-    before = words[1 : _tests_begin(words)]
-    return tuple(word for word in before if word not in _OPTIONS | _LINK_OPTIONS) or (".",)
+    return _roots(words) or (".",)
+
+
+def _roots(words: Sequence[str]) -> tuple[str, ...]:
+    given = [word for word in words[1:] if word not in _OPTIONS | _LINK_OPTIONS]
+    return tuple(takewhile(lambda word: not word.startswith("-") and word not in _BRACKETS, given))
 
 
 def find_runs(words: Sequence[str]) -> list[FindRun]:
@@ -94,24 +88,12 @@ def finds_all_at_once(words: Sequence[str]) -> bool:
 def find_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the trees that a `find` command (with its name) searches, or None if it is not known to be read-only."""
     words = without_exec(words)
-    at = _tests_begin(words)
-    given = words[1:at]
-    roots = [word for word in given if word not in _OPTIONS]
-    is_ordered = given[len(given) - len(roots) :] == roots
-    if not is_ordered or not all(map(is_known, words)) or not _LINK_OPTIONS.isdisjoint(given):
+    row = facts_of("find", "expression")
+    found = exact_arguments(row, words[1:]) if row is not None else None
+    # Behind the first test there are no roots.
+    if found is None or tuple(one for one in found.operands if one not in _BRACKETS) != _roots(words):
         return None
-    paths: list[str] = []
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word in _VALUES or word in _PATHS or _NEWER_THAN_TIME.match(word):
-            if at >= len(words):
-                return None
-            paths += [words[at]] if word in _PATHS else []
-            at += 1
-        elif word not in _TESTS:
-            return None
-    return Reads(tuple(paths), listed=tuple(roots) or (".",))
+    return Reads(tuple(found.paths), listed=find_roots(words))
 
 
 def find_invocation(words: Sequence[str]) -> Invocation:
@@ -123,15 +105,6 @@ def find_invocation(words: Sequence[str]) -> Invocation:
     is_whole = all(word in _TAKES_ALL for word in words[1:] if word.startswith(("-", "!", "(")))
     deleted = tuple(Write(root, whole=is_whole) for root in find_roots(words))
     return Invocation(writes=(*writes, *deleted), changes_matches=not is_whole)
-
-
-def _tests_begin(words: Sequence[str]) -> int:
-    """Return the index of the first word after a `find` command's options and roots."""
-    for at, word in enumerate(words[1:], start=1):
-        is_option = word in _OPTIONS or word in _LINK_OPTIONS
-        if not is_option and (word.startswith("-") or word in _BRACKETS):
-            return at
-    return len(words)
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ _ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
 
 
 def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None:
-    """Remove the harmless global options, or return None if there is another one.
+    """Remove the harmless global options, or return None if there is another one or no subcommand.
 
     Returns:
         The directory of `-C`, None for the working directory; the subcommand and its words.
@@ -75,7 +75,7 @@ def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None
             at += 1
         else:
             return None
-    return directory, tuple(words[at:])
+    return (directory, tuple(words[at:])) if at < len(words) else None
 
 
 def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
@@ -316,7 +316,7 @@ def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | 
     exist only in another revision are in no index.
     """
     found = git_words(words) if canonical_name(words[0]) == "git" else None
-    if found is None or found[0] is not None or not found[1]:
+    if found is None or found[0] is not None:
         return None
     name, *rest = found[1]
     if name == "diff" and "--name-only" in rest:
