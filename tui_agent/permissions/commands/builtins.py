@@ -6,6 +6,7 @@ commands from data. So operators must be literal and numbers must be numbers.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tui_agent.permissions.rules.normalized_argv import (
     declared_assignments,
@@ -131,15 +132,11 @@ def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     # Conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known.
     if not _EVALUATING.isdisjoint(operators) or not all(map(is_known, values)):
         return None
-    paths: list[str] = []
-    start = 0
-    for end in (*(at for at, word in enumerate(operators) if word in ("-a", "-o")), len(operators)):
-        reads = _simple_condition(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
-        if reads is None:
-            return None
-        paths.extend(reads.paths)
-        start = end + 1
-    return Reads(tuple(paths))
+    joints = [at for at, word in enumerate(operators) if word in ("-a", "-o")]
+    parts = [slice(before + 1, at) for before, at in pairwise((-1, *joints, len(operators)))]
+    found = [_simple_condition(values[part], operators[part]) if operators[part] else None for part in parts]
+    safe = [reads for reads in found if reads is not None]
+    return Reads(tuple(path for reads in safe for path in reads.paths)) if len(safe) == len(parts) else None
 
 
 def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
@@ -160,13 +157,10 @@ def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
 
 
 def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
-    """Judge a condition of up to three words."""
-    match len(values):
-        case 3:
-            paths = values[::2] if operators[1] in _PATH_BINARY else None if operators[1] not in _BINARY else []
-        case 2:
-            is_text = operators[0] == "!" or operators[0] in _TEXT_UNARY
-            paths = [] if is_text else values[1:] if operators[0] in _PATH_UNARY else None
-        case _:
-            paths = []
+    """Judge a condition of up to three words; a longer one may do more."""
+    paths: list[str] | None = [] if len(values) < 2 else None
+    if len(values) == 3 and operators[1] in _BINARY | _PATH_BINARY:
+        paths = values[::2] if operators[1] in _PATH_BINARY else []
+    elif len(values) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}:
+        paths = values[1:] if operators[0] in _PATH_UNARY else []
     return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None

@@ -55,7 +55,6 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     role: Role = "ALL" if name == "install" and found.has("-d", "--directory") else facts.writes
     is_below, anywhere = role == "BELOW", Write(".", below=True, includes=FileFilter())
     writes = [Write(path, is_whole, is_below) for path in (*found.of("write"), *([into] if into is not None else []))]
-    writes += [anywhere] if found.has(*facts.everywhere) else []
     if found.has(*facts.removing):
         removed = found.sources if role == "LAST" else operands[role == "FIRST" :]
         writes += [Write(operand, whole=True) for operand in removed if not is_remote(operand)]
@@ -70,6 +69,7 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     if role in ("LAST", "MOVE") and operands:
         writes += () if is_remote(found.target) else _into(found, is_whole)
         writes += [Write(one, whole=True) for one in found.sources if role == "MOVE"]
+    writes += [anywhere] if found.has(*facts.everywhere) else []
     return tuple(dict.fromkeys(writes))
 
 

@@ -224,8 +224,9 @@ def runs_at(words: Sequence[str]) -> int | None:
 
 def programs_in(words: Sequence[str]) -> list[str]:
     """Return the programs in a git command's settings and options, as texts for a shell."""
-    settings = _set_by_option(words)
-    programs = [setting.partition("=")[2].strip().removeprefix("!") for setting in settings if not _is_plain(setting)]
+    named = [_matching("program_settings", setting) for setting in _set_by_option(words)]
+    programs = [setting.group(1) for setting in named if setting is not None]
+    programs += [word.partition("!")[2] for word in words[1 : subcommand_at(words)] if "=!" in word.replace(" ", "")]
     found = matching_row(words)
     return programs + (parse_arguments(*found).of("code", "program") if found else [])
 
@@ -236,7 +237,11 @@ def _set_by_option(words: Sequence[str]) -> list[str]:
 
 def _is_plain(setting: str) -> bool:
     """True if a setting names no program and no place, or a harmless one."""
-    return any(re.fullmatch(pattern.strip(), setting, re.DOTALL) for _, pattern in pairs("plain_settings"))
+    return _matching("plain_settings", setting) is not None
+
+
+def _matching(table: str, setting: str) -> re.Match[str] | None:
+    return re.fullmatch(pairs(table)[0][1].strip(), setting, re.DOTALL)
 
 
 def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
