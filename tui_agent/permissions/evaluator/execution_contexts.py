@@ -20,10 +20,10 @@ from tui_agent.permissions.paths.path_resolution import is_within, links_stay_in
 from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, without_expansion
 from tui_agent.permissions.shell.expansion import (
-    WORDS,
     Bindings,
     Expander,
     ListedDirectories,
+    Value,
     has_glob,
     single_bindings,
 )
@@ -39,7 +39,7 @@ from tui_agent.permissions.shell.syntax import (
 
 from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
 from .path_checks import AllowScope, ExecutionContext
-from .script_variables import NUMBER, REVISION, has_known_values
+from .script_variables import has_known_values
 from .shell_flow import ScriptStep
 
 MAX_WORDS = 5_000
@@ -102,7 +102,7 @@ class ExecutionContexts:
         if turns is not None:
             return [self._in_turn(_Turn(command, wrapping, place, task, turn)) for turn in turns]
         # Too many combinations to judge one by one: judged once with all values as a list.
-        several = [name for name, values in bindings.items() if len(values) > 1]
+        several = [name for name, held in bindings.items() if held.is_one_of_several]
         return [self._in_turn(_Turn(command, wrapping, place, task, bindings, several))]
 
     def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
@@ -266,27 +266,18 @@ def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionCo
 def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bindings:
     """Return the bindings with values for revisions and numbers, for a command that takes neither for a path."""
     takes_revisions, takes_numbers = command.name in group("takes_revisions"), command.name in _TAKING_NUMBERS
-    kinds = (REVISION, NUMBER) if takes_revisions else (NUMBER,) if takes_numbers else ()
-    if not kinds:
+    if not takes_revisions and not takes_numbers:
         return bindings
-    placeholders = {
-        name.removesuffix(kind) + words: values
-        for name, values in bindings.items()
-        for kind in kinds
-        if name.endswith(kind)
-        for words in ("", WORDS)
-    }
-    return {**bindings, **placeholders, SUM: ("0",)}
+    known = {"number": Value("text", ("0",)), **({"revision": Value("text", ("HEAD",))} if takes_revisions else {})}
+    return {**{name: known.get(held.kind, held) for name, held in bindings.items()}, SUM: known["number"]}
 
 
 def _is_list(word: Word, bindings: Bindings, several: Sequence[str]) -> bool:
     """True if a word becomes a list, some parts of which may be missing."""
     if any(variable.name in several for variable in word.variables):
         return True
-    if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
-        return False
-    name = word.variables[0].name
-    return name + WORDS in bindings and bindings.keys().isdisjoint((name + REVISION, name + NUMBER))
+    held = bindings.get(word.variables[0].name) if word.value == VARIABLE and word.variables else None
+    return held is not None and held.kind == "words" and not word.variables[0].quoted
 
 
 def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed: Sequence[int]) -> tuple[str, ...]:

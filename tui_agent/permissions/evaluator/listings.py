@@ -267,7 +267,7 @@ def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], b
     """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory."""
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
-    if any(base_name(name) + OPEN in bindings for name in open_names):
+    if any(bindings.get(base_name(name)) == OPEN for name in open_names):
         return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True
