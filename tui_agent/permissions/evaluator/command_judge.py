@@ -24,8 +24,7 @@ from tui_agent.permissions.rules.normalized_argv import (
     is_script_variable,
     normalize_command,
 )
-from tui_agent.permissions.rules.patterns import command_patterns
-from tui_agent.permissions.rules.rule_coverage import words_to_spell
+from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, is_computed_name
 from tui_agent.permissions.shell.parser import read_script
@@ -37,7 +36,6 @@ from tui_agent.permissions.shell.syntax import (
     Definition,
     ForEach,
     SimpleCommand,
-    Statement,
     Unsupported,
     Word,
     names,
@@ -60,7 +58,7 @@ from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector, runs_in_background
 from .execution_contexts import ExecutionContexts, Task, with_changes
-from .path_checks import AllowScope, CaseState, ExecutionContext, PathChecks, UnknownTargets
+from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 from .suspicions import Suspicions, assigned_names, may_evaluate_strings
@@ -154,21 +152,13 @@ class _Part:
     """True if its assignments change nothing about what any program does."""
     is_own: bool
     """True if its name runs a program from the workspace, which may do anything."""
+    is_reading: bool
+    """True if it only reads."""
 
     @property
     def is_plain(self) -> bool:
         """True if it is the system's program, run as usual."""
         return self.is_harmless and not self.is_own
-
-    @property
-    def is_reading(self) -> bool:
-        """True if it only reads."""
-        return self.is_plain and all(found.invocation.reads is not None for found in self.contexts)
-
-    @property
-    def is_transparent(self) -> bool:
-        """True if the command that it runs decides."""
-        return self.is_plain and self.wrapping is not None and self.wrapping.is_transparent
 
 
 class _Case:
@@ -200,7 +190,7 @@ class _Case:
         """Judge a whole command line, and what its parts do together."""
         if runs_in_background(command):
             self.accesses.give_up()
-        self._run(read_script(command), (self._paths.path_lookup.workspace,), 0, None)
+        self._run(command, (self._paths.path_lookup.workspace,), 0, None)
         # Other parts may change a file through a link that one part makes, and the parts of a loop run again.
         for part, paths in self._changing if len(self._changing) > 1 else ():
             paths.findings.clear()
@@ -238,16 +228,17 @@ class _Case:
 
     # --- parts other than simple commands -----------------------------------------------------------------------------
 
-    def _run(self, script: Statement, places: PossibleDirectories, depth: int, scope: AllowScope | None) -> None:
+    def _run(self, text: str, places: PossibleDirectories, depth: int, scope: AllowScope | None) -> None:
         """Judge a script that starts in one of `places`; `scope` is a permission for all of it."""
-        self._suspicions.add_script(script)
+        script = read_script(text)
         steps = script_steps(script, places, self._expander, "runs" if depth else "")
         everything = tuple(walk_statements(script))
+        self._suspicions.scripts.append(everything)
         self._widens_patterns = self._widens_patterns or widens_patterns(everything)
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
-        if may_evaluate_strings(everything):
+        if ("$" in text or "`" in text) and may_evaluate_strings(everything):
             self._evaluated_strings(scope)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
@@ -282,7 +273,7 @@ class _Case:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(step.command.text, step.command.text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        scope = _allow_scope(ruling, view) or inherited_scope
+        scope = allow_scope(ruling, view) or inherited_scope
         found = finding_for_rule(ruling)
         if found is None or found.decision == "allow":
             is_allowed = scope and scope.reach == "everything" and self._mode is not PermissionMode.PLAN
@@ -356,13 +347,14 @@ class _Case:
         command, places = expand_command_braces(task.command), task.step.places
         wrapping, view = unwrap(command), normalize_command(command)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        scope = _allow_scope(ruling, view) or task.inherited_scope
+        scope = allow_scope(ruling, view) or task.inherited_scope
         contexts = [found for place in places for found in self._contexts.contexts_for(command, wrapping, place, task)]
         is_own = any(self._is_workspace_program(command, place) for place in places)
-        part = _Part(task, command, wrapping, ruling, scope, contexts, is_harmless_setting(command), is_own)
-        if part.is_reading and not (wrapping and wrapping.inner_commands):
-            return part
-        return replace(part, contexts=[with_changes(found, command) for found in contexts])
+        is_harmless = is_harmless_setting(command)
+        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
+        if not is_reading or (wrapping and wrapping.inner_commands):
+            contexts = [with_changes(found, command) for found in contexts]
+        return _Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading)
 
     def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
         program = workspace_program(command.name, self._paths.path_lookup.workspace, place) if command.words else None
@@ -377,7 +369,8 @@ class _Case:
             return found
         shown = f"`{_short(command.text)}`"
         # Plan mode comes before permits: no rule may allow a change in it.
-        if self._mode is PermissionMode.PLAN and not part.is_reading and not part.is_transparent:
+        is_transparent = part.is_plain and part.wrapping is not None and part.wrapping.is_transparent
+        if self._mode is PermissionMode.PLAN and not part.is_reading and not is_transparent:
             return self._by_mode(shown)
         if part.scope:
             return part.scope.finding
@@ -386,7 +379,7 @@ class _Case:
             beside = "; redirections and variables count separately" if words != command.text else ""
             self._trace.append(f"read-only: `{_short(words)}` only reads{beside}")
             return _ONLY_READS
-        if part.is_transparent:
+        if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
         return self._by_mode(shown, asks=f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}")
 
@@ -472,7 +465,8 @@ class _Case:
             self.note(part.command.text, [self._unreadable("commands are nested too deeply in one another")])
             return
         for inner in wrapping.inner_commands:
-            speaks = scope is not None and _allows_inner(scope, part.ruling, wrapping, inner)
+            covers = wrapping.allows_inner or spells_beyond(part.ruling, inner.at)
+            speaks = scope is not None and (scope.covers_words or covers)
             inherited_scope = replace(scope, spells_assignments=True) if scope and speaks else None
             moved = replace(step, command=inner.command, places=_moved(inner, step.places), operator="runs")
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
@@ -482,30 +476,8 @@ class _Case:
         was_remote, self._is_remote = self._is_remote, self._is_remote or wrapping.is_remote
         for script in wrapping.scripts:
             speaks = scope is not None and (scope.covers_words or wrapping.allows_scripts)
-            self._run(read_script(script), step.places, task.depth + 1, scope if speaks else None)
+            self._run(script, step.places, task.depth + 1, scope if speaks else None)
         self._is_remote = was_remote
-
-
-def _allow_scope(ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
-    """Return the permission that a rule gives, with its reach."""
-    found = finding_for_rule(ruling)
-    if found is None or found.decision != "allow" or ruling.rule is None:
-        return None
-    patterns = command_patterns(ruling.rule.pattern) if ruling.rule.pattern is not None else ()
-    if not patterns or any(pattern.is_everything for pattern in patterns):
-        return AllowScope(found, "everything", spells_assignments=True)
-    exact = [pattern for pattern in patterns if pattern.is_exact]
-    spells = any(pattern.match(view.with_assignments) for pattern in exact)
-    is_exact = spells or any(pattern.match(view.words) for pattern in exact)
-    spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
-    return AllowScope(found, "command" if is_exact else "words", spells, spelled)
-
-
-def _allows_inner(scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
-    """True if the permission for a wrapper also covers the command it runs."""
-    pattern = ruling.rule.pattern if ruling.rule is not None else None
-    spells = (one.spelled_words > inner.at for one in command_patterns(pattern)) if pattern is not None else ()
-    return scope.covers_words or wrapping.allows_inner or any(spells)
 
 
 def _is_inherited(name: str) -> bool:

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.permissions.commands.analysis import shows_environments
@@ -14,13 +13,13 @@ from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
 from tui_agent.permissions.paths.protected_paths import (
-    PROTECTED_NAMES,
     may_mean_protected,
     names_project_definition,
     protected_name,
 )
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
+from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
@@ -45,28 +44,6 @@ _CODE_WRITES = re.compile(
 UnknownTargets = Literal["sandbox", "ask", "allow"]
 """Answer to a command that may change files and whose text does not show which: run it in the sandbox, ask, or run it.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class AllowScope:
-    """Permission for a command's words, given by a rule."""
-
-    finding: Finding
-    reach: Literal["words", "command", "everything"]
-    """Extent of the permission.
-
-    `words`: a pattern covers the words. `command`: a rule that spells the command out covers everything its words
-    name. `everything`: a rule without a pattern also covers assignments and redirections.
-    """
-    spells_assignments: bool = False
-    """True if the permission includes the assignments before the command."""
-    spelled: frozenset[str] = frozenset()
-    """Words that the rule spells out."""
-
-    @property
-    def covers_words(self) -> bool:
-        """True if everything that the words name is allowed, wherever it leads."""
-        return self.reach != "words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +186,12 @@ class PathChecks:
             into = self._look(copy.into, directory)
             if into is None:
                 continue  # An unknown target is judged as such.
-            source = self._look(copy.source, directory) if copy.source is not None else None
-            if source is None:
-                may_bring = True
-            elif copy.is_archive:
-                may_bring = self._state.has_changed or any(
-                    os.path.lexists(source.resolved + end) for end in ("", ".zip")
-                )
-            else:
-                is_file = os.path.isfile(source.resolved)
-                may_bring = os.path.isdir(source.resolved) or (self._state.has_changed and not is_file)
-                if os.path.islink(source.lexical):
-                    self._links.append((source.resolved, directory))
             is_copy = copy.source is not None and not copy.is_archive
-            what = "a directory that it copies over another" if is_copy else "an archive or patch"
-            if may_bring and (os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved)):
+            source = self._look(copy.source or "", directory) if is_copy else None
+            if source is not None and os.path.islink(source.lexical):
+                self._links.append((source.resolved, directory))
+            if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
+                what = "a directory that it copies over another" if is_copy else "an archive or patch"
                 self.check_unknown(f"the files of {what}")
 
     def check_links(self) -> None:
@@ -272,12 +240,9 @@ class PathChecks:
         """Judge patterns for files that an earlier part may have made, and that a command copies or moves elsewhere."""
         for word in words if self._state.has_changed else ():
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
-            above, pattern = word.value[:first].rpartition("/")[0], word.value.rpartition("/")[2]
+            above = word.value[:first].rpartition("/")[0]
             place = self._look(above, directory) if above else None
-            if place is None or (os.path.isdir(place.resolved) and not self._state.may_have_made(place.resolved)):
-                continue
-            fits = any(fnmatchcase(name, pattern) and name[0] != "." for name in PROTECTED_NAMES)
-            if fits or self._denies_changes:
+            if place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved)):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:

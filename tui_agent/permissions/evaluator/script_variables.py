@@ -22,7 +22,6 @@ from tui_agent.permissions.shell.expansion import (
     Expander,
     Value,
     base_name,
-    single_bindings,
 )
 from tui_agent.permissions.shell.syntax import (
     SUM,
@@ -164,7 +163,7 @@ class ScriptVariables:
         if _prints_number(part):
             return NUMBER
         if isinstance(statement, SimpleCommand) and None not in places:
-            words = self._words(statement, places[0] or "", now)
+            words = self._expander.words_of(statement, places[0] or "", now)
             if words is not None and is_quiet(statement):
                 if prints_revisions(words):
                     return REVISION
@@ -233,7 +232,7 @@ class ScriptVariables:
         for place in dict.fromkeys(places):
             if place is None:
                 return None
-            listing = listing_output(statement, lambda command, where=place: self._words(command, where, now), place)
+            listing = listing_output(statement, self._expander, place, now)
             if listing is None:
                 return None
             found.append(listing)
@@ -241,13 +240,6 @@ class ScriptVariables:
             return None
         together = dict.fromkeys(name for listing in found for name in listing.names)
         return Listing(tuple(together), found[0].is_nul_separated, found[0].on_one_line)
-
-    def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
-        """Return the words of a command if each variable has exactly one value, else None."""
-        turns = single_bindings(now, command.words)
-        if turns is None or len(turns) != 1:
-            return None
-        return [value for word in command.words for value in self._expander.expand(word, place, now)]
 
 
 def has_known_values(word: Word, bindings: Bindings) -> bool:

@@ -34,7 +34,6 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .path_checks import ExecutionContext
-from .script_variables import walk_statements
 from .shell_flow import ScriptStep
 
 MAX_CANDIDATES = 2_000
@@ -77,16 +76,17 @@ class Suspicions:
         self._path_lookup = paths.path_lookup
         self._expander = expander
         self._forbidden = forbidden(rule for rule in paths.rules.rules if rule.applies_to(tool))
-        self._strings: list[str] = []
+        self.scripts: list[Sequence[Statement]] = []
+        """Every statement of the scripts read so far."""
         self._checked = 0
         self._why: str | None = None
 
-    def add_script(self, script: Statement) -> None:
-        """Collect the strings of a script that may become words of a command."""
-        for text in script_strings(script):
-            self._strings.append(text)
+    def _strings(self, first: int = 0) -> Iterator[str]:
+        """Yield the strings of the scripts, from the `first` on, that may become words, or input, of a command."""
+        for text in (text for script in self.scripts[first:] for part in script for text in _strings_of(part)):
+            yield text
             if "\\" in text:
-                self._strings.append(_ESCAPE.sub(" ", text))  # As `printf` and `echo -e` print it.
+                yield _ESCAPE.sub(" ", text)  # As `printf` and `echo -e` print it.
 
     def about(
         self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
@@ -111,7 +111,7 @@ class Suspicions:
             texts += [code for one in given for code in one.invocation.code]
             texts += self._input_of(command, step)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
-            texts += self._strings
+            texts += self._strings()
         for words in known:
             if found := find_indirect_command(words, texts, self._forbidden):
                 return f"it may run {found[0]}, which the rule {found[1].shown} covers"
@@ -121,7 +121,7 @@ class Suspicions:
         """Return texts that a command may read as a program: its here-document and its pipeline's output."""
         if not reads_program_from_input([word.value for word in command.words]):
             return []
-        return [command.heredoc or "", *(self._strings if step.is_fed else ())]
+        return [command.heredoc or "", *(self._strings() if step.is_fed else ())]
 
     def _is_open(
         self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
@@ -145,10 +145,10 @@ class Suspicions:
 
     def _protected_string(self) -> str | None:
         """Return why a string of the scripts read so far names a protected path, or None."""
-        while self._why is None and self._checked < len(self._strings):
-            text = self._strings[self._checked]
-            self._checked += 1
-            self._why = next((why for piece in pieces_of(text) if (why := self._why_untouchable(piece))), None)
+        if self._why is None and self._checked < len(self.scripts):
+            pieces = dict.fromkeys(piece for text in self._strings(self._checked) for piece in pieces_of(text))
+            self._why = next((why for piece in pieces if (why := self._why_untouchable(piece))), None)
+            self._checked = len(self.scripts)
         return self._why
 
     def _why_untouchable(self, piece: str) -> str | None:
@@ -173,21 +173,20 @@ def _has_unknowns(found: ExecutionContext) -> bool:
     return any(UNKNOWN in text or PIPE in text for text in touched)
 
 
-def script_strings(script: Statement) -> Iterator[str]:
-    """Yield the strings of a script that may become words, or input, of one of its commands."""
-    for part in walk_statements(script):
-        match part:
-            case Unsupported():
-                yield _QUOTING.sub("", part.text)
-            case ForEach():
-                yield from (word.value for word in part.words or ())
-            case SimpleCommand():
-                yield from _strings_of(part)
-            case _:
-                pass
+def _strings_of(part: Statement) -> Iterator[str]:
+    """Yield the strings of one part of a script that may become words, or input, of one of its commands."""
+    match part:
+        case Unsupported():
+            yield _QUOTING.sub("", part.text)
+        case ForEach():
+            yield from (word.value for word in part.words or ())
+        case SimpleCommand():
+            yield from _strings_of_command(part)
+        case _:
+            pass
 
 
-def _strings_of(command: SimpleCommand) -> Iterator[str]:
+def _strings_of_command(command: SimpleCommand) -> Iterator[str]:
     for assignment in command.assignments:
         yield assignment.value.value
         yield _QUOTING.sub("", assignment.text)

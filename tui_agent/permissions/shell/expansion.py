@@ -13,7 +13,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Literal, TypeAlias
 
-from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, Variable, Word
+from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, SimpleCommand, Variable, Word
 
 MAX_WORDS = 256
 """Maximum number of words from one word's braces; a word with more is unknown."""
@@ -104,6 +104,13 @@ class Expander:
                 if len(values) > MAX_VALUES:
                     return (plain_part(word),)
         return tuple(values)
+
+    def words_of(self, command: SimpleCommand, directory: str, bindings: Bindings) -> list[str] | None:
+        """Return the words of a command if each variable has exactly one value, else None."""
+        turns = single_bindings(bindings, command.words)
+        if turns is None or len(turns) != 1:
+            return None
+        return [value for word in command.words for value in self.expand(word, directory, bindings)]
 
     def assigned(self, value: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
         """Return the values of a variable after an assignment, where words are not split and patterns not expanded."""
