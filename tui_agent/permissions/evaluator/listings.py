@@ -148,9 +148,10 @@ def _printed(words: Sequence[str], directory: str) -> Listing | None:
             )
         case "printf" if words[1:2] in (["%s\\n"], ("%s\\n",)):
             return Listing(tuple(words[2:]))
-        case "seq" if len(words) in (2, 3) and all(map(_NUMBERS.match, words[1:])):
-            first = int(words[1]) if len(words) == 3 else 1
-            return Listing(tuple(map(str, range(first, int(words[-1]) + 1))))
+        case "seq" if 2 <= len(words) <= 4 and all(map(_NUMBERS.match, words[1:])):
+            first, step = (int(words[1]) if len(words) > 2 else 1), (int(words[2]) if len(words) == 4 else 1)
+            end = int(words[-1]) + (1 if step > 0 else -1)
+            return Listing(tuple(map(str, range(first, end, step)))) if step else None
         case _:
             tracked = names_of_tracked(words, directory)
             return Listing(tracked, is_nul_separated="-z" in words) if tracked is not None else None

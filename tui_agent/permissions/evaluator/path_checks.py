@@ -187,9 +187,12 @@ class PathChecks:
             if into is None:
                 continue  # An unknown target is judged as such.
             is_copy = copy.source is not None and not copy.is_archive
-            source = self._look(copy.source or "", directory) if is_copy else None
-            if source is not None and os.path.islink(source.lexical):
+            source = self._look(copy.source or "", directory)
+            if source is not None and is_copy and os.path.islink(source.lexical):
                 self._links.append((source.resolved, directory))
+            # Only an earlier part could make the source.
+            if source is not None and not self._state.has_changed and not _is_there(source.resolved):
+                continue
             if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
                 what = "a directory that it copies over another" if is_copy else "an archive or patch"
                 self.check_unknown(f"the files of {what}")
@@ -484,6 +487,11 @@ class PathChecks:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
         return self._lookup.look(path, directory)
+
+
+def _is_there(path: str) -> bool:
+    """True if a path exists, or an archive of that name with the usual ending."""
+    return os.path.lexists(path) or os.path.lexists(f"{path}.zip")
 
 
 def _below(directory: str | None, path: str) -> str | None:

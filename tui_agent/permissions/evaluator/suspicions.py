@@ -49,6 +49,8 @@ _RUN_BY_OPTION = re.compile(
 """Options whose values programs run."""
 _MESSAGE_OPTION = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
 _ATTACHED_MESSAGE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
+_RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
+"""Words of a package runner that runs tests; such options follow `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
 _SHORT = re.compile(r"-\w")
 _PROGRAM_PATH = re.compile(r"/(?:usr/(?:local/)?)?s?bin/[^/]+\Z")
@@ -369,15 +371,25 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
         return
     is_writer = writer(name) is not None and name not in INTERPRETERS
     takes_names = name in group("named_by_operands") or is_writer or is_mostly_read_only(name)
-    choosing, runs = words_by_program("selects_tests").get(name, frozenset()), False
+    choosing, behind = _choosing_tests(name, words)
+    runs = False
     for at in range(1, len(words)):
         # The name of the command itself is no option.
         before, word = words[at - 1] if at > 1 else "", words[at]
         says = _MESSAGE_OPTION.match(before) or _ATTACHED_MESSAGE.match(word)
-        if before in choosing or (says and name in group("with_messages")):
+        if (before in choosing and at > behind) or (says and name in group("with_messages")):
             continue
         if not takes_names or runs or _RUN_BY_OPTION.match(before):
             yield at, True
         elif "=" in word or _PROGRAM_PATH.match(word) or _TEXT.search(word) or _SHORT.match(word):
             yield at, False
         runs = runs or word in words_by_program("runs_behind").get(name, ())
+
+
+def _choosing_tests(name: str, words: Sequence[str]) -> tuple[frozenset[str], int]:
+    """Return the options that select tests by name, and the index of the word after which they count."""
+    if name in ("npm", "pnpm", "yarn") and "--" in words:
+        behind = words.index("--")
+        if _RUNS_TESTS.match(" ".join(words[1:behind])):
+            return names("-t --testNamePattern -g --grep"), behind
+    return words_by_program("selects_tests").get(name, frozenset()), 0
