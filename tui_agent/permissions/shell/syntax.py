@@ -20,6 +20,10 @@ MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
 """Characters that no valid command can contain; a text without them is certain."""
 
 
+class UnreadableError(Exception):
+    """The text cannot be read with certainty; the message gives the user the reason."""
+
+
 def names(text: str) -> frozenset[str]:
     """Return the blank-separated names of a table."""
     return frozenset(text.split())
