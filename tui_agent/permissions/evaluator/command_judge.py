@@ -284,7 +284,7 @@ class _Case:
     def _command(self, task: Task) -> None:
         part = self._contexts.part(task)
         command, step, is_reading = part.command, task.step, part.is_reading
-        self.accesses.add_command(command, part.wrapping, part.contexts, step.bindings, is_plain=part.is_plain)
+        self.accesses.add_command(part)
         known = () if is_reading else _consequences(part)
         by_words = self._by_words(part, known)
         if by_words.source == "read_only":
@@ -349,7 +349,7 @@ class _Case:
             paths.check_unknown("files of commands that only the running shell knows")
         if command.words:
             paths.check_assigned_programs(command.assignments)
-            paths.add_reasons_to_ask(self._suspicions.about(command, part.contexts, part.wrapping, task.step))
+            paths.add_reasons_to_ask(self._suspicions.about(part))
         for found in part.contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
