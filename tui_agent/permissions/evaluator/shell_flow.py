@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
 from tui_agent.permissions.commands.catalogue import SHELLS, facts_of, group
 from tui_agent.permissions.paths.path_resolution import resolve
-from tui_agent.permissions.shell.expansion import WORDS, Bindings, Expander, has_glob, single_bindings
+from tui_agent.permissions.shell.expansion import Bindings, Expander, Value, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
     Branches,
@@ -31,7 +31,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .listings import contents_of
-from .script_variables import KINDS, ScriptVariables, own_words, walk_statements
+from .script_variables import ScriptVariables, own_words, walk_statements
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -62,7 +62,7 @@ class ScriptStep:
     places: PossibleDirectories
     fed_by: Statement | None = None
     """Statement whose output it reads, in a pipeline."""
-    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    bindings: Bindings = field(default_factory=dict[str, Value])
     is_fed: bool = False
     """True if its input is the output of earlier parts of a pipeline, known or not."""
     operator: str = ""
@@ -141,7 +141,7 @@ class _Flow:
             if not any(self._moves(part) for part in walk_statements(body, is_same_shell=True))
         }
         self._variables = ScriptVariables(everything, expander)
-        self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
+        self._bindings: dict[str, Value] = self._variables.opened()
         self._is_fed = False
         self._visited: dict[str | None, None] = {}
         """Every directory in which something has run so far."""
@@ -202,8 +202,14 @@ class _Flow:
             self._operator = "$()"
             self.run(part, places, None)
             if isinstance(part, Subshell) and part.name:
-                self._bindings |= self._variables.output(part, places, self._bindings)
+                self._set(part.name, self._variables.output(part, places, self._bindings))
         self._operator = before
+
+    def _set(self, name: str, value: Value | None) -> None:
+        """Give a variable a value; None for an unknown one."""
+        self._variables.forget((name,), self._bindings)
+        if value is not None:
+            self._bindings[name] = value
 
     def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
@@ -250,8 +256,8 @@ class _Flow:
                     column.update(dict.fromkeys(found if len(found) == 1 else (UNKNOWN,)))
         if any(UNKNOWN in value for column in columns for value in column) or not turns:
             return {}
-        everything = {f"@{WORDS}": tuple(value for column in columns for value in column)}
-        return everything | {str(at): tuple(column) for at, column in enumerate(columns[:9], start=1)}
+        everything = {"@": Value("words", tuple(value for column in columns for value in column))}
+        return everything | {str(at): Value("text", tuple(column)) for at, column in enumerate(columns[:9], start=1)}
 
     def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
         """Return the directories after a `cd` from each place, by name and with links followed."""
@@ -316,9 +322,7 @@ class _Flow:
         self._run_nested(statement.nested, places)
         self._note(statement, places, None)
         outside = dict(self._bindings)
-        for kind in ("", *KINDS):
-            self._bindings.pop(statement.variable + kind, None)
-        self._bindings |= self._variables.loop_values(statement, places, outside)
+        self._set(statement.variable, self._variables.loop_value(statement, places, outside))
         after = self._branches(Branches((statement.body,), repeats=True), places, None)
         self._bindings = outside
         return after

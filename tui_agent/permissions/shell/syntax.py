@@ -82,6 +82,12 @@ class Redirect:
     text: str
     """Text as written."""
 
+    @property
+    def names_descriptor(self) -> bool:
+        """True if it names no file, such as `2>&1` and `>&-`."""
+        is_number = self.target.value.removesuffix("-").isdecimal() or self.target.value == "-"
+        return self.operator in ("<&-", ">&-") or (self.operator in ("<&", ">&") and is_number)
+
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
