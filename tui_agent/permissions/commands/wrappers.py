@@ -350,6 +350,13 @@ def _trap(command: SimpleCommand) -> Wrapping | None:
     return None if word.value.startswith("-") else Wrapping(scripts=(word.value,))
 
 
+def _eval(command: SimpleCommand) -> Wrapping | None:
+    words = command.words[1:]
+    if all(word.is_fixed and not word.live for word in words):
+        return Wrapping(scripts=(" ".join(word.value for word in words),)) if words else None
+    return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
+
+
 def _fc(command: SimpleCommand) -> Wrapping | None:
     """Return None if it lists the history, whose commands it runs otherwise."""
     return None if any(re.match(r"-[a-z]*l", word.value) for word in command.words[1:]) else _unknown()
@@ -405,7 +412,7 @@ def _text_of(words: tuple[Word, ...]) -> str:
 
 
 _SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
-    "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "fc": _fc,
+    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "fc": _fc,
     "awk": _awk,
 }  # fmt: skip
 """Commands whose other commands no row can tell."""
