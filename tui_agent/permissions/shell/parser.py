@@ -7,6 +7,7 @@ A second grammar must find the same commands.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 
 from .grammar import check_commands, check_text
 from .syntax import (
@@ -37,7 +38,7 @@ RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function
 """Words that bash treats as grammar in place of a command's name."""
 
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
-_END = r"(?=[ \t\n;|&()<>]|\Z)"
+_END = r"(?=[ \t\n;|&()<>`]|\Z)"
 _KEYWORD = re.compile(rf"[{{!](?=[ \t\n])|(?:{'|'.join(map(re.escape, RESERVED - {'{', '!'}))}|\[){_END}")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|;|\|&|\||&(?!>)|\(|\)|\n|`")
 _REDIRECT = re.compile(rf"(?:\d*(<<<|<<-?|>>|>\||[<>]&-{_END}|[<>]&|<(?![(>])|>(?!\()))|(&>>?)")
@@ -48,7 +49,7 @@ _FOR = re.compile(rf"for[ \t]+(?:([A-Za-z_]\w*){_END}|(?=\(\())", re.ASCII)
 _COMPOUND = names("( { [ [[ if while until for case")
 _OPERATOR_LETTERS = tuple("&|;<>()")
 WORD = "a word"
-"""Token of text that is no operator."""
+"""Token of all other text."""
 _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
 """Functions of these names would break assumptions of this package."""
 
@@ -60,11 +61,13 @@ def read_script(text: str) -> Statement:
     The cache matters: a question parses its command about ten times, for the verdict and for each possible grant.
     """
     try:
-        source = check_text(text)
+        check_text(text)
         reader = _ScriptReader(text)
         script = reader.read()
-        check_commands(text, source, reader.starts)
+        check_commands(text, reader.starts)
         return script
+    except UnicodeEncodeError:
+        return Unsupported("", "the command is not valid Unicode", unreadable=True)
     except UnreadableError as error:
         return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
 
@@ -112,7 +115,9 @@ class _ScriptReader:
         """Return the operator or reserved word after blanks, as `_operator`."""
         operator = self._operator()
         found = _KEYWORD.match(self._text, self._at) if operator == WORD else None
-        return found[0] if found else operator
+        if found and (found.end() == self._words.backquote or not self._text.startswith("`", found.end())):
+            return found[0]
+        return operator
 
     def _next_line(self) -> str:
         """Skip line ends, and the here-documents after them; return the token there."""
@@ -121,7 +126,10 @@ class _ScriptReader:
         return token
 
     def _take(self, token: str) -> None:
-        if not self._text.startswith(token, self._at):
+        self._at += len(token)
+
+    def _expect(self, token: str) -> None:
+        if self._next_line() != token:
             raise UnreadableError(f"no {token!r} where bash needs one")
         self._at += len(token)
 
@@ -250,7 +258,7 @@ class _ScriptReader:
             self._take(";")
         self._next_line()
         head = self._text[start : self._at]
-        self._take("do")
+        self._expect("do")
         body = self._do_group()
         if not found[1]:
             return Branches((Sequence((*nested, unsupported_arithmetic(head.strip()))), body), repeats=True)
@@ -263,17 +271,17 @@ class _ScriptReader:
         self._take("case")
         self._operator()
         self._word(parts)
-        self._next_line()
-        self._take("in")
+        self._expect("in")
         while (token := self._next_line()) != "esac":
             if token == "(":
                 self._take(token)
-            operator = "|"
-            while operator == "|":
+            self._operator()
+            self._word(parts)
+            while self._operator() == "|":
+                self._take("|")
                 self._operator()
                 self._word(parts)
-                operator = self._operator()
-                self._take(operator if operator == "|" else ")")
+            self._expect(")")
             parts.append(self._statements(";;", ";&", ";;&", "esac"))
             if (token := self._token()) != "esac":
                 self._take(token)
@@ -472,12 +480,7 @@ _GRAMMAR_WORDS = names("! { } then do else elif if while until time coproc funct
 
 def fallback_commands(text: str) -> tuple[SimpleCommand, ...]:
     """Return the simple commands that may be in `text`, at most `MAX_FALLBACK_COMMANDS`."""
-    found: list[SimpleCommand] = []
-    for command in _cut(text[:MAX_FALLBACK_BYTES]):
-        found.append(command)
-        if len(found) == MAX_FALLBACK_COMMANDS:
-            break
-    return tuple(found)
+    return tuple(islice(_cut(text[:MAX_FALLBACK_BYTES]), MAX_FALLBACK_COMMANDS))
 
 
 def _cut(text: str) -> Iterator[SimpleCommand]:
