@@ -116,7 +116,9 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
     """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
-    found = _options_of_xargs(outer.words[1:])
+    wrapping = unwrap(outer)
+    own = wrapping.own if wrapping is not None and wrapping.own else outer.words
+    found = _options_of_xargs(own[1:])
     others = {*found.given.get("-d", ()), *found.given.get("--delimiter", ())} - {"\\n", "\n"}
     return None if others or found.has("-a", "--arg-file") else found.has("-0", "--null")
 

@@ -30,30 +30,21 @@ _FREE_READS, _READS_A_CHUNK = 200, 10
 """Budget of reads. Ordinary text is read at most three times; a text that needs more is given up."""
 
 
-def check_text(text: str) -> bytes:
-    """Return a command's bytes.
-
-    Raises:
-        UnreadableError: it is not valid Unicode, contains control characters, or is too long.
-    """
-    try:
-        source = text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise UnreadableError("the command is not valid Unicode") from error
-    if len(source) > MAX_BYTES:
+def check_text(text: str) -> None:
+    """Raise `UnreadableError` for a text that is too long or contains control characters."""
+    if len(text.encode()) > MAX_BYTES:
         raise UnreadableError(f"the command is longer than {MAX_BYTES} bytes")
     if _CONTROL.search(text):
         raise UnreadableError("the command contains control characters")
-    return source
 
 
-def check_commands(text: str, source: bytes, starts: set[int]) -> None:
+def check_commands(text: str, starts: set[int]) -> None:
     """Check that the grammar finds commands at these offsets and nowhere else.
 
     Raises:
         UnreadableError: it finds others or errors, or cannot parse the text in time.
     """
-    root = _tree(source)
+    root = _tree(text.encode())
     if root.has_error:
         raise UnreadableError("the command does not look like valid bash")
     ours, offset, last = set[int](), 0, 0

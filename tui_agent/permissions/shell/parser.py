@@ -5,12 +5,11 @@ A second grammar must find the same commands.
 """
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
+from .fallback import fallback_commands
 from .grammar import check_commands, check_text
 from .syntax import (
-    UNKNOWN,
     Assignment,
     Branches,
     Conditional,
@@ -37,18 +36,19 @@ RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function
 """Words that bash treats as grammar in place of a command's name."""
 
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
-_END = r"(?=[ \t\n;|&()<>]|\Z)"
+_END = r"(?=[ \t\n;|&()<>`]|\Z)"
 _KEYWORD = re.compile(rf"[{{!](?=[ \t\n])|(?:{'|'.join(map(re.escape, RESERVED - {'{', '!'}))}|\[){_END}")
 _OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|;|\|&|\||&(?!>)|\(|\)|\n|`")
-_REDIRECT = re.compile(rf"(?:\d*(<<<|<<-?|>>|>\||[<>]&-{_END}|[<>]&|<(?![(>])|>(?!\()))|(&>>?)")
+_REDIRECT = re.compile(rf"(?:[0-9]*(<<<|<<-?|>>|>\||[<>]&-{_END}|[<>]&|<(?![(>])|>(?!\()))|(&>>?)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?=|\[)", re.ASCII)
 _DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}\Z", re.ASCII)
 _FUNCTION = re.compile(r"(?:function[ \t]+([\w.:@+-]+)(?:[ \t]*\([ \t]*\))?|([\w.:@+-]+)[ \t]*\([ \t]*\))", re.ASCII)
 _FOR = re.compile(rf"for[ \t]+(?:([A-Za-z_]\w*){_END}|(?=\(\())", re.ASCII)
+_AFTER_ARRAY = re.compile(r"[ \t\n;&|)]|\Z")
 _COMPOUND = names("( { [ [[ if while until for case")
 _OPERATOR_LETTERS = tuple("&|;<>()")
 WORD = "a word"
-"""Token of text that is no operator."""
+"""Token of all other text."""
 _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
 """Functions of these names would break assumptions of this package."""
 
@@ -60,11 +60,13 @@ def read_script(text: str) -> Statement:
     The cache matters: a question parses its command about ten times, for the verdict and for each possible grant.
     """
     try:
-        source = check_text(text)
+        check_text(text)
         reader = _ScriptReader(text)
         script = reader.read()
-        check_commands(text, source, reader.starts)
+        check_commands(text, reader.starts)
         return script
+    except UnicodeEncodeError:
+        return Unsupported("", "the command is not valid Unicode", unreadable=True)
     except UnreadableError as error:
         return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
 
@@ -112,7 +114,9 @@ class _ScriptReader:
         """Return the operator or reserved word after blanks, as `_operator`."""
         operator = self._operator()
         found = _KEYWORD.match(self._text, self._at) if operator == WORD else None
-        return found[0] if found else operator
+        if found and (found.end() == self._words.backquote or not self._text.startswith("`", found.end())):
+            return found[0]
+        return operator
 
     def _next_line(self) -> str:
         """Skip line ends, and the here-documents after them; return the token there."""
@@ -121,7 +125,10 @@ class _ScriptReader:
         return token
 
     def _take(self, token: str) -> None:
-        if not self._text.startswith(token, self._at):
+        self._at += len(token)
+
+    def _expect(self, token: str) -> None:
+        if self._next_line() != token:
             raise UnreadableError(f"no {token!r} where bash needs one")
         self._at += len(token)
 
@@ -170,15 +177,15 @@ class _ScriptReader:
 
     def _pipeline(self) -> Statement:
         """`! a | b`"""
-        if self._token() == "!":
-            self._take("!")
-            return Sequence((self._pipeline(),))
+        is_negated = self._token() == "!"
+        self._take("!" if is_negated else "")
         parts = [self._command()]
         while (operator := self._token()) in ("|", "|&"):
             self._take(operator)
             self._next_line()
             parts.append(self._command())
-        return parts[0] if len(parts) == 1 else Pipeline(tuple(parts))
+        found = parts[0] if len(parts) == 1 else Pipeline(tuple(parts))
+        return Sequence((found,)) if is_negated else found
 
     def _command(self) -> Statement:
         token = self._token()
@@ -250,7 +257,7 @@ class _ScriptReader:
             self._take(";")
         self._next_line()
         head = self._text[start : self._at]
-        self._take("do")
+        self._expect("do")
         body = self._do_group()
         if not found[1]:
             return Branches((Sequence((*nested, unsupported_arithmetic(head.strip()))), body), repeats=True)
@@ -263,17 +270,17 @@ class _ScriptReader:
         self._take("case")
         self._operator()
         self._word(parts)
-        self._next_line()
-        self._take("in")
+        self._expect("in")
         while (token := self._next_line()) != "esac":
             if token == "(":
                 self._take(token)
-            operator = "|"
-            while operator == "|":
+            self._operator()
+            self._word(parts)
+            while self._operator() == "|":
+                self._take("|")
                 self._operator()
                 self._word(parts)
-                operator = self._operator()
-                self._take(operator if operator == "|" else ")")
+            self._expect(")")
             parts.append(self._statements(";;", ";&", ";;&", "esac"))
             if (token := self._token()) != "esac":
                 self._take(token)
@@ -392,7 +399,7 @@ class _ScriptReader:
         return body
 
     def _assignment(self, nested: list[Statement]) -> Assignment | None:
-        """Return the assignment here, or None for an ordinary word."""
+        """Return the assignment here, or None for another word."""
         text, start = self._text, self._at
         found = _ASSIGNMENT.match(text, start)
         if found is None:
@@ -401,10 +408,10 @@ class _ScriptReader:
         is_plain, is_literal = True, False
         if found[2] == "[":
             at = self._words.end_of(at, "]", inside)
-            at += text.startswith("+", at)
-            if not text.startswith("=", at):
-                return None
-            at, is_plain = at + 1, False
+            value_at = text.startswith("+", at) + at + 1
+            if not text.startswith("=", value_at - 1):
+                raise UnreadableError("a subscript without a value")
+            at, is_plain = value_at, False
         if text.startswith("(", at):
             at, items = self._array(at + 1, inside)
             is_plain, is_literal = False, found[2] == "=" and all(map(_is_literal, items))
@@ -427,7 +434,10 @@ class _ScriptReader:
                 self._at += 1
             else:
                 items.append(self._word(nested))
-        return self._at + 1, items
+        end = self._at + 1
+        if not _AFTER_ARRAY.match(self._text, end):
+            raise UnreadableError("text after an array")
+        return end, items
 
     def _substitution(self, start: int, closing: str) -> tuple[Statement, int]:
         outer, waiting = self._at, len(self._heredocs)
@@ -449,86 +459,3 @@ def _check_reserved(words: list[str]) -> None:
     for word in (*words[:1], next((word for word in behind if word not in ("-p", "--")), "")):
         if word in RESERVED:
             raise UnreadableError(f"{word!r} where a command's name was expected")
-
-
-# --- rough split of unreadable text -----------------------------------------------------------------------------------
-
-MAX_FALLBACK_BYTES = 131_072
-"""Number of characters of a text that are split."""
-MAX_FALLBACK_COMMANDS = 500
-"""Maximum number of commands."""
-MAX_FALLBACK_WORDS = 1_000
-"""Maximum number of words of one command; a tenth for redirections."""
-
-_TOKEN = re.compile(
-    r"(?P<end>\|\||&&|\|&|;|\n|\$?\(|\)|`|(?<![<>&])&(?![>\d])|(?<!>)\|)|(?P<redirect>\d*(?:&>>?|>>|>\||>&|<>|>|<<<|<<-?|<))"
-    r"|(?P<word>(?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;|&()<>`])+)",
-    re.DOTALL,
-)
-_NAME_OF_VARIABLE = re.compile(r"([A-Za-z_]\w*)\+?=")
-_QUOTING = re.compile(r"\\\n|\\(.)|'([^']*)'|[\"']", re.DOTALL)
-_GRAMMAR_WORDS = names("! { } then do else elif if while until time coproc function case in fi done esac")
-
-
-def fallback_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """Return the simple commands that may be in `text`, at most `MAX_FALLBACK_COMMANDS`."""
-    found: list[SimpleCommand] = []
-    for command in _cut(text[:MAX_FALLBACK_BYTES]):
-        found.append(command)
-        if len(found) == MAX_FALLBACK_COMMANDS:
-            break
-    return tuple(found)
-
-
-def _cut(text: str) -> Iterator[SimpleCommand]:
-    words: list[str] = []
-    redirects: list[Redirect] = []
-    pending = ""
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup == "word":
-            raw = match.group()
-            if pending:
-                if len(redirects) < MAX_FALLBACK_WORDS // 10:
-                    redirects.append(Redirect(pending, Word(_unquoted(raw)), pending + raw))
-                pending = ""
-            elif len(words) < MAX_FALLBACK_WORDS and (words or raw not in _GRAMMAR_WORDS):
-                words.append(raw)
-        elif match.lastgroup == "redirect":
-            pending = match.group().lstrip("0123456789")
-        elif words or redirects or pending:
-            yield from _commands(words, redirects)
-            words, redirects, pending = [], [], ""
-    yield from _commands(words, redirects)
-
-
-def _commands(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    """Yield one command, and those that may begin after a brace in it: `coproc name { rm x`, `name() { rm x`."""
-    yield from _command(words, redirects)
-    start = 0
-    for end in (*(at for at, word in enumerate(words) if word == "{"), len(words)):
-        if 0 < start < end:
-            yield from _command(words[start:end], [])
-        start = end + 1
-
-
-def _command(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    assignments: list[Assignment] = []
-    while words and (match := _NAME_OF_VARIABLE.match(words[0])):
-        raw, words = words[0], words[1:]
-        assignments.append(Assignment(match.group(1), Word(_unquoted(raw[match.end() :])), raw))
-    if words or redirects:
-        written = " ".join((*words, *(redirect.text for redirect in redirects)))
-        yield SimpleCommand(written, tuple(_word(raw) for raw in words), tuple(assignments), tuple(redirects))
-
-
-def _word(raw: str) -> Word:
-    """Return one word, whose braces may still expand to several."""
-    value = _unquoted(raw)
-    braces = frozenset(at for at, letter in enumerate(value) if letter in "{},") if "{" in raw else frozenset[int]()
-    return Word(value, braces, text=raw)
-
-
-def _unquoted(raw: str) -> str:
-    """Return the word without its quoting; variables are marked as unknown."""
-    plain = _QUOTING.sub(lambda match: match.group(1) or match.group(2) or "", raw)
-    return re.sub(r"\$(?:\{[^}]*\}?|\w+|[@*#?$!-])", UNKNOWN, plain)

@@ -37,7 +37,7 @@ _HARMLESS = re.compile(
     r"|[A-Za-z_]\w*: ?-?\d+(?:: ?-?\d+)?)\}",
     re.ASCII,
 )
-_NUMBERS_ONLY = re.compile(r"\$\(\([\d\s+*/%()<>=!&|^~?:,-]*\)\)\Z")
+_NUMBERS_ONLY = re.compile(r"\$\(\([\d\s+*/%()<>=!&|^~?:,-]*\)\)\Z", re.ASCII)
 
 _EXPANDS = r"[A-Za-z0-9_{(\[@*#?!$-]|\\\n"
 """Text that makes the `$` before it an expansion. A line continuation counts, because the shell joins lines first."""
