@@ -46,7 +46,7 @@ def test_the_notation() -> None:
         "--file": "read", "--maybe": "optional", "--pattern": "text",
     }  # fmt: skip
     assert row.harmless == row.options.keys()
-    assert row.gives_pattern == {"-d", "--pattern"}
+    assert row.reading.gives_pattern == {"-d", "--pattern"}
     assert row.joins
     assert not row.has_effects
 
@@ -60,7 +60,12 @@ def test_effects() -> None:
         "-n": "", "-r": "",
     }  # fmt: skip
     assert row.harmless == {"-k", "-v"}
-    assert (row.writes, row.needed, row.preventing, row.whole) == ("LAST", {"-i"}, {"-n"}, {"-r"})
+    assert (row.writes, row.changes.needed, row.changes.preventing, row.changes.whole) == (
+        "LAST",
+        {"-i"},
+        {"-n"},
+        {"-r"},
+    )
     assert row.has_effects
     assert row.reads is None
 
@@ -78,7 +83,7 @@ def test_a_row_may_extend_another() -> None:
 
     assert row.options == {"-#": "", "-a": "", "-e": "text", "-o": "write", "-b": ""}
     assert row.harmless == {"-#", "-a", "-e", "-b"}
-    assert row.gives_pattern == {"-e"}
+    assert row.reading.gives_pattern == {"-e"}
     assert (row.reads, row.writes, row.is_plain("-o", "x")) == ("PATHS", "NONE", True)
 
 
@@ -93,7 +98,7 @@ def test_every_row_is_read(name: str) -> None:
     row = all_facts()[name]
 
     assert all(option == "+" or (option.startswith("-") and len(option) > 1) for option in row.options)
-    assert row.harmless | row.needed | row.preventing | row.whole <= row.options.keys()
+    assert row.harmless | row.changes.needed | row.changes.preventing | row.changes.whole <= row.options.keys()
     assert not any(row.options[option] in ("write", "into", "code") for option in row.harmless if row.reads)
 
 
@@ -148,12 +153,12 @@ def test_conditions_of_a_read_only_use() -> None:
     row = parse_row("x", {"reads": "PATHS", "only": r"(?:\+[^\0]*\0)*", "needs": ["-a -b", "-c"], "selects": "-c"})
     words = parse_row("y", {"reads": "PATHS", "words": r"list\0.*"})
 
-    assert row.allows(["-ac", "+x"], ["+x"], {"-a", "-c"})
-    assert not row.allows(["-ac", "x"], ["x"], {"-a", "-c"})
-    assert not row.allows(["-c"], [], {"-c"})
-    assert not row.allows(["-a", "+x"], ["+x"], {"-a"})
-    assert words.allows(["list", "-p"], ["list"], {"-p"})
-    assert not words.allows(["-p", "list"], ["list"], {"-p"})
+    assert row.reading.allows(["-ac", "+x"], ["+x"], {"-a", "-c"})
+    assert not row.reading.allows(["-ac", "x"], ["x"], {"-a", "-c"})
+    assert not row.reading.allows(["-c"], [], {"-c"})
+    assert not row.reading.allows(["-a", "+x"], ["+x"], {"-a"})
+    assert words.reading.allows(["list", "-p"], ["list"], {"-p"})
+    assert not words.reading.allows(["-p", "list"], ["list"], {"-p"})
 
 
 def test_another_name_of_one_word_stands_for_a_row_of_one_word() -> None:

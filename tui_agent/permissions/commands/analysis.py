@@ -150,7 +150,7 @@ def accepts_any_files(words: Sequence[str]) -> bool:
         return name == "printf" and len(words) > 1
     if command.reads in ("PATTERN", "SEARCH"):
         options = exact_arguments(command, words[1:])
-        return options is not None and (bool(options.operands) or options.has(*command.gives_pattern))
+        return options is not None and (bool(options.operands) or options.has(*command.reading.gives_pattern))
     return command.reads in ("ANY", "PATHS", "LIST", "TREES")
 
 

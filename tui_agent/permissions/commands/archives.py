@@ -74,7 +74,7 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has(*entry.removing):
+    elif found.has(*entry.changes.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
     return Invocation(

@@ -112,7 +112,7 @@ def _parsed(facts: CommandFacts, words: tuple[str, ...]) -> Arguments:
 def exact_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments | None:
     """Sort the words of a read-only use; None if a word is uncertain, or an option or operand may do more."""
     found = parse_arguments(facts, words)
-    return found if found.is_exact and facts.allows(words, found.operands, found.flags) else None
+    return found if found.is_exact and facts.reading.allows(words, found.operands, found.flags) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,48 @@ _MAX_GLOBAL_OPTIONS = 8
 _OPTION = re.compile(r"(\+|..+?)([=<]\$|::|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingFacts:
+    """Keys of a row about its read-only uses."""
+
+    only: re.Pattern[str] | None = None
+    words: re.Pattern[str] | None = None
+    needs: tuple[frozenset[str], ...] = ()
+    selects: frozenset[str] = frozenset()
+    descends: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
+    gives_pattern: frozenset[str] = frozenset()
+    """Options that replace the pattern."""
+
+    def allows(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
+        """True if a use with these words, operands and harmless options only reads."""
+        for pattern, given in ((self.only, operands), (self.words, words)):
+            if pattern and not pattern.fullmatch("".join(f"{word}\0" for word in given)):
+                return False
+        is_selected = not operands or not self.selects or not self.selects.isdisjoint(flags)
+        return is_selected and not any(needed.isdisjoint(flags) for needed in self.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """Keys of a row about its changes, and options by the mark for their effect."""
+
+    needed: frozenset[str] = frozenset()
+    """Options one of which is needed for a change; empty if none is."""
+    preventing: frozenset[str] = frozenset()
+    """Options that prevent a change."""
+    whole: frozenset[str] = frozenset()
+    """Options that extend the change to everything below a directory."""
+    removing: frozenset[str] = frozenset()
+    """Options that remove the operands."""
+    spelled: frozenset[str] = frozenset()
+    """Options that a rule covers only if it spells them out; "" for the command itself."""
+    files: tuple[str, ...] = ()
+    everywhere: frozenset[str] = frozenset()
+    suffix: str = ""
+    unpacks: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CommandFacts:
     """A parsed row: its keys, with sets for lists of names."""
@@ -138,46 +180,18 @@ class CommandFacts:
     """Kind of value by option, with its dashes."""
     harmless: frozenset[str] = frozenset()
     """Options that neither change nor run anything."""
-    gives_pattern: frozenset[str] = frozenset()
-    """Options that replace the pattern."""
-    needed: frozenset[str] = frozenset()
-    """Options one of which is needed for a change; empty if none is."""
-    preventing: frozenset[str] = frozenset()
-    """Options that prevent a change."""
-    whole: frozenset[str] = frozenset()
-    """Options that extend the change to everything below a directory."""
-    removing: frozenset[str] = frozenset()
-    """Options that remove the operands."""
-    spelled: frozenset[str] = frozenset()
-    """Options that a rule covers only if it spells them out; "" for the command itself."""
-    files: tuple[str, ...] = ()
-    everywhere: frozenset[str] = frozenset()
-    suffix: str = ""
-    unpacks: bool = False
     works_in: bool = False
     has_effects: bool = False
     """True if the row tells what the command changes."""
     scripts: Role = "NONE"
     mentions: bool = False
     plain: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
-    only: re.Pattern[str] | None = None
-    words: re.Pattern[str] | None = None
-    needs: tuple[frozenset[str], ...] = ()
-    selects: frozenset[str] = frozenset()
-    descends: frozenset[str] = frozenset()
-    lists: frozenset[str] = frozenset()
+    reading: ReadingFacts = ReadingFacts()
+    changes: ChangeFacts = ChangeFacts()
     joins: bool = True
     """True if several flags may follow one dash."""
     longer: tuple[str, ...] = ()
     """Options of one dash and several letters, without their dash, the longest first."""
-
-    def allows(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
-        """True if a use with these words, operands and harmless options only reads."""
-        for pattern, given in ((self.only, operands), (self.words, words)):
-            if pattern and not pattern.fullmatch("".join(f"{word}\0" for word in given)):
-                return False
-        is_selected = not operands or not self.selects or not self.selects.isdisjoint(flags)
-        return is_selected and not any(needed.isdisjoint(flags) for needed in self.needs)
 
     def is_plain(self, option: str, program: str) -> bool:
         """True if a program in an option, or in an operand (""), does no more than the command itself."""
@@ -290,7 +304,8 @@ def parse_row(name: str, row: Mapping[str, Any]) -> CommandFacts:
         ValueError: an unknown key, or an unknown value of one.
     """
     found = {key: value for key, value in row.items() if key not in ("also", "like", "effects")}
-    unknown = found.keys() - {known.name for known in fields(CommandFacts)}
+    parts = {part: {known.name for known in fields(part)} for part in (CommandFacts, ReadingFacts, ChangeFacts)}
+    unknown = found.keys() - set[str]().union(*parts.values())
     unknown |= {found[key] for key, allowed in _CHOICES.items() if key in found and found[key] not in allowed}
     if unknown:
         raise ValueError(f"[{name}] has unknown keys or values: {', '.join(sorted(unknown))}")
@@ -310,7 +325,8 @@ def parse_row(name: str, row: Mapping[str, Any]) -> CommandFacts:
         "plain": {option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()},
         "has_effects": not row.keys().isdisjoint(("writes", "effects", "scripts", "suffix")),
     }  # fmt: skip
-    return CommandFacts(name, **found)
+    own, reading, changes = ({key: found[key] for key in found.keys() & known} for known in parts.values())
+    return CommandFacts(name, **own, reading=ReadingFacts(**reading), changes=ChangeFacts(**changes))
 
 
 def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:

@@ -24,16 +24,16 @@ def reads_by_row(facts: CommandFacts, found: Arguments) -> Reads | None:
     operands, paths = [one for one in found.operands if one not in ("-", "", PIPE)], found.paths
     if facts.reads in _LIMITS and len(found.operands) > _LIMITS.index(facts.reads):
         return None
-    if facts.reads in ("PATTERN", "SEARCH") and found.operands and not found.has(*facts.gives_pattern):
+    if facts.reads in ("PATTERN", "SEARCH") and found.operands and not found.has(*facts.reading.gives_pattern):
         operands = [one for one in found.operands[1:] if one not in ("-", PIPE)]
     if facts.reads in ("ANY", "TEXT"):
         operands = []
-    is_tree = facts.reads in ("TREES", "SEARCH") or found.has(*facts.descends)
+    is_tree = facts.reads in ("TREES", "SEARCH") or found.has(*facts.reading.descends)
     if not operands and (is_tree or facts.reads == "LIST"):
         operands = ["."]
     if not is_tree:
         return Reads((*paths, *operands))
-    if "always" in facts.lists or found.has(*facts.lists):
+    if "always" in facts.reading.lists or found.has(*facts.reading.lists):
         return Reads(tuple(paths), listed=tuple(operands))
     return Reads(tuple(paths), tuple(operands))
 
@@ -46,18 +46,18 @@ def programs_of(facts: CommandFacts, found: Arguments) -> list[str]:
 
 def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, ...]:
     """Return the changes of a command, by its role."""
-    is_whole, operands, into = found.has(*facts.whole), found.operands, found.into
+    is_whole, operands, into = found.has(*facts.changes.whole), found.operands, found.into
     if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
         operands = operands[1:]  # The first operand is the script.
     role: Role = "ALL" if name == "install" and found.has("-d", "--directory") else facts.writes
     is_below, anywhere = role == "BELOW", Write(".", below=True, includes=FileFilter())
     writes = [Write(path, is_whole, is_below) for path in (*found.of("write"), *([into] if into is not None else []))]
-    if found.has(*facts.removing):
+    if found.has(*facts.changes.removing):
         removed = found.sources if role == "LAST" else operands[role == "FIRST" :]
         writes += [Write(operand, whole=True) for operand in removed if not is_remote(operand)]
-    if (facts.needed and not found.has(*facts.needed)) or found.has(*facts.preventing):
+    if (facts.changes.needed and not found.has(*facts.changes.needed)) or found.has(*facts.changes.preventing):
         return tuple(writes)
-    if facts.suffix:
+    if facts.changes.suffix:
         writes += [Write(path, is_whole) for operand in operands for path in _repacked(facts, found, operand)]
     if role == "TREES":
         writes += _rewritten(facts, operands, is_whole)
@@ -66,14 +66,14 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     if role in ("LAST", "MOVE") and operands:
         writes += () if is_remote(found.target) else _into(found, is_whole)
         writes += [Write(one, whole=True) for one in found.sources if role == "MOVE"]
-    writes += [anywhere] if found.has(*facts.everywhere) else []
+    writes += [anywhere] if found.has(*facts.changes.everywhere) else []
     return tuple(dict.fromkeys(writes))
 
 
 def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
     """Yield the changes of a command that rewrites files, and files below directories, in place."""
     # Some also expand patterns: `prettier --write 'src/**/*.js'`, `gofmt ./...`.
-    files = FileFilter(() if whole else facts.files)
+    files = FileFilter(() if whole else facts.changes.files)
     for operand in operands or (".",):
         pattern = _PATTERN.search(operand)
         top = (operand[: pattern.start()].rpartition("/")[0] or ".") if pattern else operand
@@ -82,8 +82,8 @@ def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Ite
 
 def _repacked(facts: CommandFacts, found: Arguments, path: str) -> Iterator[str]:
     """Yield the names of the files that a program makes or removes when it packs or unpacks a file."""
-    suffix = next((value for one in ("-S", "--suffix") for value in found.given.get(one, ())), facts.suffix)
-    if not (facts.unpacks or found.has("-d", "--decompress", "--uncompress")):
+    suffix = next((value for one in ("-S", "--suffix") for value in found.given.get(one, ())), facts.changes.suffix)
+    if not (facts.changes.unpacks or found.has("-d", "--decompress", "--uncompress")):
         yield path + suffix
         return
     stem = path.removesuffix(suffix) if path.endswith(suffix) else _ENDING.sub("", path)

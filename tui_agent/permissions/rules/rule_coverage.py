@@ -123,7 +123,7 @@ def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
 
 def _changes_in_place(word: str) -> bool:
     entry = writer("sed") if word.startswith("-") else None
-    return entry is not None and not entry.needed.isdisjoint(options_meant(entry, word))
+    return entry is not None and not entry.changes.needed.isdisjoint(options_meant(entry, word))
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
     These are the last word of some names, options with a program, options that remove the operands and the like, and
     operands that are programs.
     """
-    if "" in entry.spelled:
+    if "" in entry.changes.spelled:
         yield entry.name.rpartition(" ")[2]
     at = operands = 0
     is_behind = False
@@ -155,7 +155,11 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
         for option in meant:
-            if option in entry.removing or option in entry.spelled or entry.options[option] in _PROGRAMS:
+            if (
+                option in entry.changes.removing
+                or option in entry.changes.spelled
+                or entry.options[option] in _PROGRAMS
+            ):
                 if not entry.is_plain(option, value):
                     yield word
                 break
