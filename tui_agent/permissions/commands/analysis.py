@@ -52,8 +52,6 @@ _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
 }  # fmt: skip
 """Commands whose first words decide how they treat the rest."""
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
-_SHORT_VERSION = names("node npm ruby php")
-"""Programs for which `-v` prints the version, too."""
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
 _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
@@ -61,19 +59,12 @@ _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
 _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
-_READ_MESSAGES = names("-m --message --title --body --notes --description")
-"""Options whose value is text for readers."""
-_SEARCHERS = names("rg ag ack ugrep ug pt sift zgrep zipgrep")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
-_WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
-_EDITORS = names("ed ex vi vim nvim")
 _SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
-_UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
-"""Commands whose first operand differs in meaning from the others."""
 
 
 def invocation_of(
@@ -115,7 +106,9 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])
-    if (name in group("version_only") and rest in _VERSION_WORDS) or (name in _SHORT_VERSION and rest == ["-v"]):
+    if (name in group("version_only") and rest in _VERSION_WORDS) or (
+        name in group("short_version") and rest == ["-v"]
+    ):
         return Reads()
     if special := _READERS.get(name):
         return special(words, raw)
@@ -153,7 +146,7 @@ def accepts_any_files(words: Sequence[str]) -> bool:
     if name in _SCRIPTED:
         # Without a script, the first name would become the script.
         return any(not word.startswith("-") for word in words[1:])
-    if name in _UNEQUAL or command is None:
+    if name in group("unequal_operands") or command is None:
         return name == "printf" and len(words) > 1
     if command.reads in ("PATTERN", "SEARCH"):
         options = exact_arguments(command, words[1:])
@@ -166,12 +159,9 @@ def shows_environments(words: Sequence[str]) -> bool:
 
     This is `ps` with the letter `e` in a word without a dash, or with an `env` format.
     """
-    command = read_only_command("ps")
-    if not words or canonical_name(words[0]) != "ps" or command is None:
+    if not words or canonical_name(words[0]) != "ps":
         return False
-    options = exact_arguments(command, words[1:])
-    operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
-    letters = any(operand.isalpha() and "e" in operand for operand in operands)
+    letters = any(operand.isalpha() and "e" in operand for operand in _parsed(words).operands)
     return letters or any("env" in word.lower() for word in words[1:])
 
 
@@ -294,7 +284,7 @@ def _sources(words: Sequence[str]) -> Invocation:
         return Invocation(sources=tuple(found.given.get("--random-source", ())))
     if name == "dd":
         return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
-    read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
+    read = [*found.paths, *(_sent_files(words, found) if name in group("web_clients") else ())]
     is_listed = bool(found.of("list")) or (name == "zip" and found.has("-@", "--names-stdin"))
     may_read: tuple[str, ...] = ()
     open_reads: list[str] = []
@@ -317,7 +307,7 @@ def _searched(words: Sequence[str]) -> Iterator[str]:
     """Yield the directories that a search reads, whatever its other options do."""
     name = canonical_name(words[0])
     operands = [word for word in words[1:] if not word.startswith("-")]
-    if name in _SEARCHERS or (name == "grep" and any(map(_RECURSES.match, words))):
+    if name in group("searchers") or (name == "grep" and any(map(_RECURSES.match, words))):
         # The pattern may be an operand or the value of an option.
         yield from operands if len(operands) > 1 else (*operands, ".")
     elif name == "diff" and any(map(_RECURSES.match, words)):
@@ -340,7 +330,7 @@ def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) ->
     if name == "make":
         return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).of("read"))
     is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
-    return name in group("program_input") and (is_escape or (is_fed and name in _EDITORS))
+    return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
@@ -378,7 +368,7 @@ def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
 
 def _may_read(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield words other than exclusions and messages."""
-    messages = () if name not in group("with_messages") and is_mostly_read_only(name) else _READ_MESSAGES
+    messages = () if name not in group("with_messages") and is_mostly_read_only(name) else group("read_messages")
     for before, word in pairwise(("", *_without((), words))):
         if before not in messages and not re.match(r"https?://", word):
             yield word

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, names
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN
 
 from .argv import Arguments, is_known, is_remote, parse_arguments
-from .catalogue import CommandFacts, Role
+from .catalogue import CommandFacts, Role, group
 from .invocation import Copy, FileFilter, Invocation, Reads, Write, attached_paths
 
 _LIMITS = ("NONE", "ONE", "TWO")
@@ -17,9 +17,6 @@ _WRITTEN: dict[Role, slice] = {
 """Operands that are changed, by role."""
 _PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
 _ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
-_DOWNLOADERS = names("curl wget aria2c sftp")
-_NAMED_ELSEWHERE = names("-J --remote-header-name -i --input-file -r --recursive -m --mirror -p --content-disposition")
-"""Options with which the server or a file names the files of a download."""
 
 
 def reads_by_row(facts: CommandFacts, found: Arguments) -> Reads | None:
@@ -137,14 +134,14 @@ def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
     """Yield the files that get their names from the addresses of a download."""
     into = found.into if found.into is not None else "."
     is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
-    if name not in _DOWNLOADERS or is_named or found.has("--output-document", "--spider", "--out"):
+    if name not in group("downloaders") or is_named or found.has("--output-document", "--spider", "--out"):
         return
     if name != "curl" and found.has("-O", "-o"):
         return
     for address in found.operands:
         base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
         yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
-    if found.has(*_NAMED_ELSEWHERE):
+    if found.has(*group("named_elsewhere")):
         yield Write(into, below=True, includes=FileFilter())
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from tui_agent.permissions.commands.searches import pathspec_filter
 from tui_agent.permissions.paths.repository import index_names, repository_roots
-from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 from .argv import Arguments, exact_arguments, is_known, parse_arguments
 from .catalogue import (
@@ -28,25 +28,14 @@ from .catalogue import (
 from .invocation import Copy, FileFilter, Invocation, Reads, Write, attached_paths, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 
-_GLOBAL_FLAGS = names("--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects")
-_SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
-"""Commands that show the contents of any files."""
-_NAMES_ONLY = names("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --quiet -s --no-patch")
-_SHOWN_BY_NAMES = names("show diff whatchanged diff-tree diff-index diff-files")
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
 _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
-_RESETTING = names("-f --force --discard-changes -m --merge -p --patch --orphan")
-"""Options with which `git checkout` and `git switch` change files without an operand."""
-_STASH_ONLY = names("list show drop create store clear")
-"""Actions of `git stash` that leave the files of the working tree as they are."""
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
 _SETTING_KEY = re.compile(r"[A-Za-z][\w-]*\.\S")
-_READING_SETTINGS = names("get list -l --list --get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool")
-_CHANGES_SECTIONS = names("edit rename-section --rename-section remove-section --remove-section")
 _PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
 _DIFF_PLAIN = frozenset(("--name-only", "--relative"))
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -54,9 +43,6 @@ _LISTS_PLAIN = frozenset(("-c", "-z", "-m", "-d", "--cached", "--modified", "--d
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
 _COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
-_HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
-_ONLY_SHOWS = names("--check --stat --numstat --summary --cached")
-"""Options of `git apply` that leave the files of the working tree as they are."""
 
 
 def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None:
@@ -71,7 +57,7 @@ def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None
         if words[at] == "-C" and at + 1 < len(words) and directory is None and is_known(words[at + 1]):
             directory = words[at + 1]
             at += 2
-        elif words[at] in _GLOBAL_FLAGS:
+        elif words[at] in group("git_flags"):
             at += 1
         else:
             return None
@@ -93,7 +79,7 @@ def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     base, top = f"{directory}/" if directory else "", directory or "."
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
-    shows = options.has(*group("git_patches")) or (name in _SHOWING and not _shows_names(name, options))
+    shows = options.has(*group("git_patches")) or (name in group("git_showing") and not _shows_names(name, options))
     # Without `--`, an operand may be a revision and restrict nothing.
     includes = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
     from_top = shows and includes is None
@@ -112,7 +98,8 @@ def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
 
 def _shows_names(name: str, options: Arguments) -> bool:
     """True if the command shows no contents other than those of the files that its operands name."""
-    return (name in _SHOWN_BY_NAMES and options.has(*_NAMES_ONLY)) or (name, options.operands) == ("stash", ["list"])
+    is_named = name in group("git_shown_by_names") and options.has(*group("git_names_only"))
+    return is_named or (name, options.operands) == ("stash", ["list"])
 
 
 def _path_in(operand: str) -> str:
@@ -162,7 +149,7 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         return replace(invocation, writes=())
     if row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run"):
         return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
-    is_patch = row.name == "git apply" and not found.has(*_ONLY_SHOWS)
+    is_patch = row.name == "git apply" and not found.has(*group("git_only_shows"))
     return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
 
 
@@ -174,10 +161,10 @@ def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
     if name in ("checkout", "switch"):
-        return "--" not in words and (bool(found.operands) or found.has(*_RESETTING))
+        return "--" not in words and (bool(found.operands) or found.has(*group("git_resetting")))
     if name == "stash":
         action = next((word for word in words if not word.startswith("-")), "push")
-        return action not in _STASH_ONLY and not (action == "push" and found.operands)
+        return action not in group("git_stash_only") and not (action == "push" and found.operands)
     is_tracked = name in group("git_tracked") or name not in group("git_subcommands")
     tracked_with = words_by_program("git_tracked_with").get(name, frozenset())
     return is_tracked or not tracked_with.isdisjoint((*words, *found.flags))
@@ -197,9 +184,9 @@ def prints_revisions(words: Sequence[str]) -> bool:
         return len(rest) == 1 and bool(_REVISION.match(rest[0]))
     if name == "merge-base":
         return bool(rest) and all(map(_REVISION.match, rest))
-    if name == "log" and _HASHES.isdisjoint(rest):
+    if name == "log" and group("git_hashes").isdisjoint(rest):
         return False
-    others = [word for word in rest if word not in _HASHES and not _COUNTED.match(word)]
+    others = [word for word in rest if word not in group("git_hashes") and not _COUNTED.match(word)]
     return name in ("log", "rev-list") and all(map(_REVISION.match, others))
 
 
@@ -252,13 +239,13 @@ def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
     at = subcommand_at(words)
     yield from (word for word in words[1:at] if word.startswith(("--exec-path=", "--config-env")))
     yield from (setting for setting in _set_by_option(words) if not _is_plain(setting))
-    if "config" in words[at : at + 1] and _READING_SETTINGS.isdisjoint(words[at + 1 :]):
+    if "config" in words[at : at + 1] and group("git_reading_settings").isdisjoint(words[at + 1 :]):
         yield from _settings(words[at + 1 :])
 
 
 def _settings(words: Sequence[str]) -> Iterator[str]:
     """Yield the words of `git config` with which it changes more than a plain setting."""
-    yield from (word for word in words if word in _CHANGES_SECTIONS)
+    yield from (word for word in words if word in group("git_changes_sections"))
     at = next((at for at, word in enumerate(words) if _SETTING_KEY.match(word)), len(words))
     key, value = (*words[at:], "", "")[:2]
     # Without a value, it only shows the setting.

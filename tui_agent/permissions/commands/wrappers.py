@@ -13,7 +13,7 @@ from typing import Literal
 from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
-from .argv import OptionWord, split_options
+from .argv import Arguments, OptionWord, parse_arguments, split_options
 from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
@@ -31,15 +31,13 @@ _COVERED = ("runner", "remote")
 """Kinds of wrappers for which a rule is meant to allow the command they run."""
 _GIVEN = re.compile(r":{3,4}\+?\Z")
 """Separators before the words that `parallel` passes to its command."""
-_NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([^=]+)=", re.DOTALL)
 """An assignment of `env` and the like, which take any name."""
 _ENV_VALUES = ("-u", "-C", "-a", "--unset", "--chdir", "--argv0")
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 """Options of `env` that remove variables."""
-_MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
-"""Option of `xargs` that replaces a marker with its input."""
-_REVOKES_MARKER = re.compile(r"-[0rtpxo]*[nL]|--max")
+_REVOKING = ("-n", "-L", "--max-args", "--max-lines", "--max-procs", "--max-chars")
+"""Options of `xargs` that may override the marker of `-I`."""
 _NAMES_SWITCH = re.compile(r"[-+]\w*[oO]\Z")
 _SHELL_SWITCHES = re.compile(r"-[eux]*[cox]\Z|-[eux]+\Z")
 _SHELL_SETTINGS = names("pipefail errexit nounset")
@@ -47,8 +45,6 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
-"""Option of `xargs` for input that is split at NUL characters."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c",
                    "env": "S"}  # fmt: skip
 
@@ -120,15 +116,16 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
     """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
-    values = [word.value for word in outer.words[1:]]
-    if any(re.match(r"-a|--arg-file", value) for value in values):
-        return None
-    for at, value in enumerate(values):
-        if re.match(r"-d|--delimiter", value):
-            text = value.removeprefix("--delimiter=").removeprefix("-d") or "".join(values[at + 1 : at + 2])
-            if text not in ("\\n", "\n"):
-                return None
-    return any(_BY_ZEROS.match(value) for value in values)
+    wrapping = unwrap(outer)
+    own = wrapping.own if wrapping is not None and wrapping.own else outer.words
+    found = _options_of_xargs(own[1:])
+    others = {*found.given.get("-d", ()), *found.given.get("--delimiter", ())} - {"\\n", "\n"}
+    return None if others or found.has("-a", "--arg-file") else found.has("-0", "--null")
+
+
+def _options_of_xargs(words: Sequence[Word]) -> Arguments:
+    row = wrapper_of("xargs")
+    return parse_arguments(row, [word.value for word in words]) if row is not None else Arguments()
 
 
 def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:
@@ -232,7 +229,7 @@ def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
     name, equals, _ = value.partition("=")
     # Such as `--rm=true`, where the value of a flag is optional. `nice -5` is `nice -n 5`.
     has_value = value.startswith("--") and equals and name in row.harmless
-    if value == "--" or has_value or (_NUMBER.match(value) and "-n" in row.options):
+    if value == "--" or has_value or (value[1:].isdigit() and "-#" in row.options):
         return 1, split
     if split is None or not {*split.flags, split.last} <= row.harmless:
         return -1, None
@@ -241,15 +238,11 @@ def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command of `xargs`: more words follow, or replace the marker of `-I`."""
-    options = command.words[1 : len(command.words) - len(inner_words)]
-    markers = [
-        found.group(1) or (following.value if following else "")
-        for word, following in zip(options, (*options[1:], None), strict=False)
-        if (found := _MARKER.match(word.value))
-    ]
+    found = _options_of_xargs(command.words[1 : len(command.words) - len(inner_words)])
+    markers = found.given.get("-I", [])
     if not markers:
         return (*inner_words, Word(UNKNOWN))
-    if len(markers) > 1 or not markers[0] or any(_REVOKES_MARKER.match(word.value) for word in options):
+    if len(markers) > 1 or not markers[0] or found.has(*_REVOKING):
         # With several markers, or an option that overrides them, the words are uncertain.
         return tuple(Word(VARIABLE) for _ in (*inner_words, markers))
     filled = (

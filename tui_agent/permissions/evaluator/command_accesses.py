@@ -28,6 +28,7 @@ from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses
 
+from .execution_contexts import Part
 from .path_checks import ExecutionContext
 
 MOST_ENTRIES = 1_000
@@ -82,28 +83,20 @@ class AccessCollector:
         if loop.words is None or any(not word.is_fixed or has_glob(word) for word in loop.words):
             self.give_up()
 
-    def add_command(
-        self,
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        contexts: Sequence[ExecutionContext],
-        bindings: Bindings,
-        *,
-        is_plain: bool,
-    ) -> None:
-        """Add a simple command with expanded braces; `is_plain` if it is the system's program, run as usual."""
+    def add_command(self, part: Part) -> None:
+        """Add a simple command."""
         if not self._is_complete:
             return
         try:
-            if not is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
+            command, wrapping = part.command, part.wrapping
+            if not part.is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
                 raise _UnknownError
             for assignment in command.assignments:
                 if not assignment.value.is_fixed:
                     self._computed.add(assignment.name)
-            self._add_variables(command, bindings)
-            is_reading = all(context.invocation.reads is not None for context in contexts)
-            for context in contexts:
-                self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
+            self._add_variables(command, part.task.step.bindings)
+            for context in part.contexts:
+                self._add_in(command, context, runs_other=wrapping is not None, is_reading=part.is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):
             self.give_up()
 

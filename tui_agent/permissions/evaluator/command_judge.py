@@ -7,30 +7,25 @@ commands. In every mode and under every rule, the user decides about text that c
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
-from tui_agent.permissions.commands.wrappers import RUNS_INPUT, InnerCommand, Wrapping, expand_command_braces, unwrap
-from tui_agent.permissions.evaluator.execution_contexts import workspace_program
+from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.repository import find_program_setting, places_repository
 from tui_agent.permissions.rules.normalized_argv import (
     DECLARATION_COMMANDS,
     declared_assignments,
-    is_harmless_setting,
     is_script_variable,
-    normalize_command,
 )
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
-from tui_agent.permissions.rules.rule_set import NormalizedCommand, Ruling
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, is_computed_name
+from tui_agent.permissions.rules.rule_set import NormalizedCommand
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import (
-    PIPE,
-    UNKNOWN,
     VARIABLE,
     Branches,
     Definition,
@@ -57,7 +52,7 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector, runs_in_background
-from .execution_contexts import ExecutionContexts, Task, with_changes
+from .execution_contexts import ExecutionContexts, Part, Task, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
@@ -137,30 +132,6 @@ class CommandJudge:
         return decision.model_copy(update={"confinement": containment.words}) if is_confined else decision
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A simple command with everything that is known about it."""
-
-    task: Task
-    command: SimpleCommand
-    """The command with its braces expanded."""
-    wrapping: Wrapping | None
-    ruling: Ruling
-    scope: AllowScope | None
-    contexts: Sequence[ExecutionContext]
-    is_harmless: bool
-    """True if its assignments change nothing about what any program does."""
-    is_own: bool
-    """True if its name runs a program from the workspace, which may do anything."""
-    is_reading: bool
-    """True if it only reads."""
-
-    @property
-    def is_plain(self) -> bool:
-        """True if it is the system's program, run as usual."""
-        return self.is_harmless and not self.is_own
-
-
 class _Case:
     """Findings of one decision, collected along the way."""
 
@@ -172,7 +143,7 @@ class _Case:
         self._state = state
         self._paths, self._rules = state.judge, state.judge.rules
         self._mode, self._trace, self._tool = state.mode, state.trace, tool
-        self._changing: list[tuple[_Part, PathChecks]] = []
+        self._changing: list[tuple[Part, PathChecks]] = []
         """The parts that are not read-only, with the checks of their paths."""
         self._assigned: dict[str, list[Word | None]] = {}
         """Values that the script gives its variables; None for one that is not literal."""
@@ -182,7 +153,7 @@ class _Case:
         """True if a part may run again after a later one."""
         self._widens_patterns = False
         self._repositories: dict[str, str] = {}
-        self._contexts = ExecutionContexts(state.judge, self._expander, state.trace, is_trusted=is_trusted)
+        self._contexts = ExecutionContexts(state, tool, self._expander, is_trusted=is_trusted)
         self._forbids_any = self._rules.forbids_any(tool)
         self._suspicions = Suspicions(state.judge, tool, self._expander)
 
@@ -311,9 +282,9 @@ class _Case:
     # --- simple commands ----------------------------------------------------------------------------------------------
 
     def _command(self, task: Task) -> None:
-        part = self._part(task)
+        part = self._contexts.part(task)
         command, step, is_reading = part.command, task.step, part.is_reading
-        self.accesses.add_command(command, part.wrapping, part.contexts, step.bindings, is_plain=part.is_plain)
+        self.accesses.add_command(part)
         known = () if is_reading else _consequences(part)
         by_words = self._by_words(part, known)
         if by_words.source == "read_only":
@@ -343,26 +314,7 @@ class _Case:
             if makes_trees and not all(map(_only_rewrites, part.contexts)):
                 self._state.changed_trees += paths.targets
 
-    def _part(self, task: Task) -> _Part:
-        command, places = expand_command_braces(task.command), task.step.places
-        wrapping, view = unwrap(command), normalize_command(command)
-        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        scope = allow_scope(ruling, view) or task.inherited_scope
-        contexts = [found for place in places for found in self._contexts.contexts_for(command, wrapping, place, task)]
-        is_own = any(self._is_workspace_program(command, place) for place in places)
-        is_harmless = is_harmless_setting(command)
-        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
-        if not is_reading or (wrapping and wrapping.inner_commands):
-            contexts = [with_changes(found, command) for found in contexts]
-        return _Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading)
-
-    def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
-        program = workspace_program(command.name, self._paths.path_lookup.workspace, place) if command.words else None
-        if program is not None:
-            self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
-        return program is not None
-
-    def _by_words(self, part: _Part, consequences: tuple[str, ...]) -> Finding:
+    def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
         """Return the finding for a command's words."""
         command, found = part.command, finding_for_rule(part.ruling)
         if found and found.decision != "allow":
@@ -383,7 +335,7 @@ class _Case:
             return Finding("allow", "read_only", "the command it runs decides")
         return self._by_mode(shown, asks=f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}")
 
-    def _on_effects(self, part: _Part, paths: PathChecks, *, is_open: bool) -> None:
+    def _on_effects(self, part: Part, paths: PathChecks, *, is_open: bool) -> None:
         """Judge the words, the hidden commands and the variables of a command that does not only read."""
         command, scope, task = part.command, part.scope, part.task
         if scope and not scope.covers_words:
@@ -393,11 +345,11 @@ class _Case:
         declared = (declared_assignments(command) or ()) if command.name in DECLARATION_COMMANDS else ()
         if self._forbids_any and any(one.name in ("BASH_ENV", "ENV") for one in (*command.assignments, *declared)):
             paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
-        if not self._is_remote and (is_open or _runs_unknown(command, part.wrapping, task)):
+        if not self._is_remote and (is_open or runs_unknown(part)):
             paths.check_unknown("files of commands that only the running shell knows")
         if command.words:
             paths.check_assigned_programs(command.assignments)
-            paths.add_reasons_to_ask(self._suspicions.about(command, part.contexts, part.wrapping, task.step))
+            paths.add_reasons_to_ask(self._suspicions.about(part))
         for found in part.contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
@@ -421,7 +373,7 @@ class _Case:
             return ()
         return tuple(SimpleCommand(command.text, (*map(Word, text.split()), *rest)) for text in dict.fromkeys(texts))
 
-    def _on_words_to_spell(self, part: _Part, scope: AllowScope) -> Iterator[Finding]:
+    def _on_words_to_spell(self, part: Part, scope: AllowScope) -> Iterator[Finding]:
         """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
         written = [word.value for word in part.command.words]
         found = [word for one in part.contexts for word in words_to_spell(one.words or written, scope.spelled)]
@@ -437,7 +389,7 @@ class _Case:
             return [self._by_mode(f"the nested command: {wrapping.hidden}")]
         return []
 
-    def _on_paths(self, part: _Part, paths: PathChecks) -> None:
+    def _on_paths(self, part: Part, paths: PathChecks) -> None:
         command, is_reading = part.command, part.is_reading
         for found in part.contexts:
             if is_reading and found.invocation.reads is not None:
@@ -457,7 +409,7 @@ class _Case:
                 for place in part.task.step.places:
                     paths.check_moved_patterns(command.words, place)
 
-    def _inside(self, part: _Part, wrapping: Wrapping) -> None:
+    def _inside(self, part: Part, wrapping: Wrapping) -> None:
         """Judge the commands that a command runs."""
         task, step, scope = part.task, part.task.step, part.scope
         if task.depth >= MAX_DEPTH:
@@ -485,7 +437,7 @@ def _is_inherited(name: str) -> bool:
     return name in os.environ or places_repository(name) or name.startswith("HIST")
 
 
-def _consequences(part: _Part) -> tuple[str, ...]:
+def _consequences(part: Part) -> tuple[str, ...]:
     """Return the known consequences of a command that does not only read, the worst first."""
     command, step = part.command, part.task.step
     words = next((found.words for found in part.contexts if found.words), [word.value for word in command.words])
@@ -524,35 +476,6 @@ def _repositories_read(paths: PathJudge, contexts: Iterable[ExecutionContext]) -
         reads = found.invocation.reads
         if reads is not None and reads.repository is not None and found.directory is not None:
             yield paths.path_lookup.look(reads.repository, found.directory).resolved
-
-
-def _runs_unknown(command: SimpleCommand, wrapping: Wrapping | None, task: Task) -> bool:
-    """True if only the running shell knows a command that this one runs, or its own name."""
-    bindings = task.step.bindings
-    if wrapping is None or not wrapping.hidden:
-        name = command.words[0] if command.words else Word("")
-        return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
-    if wrapping.is_unknown:
-        # A shell without a script reads its input, which is empty outside a pipe.
-        is_fed = task.step.is_fed or (task.depth > 0 and task.outer is None)
-        return wrapping.hidden != RUNS_INPUT or is_fed
-    if wrapping.runs_file or wrapping.is_remote:
-        return False
-    return any(_is_computed(word, bindings) for word in command.words)
-
-
-def _is_computed(word: Word, bindings: Bindings) -> bool:
-    """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
-    if UNKNOWN in word.value or PIPE in word.value:
-        return True
-    held = [variable.name for variable in word.variables]
-    if word.value.count(VARIABLE) > len(held):
-        return True
-    known = {name: bindings[name].kind for name in held if name in bindings}
-    return VARIABLE in word.value and any(
-        known.get(name) in ("open", "revision") or (known.get(name) in (None, "number") and is_computed_name(name))
-        for name in held
-    )
 
 
 def _short(text: str) -> str:

@@ -14,12 +14,17 @@ from tui_agent.permissions.commands.analysis import accepts_any_files, invocatio
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
 from tui_agent.permissions.commands.searches import find_filter
-from tui_agent.permissions.commands.wrappers import Wrapping, splits_at_nul
-from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.commands.wrappers import RUNS_INPUT, Wrapping, expand_command_braces, splits_at_nul, unwrap
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
 from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
-from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, without_expansion
-from tui_agent.permissions.rules.rule_coverage import AllowScope
+from tui_agent.permissions.rules.normalized_argv import (
+    DECLARATION_COMMANDS,
+    is_harmless_setting,
+    normalize_command,
+    without_expansion,
+)
+from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope
+from tui_agent.permissions.rules.rule_set import Ruling
 from tui_agent.permissions.shell.expansion import (
     OPEN,
     Bindings,
@@ -27,9 +32,11 @@ from tui_agent.permissions.shell.expansion import (
     ListedDirectories,
     Value,
     has_glob,
+    is_computed_name,
     single_bindings,
 )
 from tui_agent.permissions.shell.syntax import (
+    PIPE,
     SUM,
     UNKNOWN,
     VARIABLE,
@@ -40,7 +47,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
-from .path_checks import ExecutionContext
+from .path_checks import CaseState, ExecutionContext
 from .script_variables import has_known_values
 from .shell_flow import ScriptStep
 
@@ -83,17 +90,63 @@ class _Turn:
     bindings: Bindings
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A simple command with everything that is known about it."""
+
+    task: Task
+    command: SimpleCommand
+    """The command with its braces expanded."""
+    wrapping: Wrapping | None
+    ruling: Ruling
+    scope: AllowScope | None
+    contexts: Sequence[ExecutionContext]
+    is_harmless: bool
+    """True if its assignments change nothing about what any program does."""
+    is_own: bool
+    """True if its name runs a program from the workspace, which may do anything."""
+    is_reading: bool
+    """True if it only reads."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True if it is the system's program, run as usual."""
+        return self.is_harmless and not self.is_own
+
+
 class ExecutionContexts:
     """Expands the commands of one script for each directory where they may run."""
 
-    def __init__(self, paths: PathJudge, expander: Expander, trace: list[str], *, is_trusted: bool) -> None:
-        self._look = paths.path_lookup.look
+    def __init__(self, state: CaseState, tool: str, expander: Expander, *, is_trusted: bool) -> None:
+        self._lookup, self._rules = state.judge.path_lookup, state.judge.rules
+        self._look = self._lookup.look
+        self._tool = tool
         self._expander = expander
-        self._trace = trace
+        self._trace = state.trace
         self._is_trusted = is_trusted
         """True if a command may look at the workspace's repository without a question."""
 
-    def contexts_for(
+    def part(self, task: Task) -> Part:
+        """Return a command with everything that is known about it."""
+        command, places = expand_command_braces(task.command), task.step.places
+        wrapping, view = unwrap(command), normalize_command(command)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        scope = allow_scope(ruling, view) or task.inherited_scope
+        contexts = [found for place in places for found in self._contexts_in(command, wrapping, place, task)]
+        is_own = any(self._is_workspace_program(command, place) for place in places)
+        is_harmless = is_harmless_setting(command)
+        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
+        if not is_reading or (wrapping and wrapping.inner_commands):
+            contexts = [_with_changes(found, command) for found in contexts]
+        return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading)
+
+    def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
+        program = workspace_program(command.name, self._lookup.workspace, place) if command.words else None
+        if program is not None:
+            self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
+        return program is not None
+
+    def _contexts_in(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task
     ) -> list[ExecutionContext]:
         """Return a command in one directory, once for each value of the script's variables."""
@@ -239,7 +292,37 @@ class ExecutionContexts:
         return groups
 
 
-def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
+def runs_unknown(part: Part) -> bool:
+    """True if only the running shell knows a command that this one runs, or its own name."""
+    command, wrapping, task = part.command, part.wrapping, part.task
+    bindings = task.step.bindings
+    if wrapping is None or not wrapping.hidden:
+        name = command.words[0] if command.words else Word("")
+        return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
+    if wrapping.is_unknown:
+        # A shell without a script reads its input, which is empty outside a pipe.
+        is_fed = task.step.is_fed or (task.depth > 0 and task.outer is None)
+        return wrapping.hidden != RUNS_INPUT or is_fed
+    if wrapping.runs_file or wrapping.is_remote:
+        return False
+    return any(_is_computed(word, bindings) for word in command.words)
+
+
+def _is_computed(word: Word, bindings: Bindings) -> bool:
+    """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
+    if UNKNOWN in word.value or PIPE in word.value:
+        return True
+    held = [variable.name for variable in word.variables]
+    if word.value.count(VARIABLE) > len(held):
+        return True
+    known = {name: bindings[name].kind for name in held if name in bindings}
+    return VARIABLE in word.value and any(
+        known.get(name) in ("open", "revision") or (known.get(name) in (None, "number") and is_computed_name(name))
+        for name in held
+    )
+
+
+def _with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
     """Return a context with everything that the command's words tell, beside what it reads if it only reads."""
     if not found.own:
         return found

@@ -33,8 +33,8 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
+from .execution_contexts import Part
 from .path_checks import ExecutionContext
-from .shell_flow import ScriptStep
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -90,28 +90,25 @@ class Suspicions:
             if "\\" in text:
                 yield _ESCAPE.sub(" ", text)  # As `printf` and `echo -e` print it.
 
-    def about(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> Iterator[str]:
+    def about(self, part: Part) -> Iterator[str]:
         """Return reasons to ask about a command that is not known to be read-only."""
-        if named := self._named(command, given, wrapping, step):
+        if named := self._named(part):
             yield named
-        if self._is_open(command, given, wrapping, step) and (why := self._protected_string()):
+        if self._is_open(part) and (why := self._protected_string()):
             yield f"it is unclear which files it changes, and the script names a protected path: {why}"
 
-    def _named(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> str | None:
+    def _named(self, part: Part) -> str | None:
         """Return why a command may run one that a rule forbids: its words, its input or its variables name it."""
         if not self._forbidden:
             return None
+        command, wrapping, given = part.command, part.wrapping, part.contexts
         texts = [assignment.value.value for assignment in command.assignments]
         known = {tuple(one.words) for one in given if one.words} or {(command.name,)}
         if _is_judged(wrapping) and command.name not in group("named_by_settings"):
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
             texts += [code for one in given for code in one.invocation.code]
-            texts += self._input_of(command, step)
+            texts += self._input_of(command, is_fed=part.task.step.is_fed)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
             texts += self._strings()
         for words in known:
@@ -119,21 +116,20 @@ class Suspicions:
                 return f"it may run {found[0]}, which the rule {found[1].shown} covers"
         return None
 
-    def _input_of(self, command: SimpleCommand, step: ScriptStep) -> list[str]:
+    def _input_of(self, command: SimpleCommand, *, is_fed: bool) -> list[str]:
         """Return texts that a command may read as a program: its here-document and its pipeline's output."""
         if not reads_program_from_input([word.value for word in command.words]):
             return []
-        return [command.heredoc or "", *(self._strings() if step.is_fed else ())]
+        return [command.heredoc or "", *(self._strings() if is_fed else ())]
 
-    def _is_open(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> bool:
+    def _is_open(self, part: Part) -> bool:
         """True if only the running shell knows some of a command's arguments, or if its input may decide its effect."""
-        if any(map(_has_unknowns, given)):
+        command, step, wrapping = part.command, part.task.step, part.wrapping
+        if any(map(_has_unknowns, part.contexts)):
             return True
         targets = (
             target
-            for one in given
+            for one in part.contexts
             for redirect in command.redirects
             for target in self._expander.expand(redirect.target, one.directory, step.bindings)
         )
