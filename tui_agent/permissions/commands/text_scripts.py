@@ -62,7 +62,10 @@ _SED_GRAMMARS = (_sed_grammar(reads_brackets=False), _sed_grammar(reads_brackets
 def sed_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
     options, scripts, operands = _arguments(words)
-    if not options.is_exact or not scripts or any(reading != SedScript() for reading in _readings(scripts)):
+    # Versions of sed also disagree about text that continues on the next line.
+    if not options.is_exact or not scripts or "\\\n" in "\n".join(scripts):
+        return None
+    if any(reading != SedScript() for reading in _readings(scripts)):
         return None
     return Reads(tuple(operand for operand in operands if operand not in ("-", PIPE)))
 

@@ -161,7 +161,10 @@ def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
     if name in ("checkout", "switch"):
-        return "--" not in words and (bool(found.operands) or found.has(*group("git_resetting")))
+        if name == "checkout" and "--" in words:
+            return False
+        is_tree = name == "switch" or len(found.operands) == 1 or found.has("-b", "-B", "--orphan")
+        return (is_tree and bool(found.operands)) or found.has(*group("git_resetting"))
     if name == "stash":
         action = next((word for word in words if not word.startswith("-")), "push")
         return action not in group("git_stash_only") and not (action == "push" and found.operands)

@@ -260,7 +260,7 @@ def _shell(command: SimpleCommand) -> Wrapping:
         value = word.value
         if not word.is_fixed:
             return _unknown() if takes_script else _hidden()
-        if is_value:
+        if is_value and not value.startswith(("-", "+")):
             is_plain = is_plain and value in _SHELL_SETTINGS
             is_value = False
         elif value.startswith(("-", "+")):
