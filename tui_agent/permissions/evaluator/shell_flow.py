@@ -115,7 +115,7 @@ def _places_set(everything: Iterable[Statement]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _After:
-    """What is known about the shell after a statement: its possible directories, and the values of variables."""
+    """The shell after a statement: its possible directories, and the values of variables."""
 
     success: PossibleDirectories
     failure: PossibleDirectories
