@@ -104,36 +104,43 @@ class ScriptVariables:
             or not all(one.reads <= self._numbers for one in computed)
         )
 
-    def opened(self) -> dict[str, Value]:
+    def opened(self) -> Bindings:
         """Return what holds everywhere in the script: the variables that may get any value."""
-        return dict(self._opened)
+        return self._opened
 
-    def forget(self, names: Iterable[str], now: dict[str, Value]) -> None:
-        """Remove the values of variables."""
+    def with_value(self, name: str, value: Value | None, now: Bindings) -> Bindings:
+        """Return the values after a variable has got one; None for an unknown one."""
+        return {**self._without((name,), now), **({} if value is None else {name: value})}
+
+    def _without(self, names: Iterable[str], now: Bindings) -> dict[str, Value]:
+        values = dict(now)
         for name in names:
-            now.pop(name, None)
+            values.pop(name, None)
             if name in self._opened:
-                now[name] = OPEN
+                values[name] = OPEN
+        return values
 
-    def record_arithmetic(self, unsupported: Unsupported, now: dict[str, Value]) -> bool:
-        """True if an unsupported construct is only arithmetic with numbers; adds the variables it sets to `now`."""
+    def after_arithmetic(self, unsupported: Unsupported, now: Bindings) -> Bindings | None:
+        """Return the values after a construct that is only arithmetic with numbers, or None for any other."""
         if unsupported.arithmetic is None or self._is_open:
-            return False
-        now |= dict.fromkeys(unsupported.arithmetic.sets, NUMBER)
-        return True
+            return None
+        return {**now, **dict.fromkeys(unsupported.arithmetic.sets, NUMBER)}
 
-    def record_assignments(self, command: SimpleCommand, places: Directories, now: dict[str, Value]) -> None:
-        """Update `now` with the variables that a command sets."""
+    def after_assignments(self, command: SimpleCommand, places: Directories, now: Bindings) -> Bindings:
+        """Return the values after a command has set its variables."""
         declared = declared_assignments(command) or ()
-        changed = [assignment.name for assignment in (*command.assignments, *declared)]
-        for name in {*changed, *_read_into(command)} - self._fed:
-            self.forget((name, f"{name}[@]"), now)
+        assignments = (*command.assignments, *declared)
+        names_set = {*(one.name for one in assignments), *_read_into(command)} - self._fed
+        if not names_set and not assignments:
+            return now
+        values = self._without((other for name in names_set for other in (name, f"{name}[@]")), now)
         for one in command.assignments:
             if one.items is not None and self._is_own(one.name, is_only=True):
-                now[f"{one.name}[@]"] = Value("words", tuple(item.value for item in one.items))
-        for assignment in (*command.assignments, *declared) if not command.words or declared else ():
-            if (value := self._assigned(assignment, places, now)) is not None:
-                now[assignment.name] = value
+                values[f"{one.name}[@]"] = Value("words", tuple(item.value for item in one.items))
+        for one in assignments if not command.words or declared else ():
+            if (value := self._assigned(one, places, values)) is not None:
+                values[one.name] = value
+        return values
 
     def _is_own(self, name: str, *, is_only: bool = False) -> bool:
         """True if only the script sets a variable, at one place alone if `is_only`."""

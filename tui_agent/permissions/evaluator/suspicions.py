@@ -370,7 +370,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     choosing, behind = _choosing_tests(name, words)
     runs = False
     for at in range(1, len(words)):
-        # The name of the command itself is no option.
+        # The name of the command itself is not an option.
         before, word = words[at - 1] if at > 1 else "", words[at]
         says = _MESSAGE_OPTION.match(before) or _ATTACHED_MESSAGE.match(word)
         if (before in choosing and at > behind) or (says and name in group("with_messages")):
