@@ -46,7 +46,7 @@ def _sed_grammar(*, reads_brackets: bool) -> re.Pattern[str]:
         rf"y(?P<y>{mark}){until('(?P=y)')}{until('(?P=y)', '')}",
         rf"[dDgGhHnNpPxzF=]|[qQl]{blanks}\d*",
         rf":{blanks}[\w-]+|[btT]{blanks}[\w-]*",
-        r"[aic](?:[^\\\n]|\\[^\n])++",
+        r"[aic](?:[^\\\n]|\\.)++",
         r"(?P<runs>e)[^\n]*",
         rf"(?P<kind>[rRwW]){blanks}(?P<file>[^\n]+)",
     )
