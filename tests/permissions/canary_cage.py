@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.permissions.paths.protected_paths import protected_name
-from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 from tui_agent.tools.processes.process import ProcessSpec
@@ -250,7 +250,7 @@ class BoxedCage(CanaryCage):
             RuntimeError: the sandbox does not work here.
         """
         super().__init__(place, has_odd_names=has_odd_names)
-        self._sandbox = Sandbox(lambda work: protected_tree(work))
+        self._sandbox = Sandbox(lambda work: ProtectedTree(work).places())
         self._run("echo it-works")
         if "it-works" not in self._output.read_text("utf-8", "replace"):
             raise RuntimeError(f"the sandbox does not work here: {self._output.read_text('utf-8', 'replace')}")

@@ -195,6 +195,11 @@ UNKNOWN = 'touch "$X"'
         ("awk '{system($1)}' a", "ask", ("allow bash(awk:*)",), "ask", "ask, confined"),
         ("awk '{print | \"sort\"}' a", "ask", ("allow bash(awk:*)",), "ask", "ask"),
         ("awk '{print > \"../x\"}' a", "ask", ("allow bash(awk:*)",), "ask", "ask"),
+        # a pattern for files that an earlier part may have made
+        ("git clone u pkg && mv pkg/*.txt src", "allow", (), "ask", "confined"),
+        # a protected path that any part names
+        (f"cat .git/HEAD; {UNKNOWN}", "allow", (), "ask", "ask, confined"),
+        ("cat .git/HEAD; make $X", "allow", (), "ask", "ask"),
         # another machine, a file of commands and the user's own variables
         ("ssh h rm $X", "allow", (), "allow", "allow"),
         ("bash script.sh $X", "allow", (), "allow", "allow"),

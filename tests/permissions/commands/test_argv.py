@@ -2,9 +2,10 @@
 
 import pytest
 
-from tui_agent.permissions.commands.argv import Arguments, exact_arguments, is_known, reads_by_row
+from tui_agent.permissions.commands.argv import Arguments, exact_arguments, is_known
 from tui_agent.permissions.commands.catalogue import CommandFacts, parse_row
 from tui_agent.permissions.commands.invocation import Reads
+from tui_agent.permissions.commands.row_effects import reads_by_row
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 

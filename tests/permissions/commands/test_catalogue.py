@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tui_agent.permissions.commands.catalogue import all_facts, canonical_name, facts_of, parse_row
+from tui_agent.permissions.commands.catalogue import all_facts, canonical_name, extended, facts_of, parse_row
 
 DANGEROUS = {
     "sort": ["-o", "--output", "-T", "--compress-program", "--files0-from", "--random-source"],
@@ -22,7 +22,7 @@ DANGEROUS = {
     "du": ["-L", "--dereference", "-X", "--exclude-from", "--files0-from"],
     "wc": ["--files0-from"],
     "tail": ["-F", "--retry"],
-    "jq": ["-f", "--from-file", "-L", "--arg", "--slurpfile", "--rawfile"],
+    "jq": ["-f", "--from-file", "-L", "--slurpfile", "--rawfile"],
     "tar": ["-x", "-c", "-C", "-I", "--to-command", "--checkpoint-action", "-r", "-u"],
     "unzip": ["-o", "-d", "-x"],
     "hostname": ["-F", "-b"],
@@ -46,8 +46,7 @@ def test_the_notation() -> None:
         "--file": "read", "--maybe": "optional", "--pattern": "text",
     }  # fmt: skip
     assert row.harmless == row.options.keys()
-    assert row.gives_pattern == {"-d", "--pattern"}
-    assert row.takes_number
+    assert row.reading.gives_pattern == {"-d", "--pattern"}
     assert row.joins
     assert not row.has_effects
 
@@ -61,7 +60,12 @@ def test_effects() -> None:
         "-n": "", "-r": "",
     }  # fmt: skip
     assert row.harmless == {"-k", "-v"}
-    assert (row.writes, row.needed, row.preventing, row.whole) == ("LAST", {"-i"}, {"-n"}, {"-r"})
+    assert (row.writes, row.changes.needed, row.changes.preventing, row.changes.whole) == (
+        "LAST",
+        {"-i"},
+        {"-n"},
+        {"-r"},
+    )
     assert row.has_effects
     assert row.reads is None
 
@@ -71,17 +75,16 @@ def test_options_that_are_never_joined() -> None:
 
     assert row.options == {"-ps": "", "-c": "text"}
     assert not row.joins
-    assert not row.takes_number
 
 
 def test_a_row_may_extend_another() -> None:
-    base = parse_row("x", {"reads": "PATTERN", "options": "-# -a -e:!", "effects": "-o>"})
-    row = parse_row("y", {"reads": "PATHS", "options": "-b"}, base)
+    base = {"reads": "PATTERN", "writes": "ALL", "options": "-# -a -e:!", "effects": "-o>", "plain": {"-o": "x"}}
+    row = parse_row("y", extended(base, {"reads": "PATHS", "options": "-b"}))
 
     assert row.options == {"-#": "", "-a": "", "-e": "text", "-o": "write", "-b": ""}
     assert row.harmless == {"-#", "-a", "-e", "-b"}
-    assert row.takes_number
-    assert row.gives_pattern == {"-e"}
+    assert row.reading.gives_pattern == {"-e"}
+    assert (row.reads, row.writes, row.is_plain("-o", "x")) == ("PATHS", "NONE", True)
 
 
 @pytest.mark.parametrize("row", [{"read": "PATHS"}, {"reads": "paths"}, {"writes": "SOME"}, {"runs": "maybe"}])
@@ -95,7 +98,7 @@ def test_every_row_is_read(name: str) -> None:
     row = all_facts()[name]
 
     assert all(option == "+" or (option.startswith("-") and len(option) > 1) for option in row.options)
-    assert row.harmless | row.needed | row.preventing | row.whole <= row.options.keys()
+    assert row.harmless | row.changes.needed | row.changes.preventing | row.changes.whole <= row.options.keys()
     assert not any(row.options[option] in ("write", "into", "code") for option in row.harmless if row.reads)
 
 
@@ -148,14 +151,14 @@ def _takes_value(option: str, usage: str) -> bool:
 
 def test_conditions_of_a_read_only_use() -> None:
     row = parse_row("x", {"reads": "PATHS", "only": r"(?:\+[^\0]*\0)*", "needs": ["-a -b", "-c"], "selects": "-c"})
-    words = parse_row("y", {"reads": "PATHS", "words": r"list\0.*"}, row).conditions
+    words = parse_row("y", {"reads": "PATHS", "words": r"list\0.*"})
 
-    assert row.conditions.hold(["-ac", "+x"], ["+x"], {"-a", "-c"})
-    assert not row.conditions.hold(["-ac", "x"], ["x"], {"-a", "-c"})
-    assert not row.conditions.hold(["-c"], [], {"-c"})
-    assert not row.conditions.hold(["-a", "+x"], ["+x"], {"-a"})
-    assert words.hold(["list", "-p"], ["list"], {"-p"})
-    assert not words.hold(["-p", "list"], ["list"], {"-p"})
+    assert row.reading.allows(["-ac", "+x"], ["+x"], {"-a", "-c"})
+    assert not row.reading.allows(["-ac", "x"], ["x"], {"-a", "-c"})
+    assert not row.reading.allows(["-c"], [], {"-c"})
+    assert not row.reading.allows(["-a", "+x"], ["+x"], {"-a"})
+    assert words.reading.allows(["list", "-p"], ["list"], {"-p"})
+    assert not words.reading.allows(["-p", "list"], ["list"], {"-p"})
 
 
 def test_another_name_of_one_word_stands_for_a_row_of_one_word() -> None:

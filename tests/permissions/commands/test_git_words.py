@@ -64,7 +64,4 @@ def test_commands_that_show_contents_read_the_whole_tree() -> None:
 
 
 def test_global_options_are_removed() -> None:
-    found = git_words(["git", "-C", "d", "-P", "log", "-1"])
-
-    assert found is not None
-    assert (found.directory, found.words) == ("d", ("log", "-1"))
+    assert git_words(["git", "-C", "d", "-P", "log", "-1"]) == ("d", ("log", "-1"))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from tui_agent.permissions.commands.argv import is_remote, parse_arguments, writes_of
+from tui_agent.permissions.commands.argv import is_remote, parse_arguments
 from tui_agent.permissions.commands.catalogue import writer
+from tui_agent.permissions.commands.row_effects import writes_of
 
 
 def writes(text: str) -> list[str]:
@@ -97,7 +98,7 @@ def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[
 
     found = parse_arguments(entry, words)
 
-    assert [*found.attached, *found.unclear] == unclear
+    assert [*found.of("", "optional"), *found.unclear] == unclear
 
 
 def test_the_directory_that_a_command_changes_to() -> None:

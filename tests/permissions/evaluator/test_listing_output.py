@@ -6,16 +6,12 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions.evaluator.listings import Listing, listing_output
+from tui_agent.permissions.shell.expansion import Expander
 from tui_agent.permissions.shell.parser import read_script
-from tui_agent.permissions.shell.syntax import SimpleCommand
-
-
-def words_of(command: SimpleCommand) -> list[str]:
-    return [word.value for word in command.words]
 
 
 def listed(text: str, place: Path) -> Listing | None:
-    return listing_output(read_script(text), words_of, str(place))
+    return listing_output(read_script(text), Expander(), str(place), {})
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tui_agent.permissions.evaluator.shell_flow import (
     ScriptStep,
     script_steps,
 )
-from tui_agent.permissions.shell.expansion import Expander
+from tui_agent.permissions.shell.expansion import OPEN, Expander, Value
 from tui_agent.permissions.shell.parser import read_script
 
 
@@ -108,7 +108,7 @@ def test_a_pipeline_feeds_the_next_command(root: Path) -> None:
 def test_loops_bind_their_variable_inside_only(root: Path) -> None:
     found = steps('for x in a "b c"; do ls $x; done; cat $x', root)
 
-    assert found["ls $x"].bindings == {"x": ("a", "b c")}
+    assert found["ls $x"].bindings == {"x": Value("text", ("a", "b c"))}
     assert found["cat $x"].bindings == {}
 
 
@@ -126,7 +126,7 @@ def test_loops_bind_their_variable_inside_only(root: Path) -> None:
     ],
 )
 def test_a_variable_that_something_else_may_set_is_not_bound(root: Path, text: str) -> None:
-    assert "x" not in steps(text, root)["ls"].bindings
+    assert steps(text, root)["ls"].bindings.get("x", OPEN) == OPEN
 
 
 def test_substitutions_precede_their_command(root: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.file_modes import enforce_file_modes
 from tui_agent.permissions.paths import protected_tree as page
-from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 
 
@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def names(root: Path, *private: Path) -> set[str]:
-    return {str(path.relative_to(root)) for path in protected_tree(root, private)}
+    return {str(path.relative_to(root)) for path in ProtectedTree(root, private).places()}
 
 
 TOP = {".git", ".husky", "node_modules", ".tui-agent"}
@@ -85,10 +85,10 @@ def test_a_workspace_too_large_to_scan_is_an_error(root: Path, monkeypatch: pyte
         (root / name / "node_modules").mkdir(parents=True)
     monkeypatch.setattr(page, "MAX_DIRECTORIES", 2)
     with pytest.raises(ToolError, match="too large for the sandbox"):
-        protected_tree(root)
+        ProtectedTree(root).places()
     monkeypatch.setattr(page, "MAX_DIRECTORIES", 100)
     monkeypatch.setattr(page, "MAX_PLACES", 5)
     with pytest.raises(ToolError, match="too large for the sandbox"):
-        protected_tree(root)
+        ProtectedTree(root).places()
     with pytest.raises(ToolError, match="cannot be listed"):
-        protected_tree(root / "none")
+        ProtectedTree(root / "none").places()

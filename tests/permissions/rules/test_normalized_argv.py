@@ -28,7 +28,7 @@ def command(text: str) -> SimpleCommand:
         ("'r'm \"x\"", "rm x", []),
         ("/bin/rm x", "/bin/rm x", ["rm x"]),
         ("git -C a -c b=c --no-pager push", "git -C a -c b=c --no-pager push", ["git push"]),
-        ("/usr/bin/git push", "/usr/bin/git push", ["git push", "git push"]),
+        ("/usr/bin/git push", "/usr/bin/git push", ["git push"]),
         ("r? x", f"{UNKNOWN} x", []),
     ],
 )

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.permissions.shell.expansion import MAX_WORDS, expand_braces, joined_words, part_of
-from tui_agent.permissions.shell.syntax import UNKNOWN, VARIABLE, Variable, Word
-from tui_agent.permissions.shell.words import lex_word
+from tui_agent.permissions.shell.syntax import UNKNOWN, VARIABLE, Sequence, Variable, Word
+from tui_agent.permissions.shell.words import WordReader
 
 
 def expanded(text: str) -> list[str]:
-    return [word.value for word in expand_braces(lex_word(text, 0, len(text), {}))]
+    return [word.value for word in expand_braces(WordReader(text, lambda at, _: (Sequence(()), at)).word(0, [])[0])]
 
 
 def by_bash(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.shell.expansion import MAX_VALUES, Expander, has_glob
+from tui_agent.permissions.shell.expansion import MAX_VALUES, Expander, Value, has_glob
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import UNKNOWN, Sequence, SimpleCommand, Word
 
@@ -31,8 +31,9 @@ def word_of(text: str) -> Word:
     return command.words[1]
 
 
-def expanded(text: str, place: Path | None, bindings: Bindings | None = None) -> list[str]:
-    return list(Expander().expand(word_of(text), str(place) if place else None, bindings or {}))
+def expanded(text: str, place: Path | None, values: dict[str, tuple[str, ...]] | None = None) -> list[str]:
+    bindings = {name: Value("text", texts) for name, texts in (values or {}).items()}
+    return list(Expander().expand(word_of(text), str(place) if place else None, bindings))
 
 
 def by_bash(text: str, place: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """Rough split of unreadable text: too many commands rather than too few."""
 
-from tui_agent.permissions.shell.parser import MAX_FALLBACK_COMMANDS, fallback_commands
+from tui_agent.permissions.shell.fallback import MAX_COMMANDS, fallback_commands
 from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
@@ -42,7 +42,7 @@ def test_variables_are_unknown_and_braces_stay_live() -> None:
 
 
 def test_it_is_bounded() -> None:
-    assert len(fallback_commands("a;" * 100_000)) == MAX_FALLBACK_COMMANDS
+    assert len(fallback_commands("a;" * 100_000)) == MAX_COMMANDS
     [command] = fallback_commands("a " * 50_000)
     assert len(command.words) == 1_000
     [command] = fallback_commands("a " + ">b " * 5_000)

@@ -33,7 +33,7 @@ def test_the_body_of_a_here_document(text: str, body: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "cat -<<EOF\nEOF\nls", "cat <<EOF\nx", "cat <<''\nx\n\nls", "cat <<$X\nx\n$X\n",
+        "cat <<EOF\nx", "cat <<''\nx\n\nls", "cat <<$X\nx\n$X\n",
         "cat <<EOF <<EOF\na\nEOF\nb\nEOF\n",
         "cat <<EOF\na\\\nb\nEOF\n", "cat <<EOF; ls\nx\nEOF\n", "cat <<EOF & ls\nx\nEOF\n", "cat <<EOF (\nx\nEOF\n",
         "cat <<'EOF\n'\nx\nEOF\n'\n", "cat <<EOF\n`x\nEOF\n", "cat <<EOF && ls && (\nEOF\nls)\n",

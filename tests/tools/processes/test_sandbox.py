@@ -15,7 +15,7 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives
-from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult
@@ -52,7 +52,7 @@ def ours(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sandbox(ours: Path) -> Sandbox:
-    return Sandbox(lambda root: protected_tree(root, (ours,)), hidden=(ours,), shown=(ours / "kept",))
+    return Sandbox(lambda root: ProtectedTree(root, (ours,)).places(), hidden=(ours,), shown=(ours / "kept",))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import call
-from tui_agent.permissions.paths.protected_tree import protected_tree
+from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import private_places, sandbox
@@ -84,7 +84,7 @@ def world(workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.
             "KUBECONFIG": moved, "HOSTPID": os.getpid(), "PORT": server.getsockname()[1],
         }.items():  # fmt: skip
             monkeypatch.setenv(name, str(value))
-        box = Sandbox(lambda place: protected_tree(place, (ours,)), hidden=(ours,))
+        box = Sandbox(lambda place: ProtectedTree(place, (ours,)).places(), hidden=(ours,))
         bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=box)
         guarded = (out, home, other, ours, root / ".git", root / ".husky", root / "sub" / ".git")
         yield World(bash, root, guarded)

@@ -5,29 +5,25 @@ are judged like calls of the file tools, and the source of the targets in the di
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from tui_agent.permissions.commands.searches import search_filter
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
 
-from .archives import tar_invocation, unpacks_into, unzip_invocation
+from .archives import tar_invocation, tar_with_dashes, unpacks_into, unzip_invocation
 from .argv import (
     Arguments,
     exact_arguments,
     is_known,
     is_remote,
     parse_arguments,
-    reads_by_row,
-    scripts_of,
-    writes_of,
 )
 from .builtins import bracket_reads, builtin_reads, cd_reads, test_reads
 from .catalogue import (
     INTERPRETERS,
     SHELLS,
-    CommandFacts,
     canonical_name,
     group,
     is_trusted_name,
@@ -35,33 +31,27 @@ from .catalogue import (
     read_only_command,
     words_by_program,
 )
-from .invocation import Copy, Invocation, NamedFiles, Reads, Write, attached_paths, pieces_of, writes_to
+from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
+from .row_effects import invocation_by_row, reads_by_row
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
-from .version_control import INVOCATIONS, READERS, searches_files, shows_patches
+from .version_control import git_invocation, git_reads, searches_files, shows_patches
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
-    **READERS, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
+    "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
     "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
     **dict.fromkeys(
-        names("printf printenv command read set unset exec export declare typeset local readonly"), builtin_reads
+        names("printf command read set unset exec export declare typeset local readonly"), builtin_reads
     ),
 }  # fmt: skip
 """Commands whose read-only uses no row can tell."""
 _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
-    **INVOCATIONS, "find": find_invocation, "unzip": unzip_invocation,
+    "git": git_invocation, "find": find_invocation, "unzip": unzip_invocation,
     **dict.fromkeys(("tar", "bsdtar", "gtar"), tar_invocation),
     "dd": lambda words: Invocation(writes=writes_to(word[3:] for word in words[1:] if word.startswith("of="))),
 }  # fmt: skip
 """Commands whose first words decide how they treat the rest."""
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
-_SHORT_VERSION = names("node npm ruby php")
-"""Programs for which `-v` prints the version, too."""
-_TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
-_DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
-"""Arguments with which a command reads everything below its operands."""
-_LISTING = names("ls tree du fd")
-"""Commands that print the names and sizes of a tree."""
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
 _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
@@ -69,22 +59,12 @@ _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
 _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
-_READ_MESSAGES = names("-m --message --title --body --notes --description")
-"""Options whose value is text for readers."""
-_SEARCHERS = names("rg ag ack ugrep ug pt sift zgrep zipgrep")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
-_DOWNLOADERS = names("curl wget aria2c sftp")
-_NAMED_ELSEWHERE = names("-J --remote-header-name -i --input-file -r --recursive -m --mirror -p --content-disposition")
-"""Options with which the server or a file names the files of a download."""
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
-_WEB_CLIENTS = names("curl http https httpie xh hurl gh glab")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
-_EDITORS = names("ed ex vi vim nvim")
 _SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
-_UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
-"""Commands whose first operand differs in meaning from the others."""
 
 
 def invocation_of(
@@ -126,42 +106,24 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
     name, rest = canonical_name(words[0]), list(words[1:])
-    if (name in group("version_only") and rest in _VERSION_WORDS) or (name in _SHORT_VERSION and rest == ["-v"]):
+    if (name in group("version_only") and rest in _VERSION_WORDS) or (
+        name in group("short_version") and rest == ["-v"]
+    ):
         return Reads()
     if special := _READERS.get(name):
         return special(words, raw)
     command = read_only_command(name)
     if command is None or command.reads == "ANY":
         return command and Reads()
-    if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
-        rest[0] = f"-{rest[0]}"  # `tar tf` is `tar -tf`.
-    options = exact_arguments(command, _without_jq_values(rest) if name == "jq" else rest)
-    if options is None or not _is_reading(name, options):
+    options = exact_arguments(command, tar_with_dashes(rest) if name == "tar" else rest)
+    reads = reads_by_row(command, options) if options is not None else None
+    if options is None or reads is None or (name == "ps" and shows_environments(words)):
         return None
-    reads = reads_by_row(command, options)
-    return reads and _of_tree(name, options, reads)
-
-
-def _of_tree(name: str, options: Arguments, reads: Reads) -> Reads:
-    """Return the reads of a command that may read whole trees or follow links."""
-    if options.has(*_DESCENDING.get(name, ())):
-        reads = Reads(tuple(options.paths), tuple(path for path in reads.paths if path not in options.paths) or (".",))
-    if name in _LISTING or (name == "rg" and options.has("--files")):
-        return replace(reads, trees=(), listed=reads.trees)
     if name in ("grep", "rg") and reads.trees:
         return replace(reads, includes=search_filter(name, options))
-    if name == "diff" and options.has("-r", "--recursive"):
-        return Reads((), reads.paths, follows_links=not options.has("--no-dereference"))
-    return replace(reads, only_files=True) if name == "diff" and not options.has("--no-dereference") else reads
-
-
-def _is_reading(name: str, options: Arguments) -> bool:
-    """Check conditions that no row can express."""
-    if name == "ps":
-        formats = (*options.given.get("-o", ()), *options.given.get("--format", ()))
-        return not any("env" in value.lower() for value in formats)
-    # Without -f, tar may read a tape; `host:file` is on another machine.
-    return name != "tar" or (bool(options.paths) and not any(":" in path for path in options.paths))
+    if name == "diff" and not options.has("--no-dereference"):
+        return replace(reads, follows_links=bool(reads.trees), only_files=not reads.trees)
+    return reads
 
 
 def is_mostly_read_only(word: str) -> bool:
@@ -184,11 +146,11 @@ def accepts_any_files(words: Sequence[str]) -> bool:
     if name in _SCRIPTED:
         # Without a script, the first name would become the script.
         return any(not word.startswith("-") for word in words[1:])
-    if name in _UNEQUAL or command is None:
+    if name in group("unequal_operands") or command is None:
         return name == "printf" and len(words) > 1
     if command.reads in ("PATTERN", "SEARCH"):
         options = exact_arguments(command, words[1:])
-        return options is not None and (bool(options.operands) or options.has(*command.gives_pattern))
+        return options is not None and (bool(options.operands) or options.has(*command.reading.gives_pattern))
     return command.reads in ("ANY", "PATHS", "LIST", "TREES")
 
 
@@ -197,26 +159,10 @@ def shows_environments(words: Sequence[str]) -> bool:
 
     This is `ps` with the letter `e` in a word without a dash, or with an `env` format.
     """
-    command = read_only_command("ps")
-    if not words or canonical_name(words[0]) != "ps" or command is None:
+    if not words or canonical_name(words[0]) != "ps":
         return False
-    options = exact_arguments(command, words[1:])
-    operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
-    letters = any(operand.isalpha() and "e" in operand for operand in operands)
+    letters = any(operand.isalpha() and "e" in operand for operand in _parsed(words).operands)
     return letters or any("env" in word.lower() for word in words[1:])
-
-
-def _without_jq_values(words: Sequence[str]) -> list[str]:
-    """Return the words without `--arg name value`."""
-    kept: list[str] = []
-    at = 0
-    while at < len(words):
-        is_pair = (
-            words[at] in ("--arg", "--argjson") and len(words) >= at + 3 and all(map(is_known, words[at : at + 3]))
-        )
-        kept += [] if is_pair else [words[at]]
-        at += 3 if is_pair else 1
-    return kept
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -236,44 +182,37 @@ def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
 
 def _wrapper(words: Sequence[str]) -> Invocation:
     """Return the invocation of a command that runs another one, by its own words alone."""
-    found = matching_row(words)
-    return (
-        _by_row(canonical_name(words[0]), *found)
-        if found
-        else Invocation(mentions=_mentioned(_without_exclusions(words[1:])))
-    )
+    row = matching_row(words)
+    return invocation_by_row(canonical_name(words[0]), *row) if row else Invocation(mentions=_mentioned(words[1:]))
 
 
 def _may_change(words: Sequence[str]) -> bool:
     """True if a command that `find` runs does more than read its arguments."""
-    filled = [word.replace("{}", "x") for word in words]
-    if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
+    filled, raw = [word.replace("{}", "x") for word in words], SimpleCommand("", ())
+    if not filled or read_only_use(filled, raw) is not None:
         return False
-    changes = replace(_changes(filled, SimpleCommand("", ())), changes_tracked=False)
+    changes = replace(_changes(filled, raw), changes_tracked=False)
     return not is_mostly_read_only(filled[0]) or changes != Invocation()
 
 
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     row = matching_row(words)
-    facts = row[0] if row else None
-    found = _by_row(name, *row) if row else Invocation()
+    facts, options = row[0] if row else None, _parsed(words)
+    found = invocation_by_row(name, *row) if row else Invocation()
     heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
-    is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
-    is_scripted = name in _SCRIPTED and any(re.match(r"-[A-Za-z]*f|--file", word) for word in words)
-    if name in group("program_input") or is_configured or is_scripted:
+    is_configured = name == "wget" and options.has("-i", "--input-file")
+    if name in group("program_input") or options.of("script") or is_configured:
         found = replace(found, code=(*found.code, *heredoc))
     if name in _SCRIPTED:
         return _scripted(name, words, raw, found)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in group("code_options")]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
-        return replace(
-            found, mentions=(*found.mentions, *_mentioned(_without_exclusions(words[2:]))), code=(*code, *heredoc)
-        )
+        return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
     if name in SHELLS:
         # The script is the first word without a dash.
         at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
-        return Invocation(mentions=_mentioned(_without_exclusions(words[at + 1 :])))
+        return Invocation(mentions=_mentioned(words[at + 1 :]))
     # `printf -v` sets a variable.
     runs = name == "printf" or (name in ("fd", "fdfind", "rg") and any(map(_FINDS_AND_RUNS.match, words)))
     # Only the mounts among a container's words are paths of this machine.
@@ -281,7 +220,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     is_explained = facts is not None and not facts.mentions and (facts.has_effects or is_container)
     if is_explained or (is_mostly_read_only(words[0]) and not runs):
         return found
-    kept = list(_without_exclusions(_without_messages(name, words[1:])))
+    kept = _without(words_by_program("text_options").get(name, ()), words[1:])
     known = facts.options if facts is not None else ()
     outputs = [after for before, after in pairwise(words) if before not in known and _OUTPUT_OPTION.fullmatch(before)]
     outputs += [word.partition("=")[2] for word in words[1:] if _OUTPUT_OPTION.fullmatch(word.partition("=")[0])]
@@ -296,118 +235,19 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
 
 def _scripted(name: str, words: Sequence[str], raw: SimpleCommand, found: Invocation) -> Invocation:
     """Return the invocation of `sed` or `awk` with that of its script."""
-    program = tuple(word for word in words[1:] if not word.startswith("-"))
-    if name == "awk":
-        if awk_reads(words, raw) is not None and is_trusted_name(words[0]):
-            return found
-        return replace(
-            found, writes=(*found.writes, *map(Write, awk_outputs(words).files)), code=(*found.code, *program)
-        )
-    script = sed_effects(words)
-    writes = (*found.writes, *map(Write, script.written))
-    # It may run a program that writes another file.
-    return (
-        replace(found, writes=(*writes, Write(UNKNOWN)), code=program) if script.runs else replace(found, writes=writes)
-    )
-
-
-def _by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> Invocation:
-    """Return the invocation by a command's row and the words that the row's name does not contain."""
-    found = parse_arguments(facts, words)
-    writes = (*writes_of(name, facts, found), *_downloaded(name, found))
-    mentions = tuple(map(Write, found.unclear))
-    if found.directory is not None:
-        # It changes the files that its input names, below this directory.
-        mentions, writes = (*mentions, Write(".")), (*writes, *((Write("."),) if name == "patch" else ()))
-    links: tuple[str, ...] = ()
-    if name in ("ln", "cp") and any(re.match(r"-s\Z|--sy", flag) for flag in found.flags):
-        mentions += tuple(map(Write, found.sources))
-        # A relative target begins at the directory of the link.
-        links = tuple(place for source in found.sources for place in _linked(found, source))
-    elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
-        # A hard link lets later commands change the same file under another name.
-        writes += tuple(map(Write, found.sources))
-    return Invocation(
-        writes=writes,
-        mentions=tuple(dict.fromkeys(mentions)),
-        attached=attached_paths(found.attached),
-        code=(*found.code, *scripts_of(facts, found)),
-        runs_in=found.directory,
-        works_in=tuple(
-            dict.fromkeys(
-                (
-                    *((found.directory,) if found.directory is not None else ()),
-                    *found.places,
-                    *(found.operands if facts.works_in else ()),
-                )
-            )
-        ),
-        copies=_copies(name, found),
-        links=links,
-    )
-
-
-def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
-    """Yield the files that get their names from the addresses of a download."""
-    into = found.into if found.into is not None else "."
-    is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
-    if name not in _DOWNLOADERS or is_named or found.has("--output-document", "--spider", "--out"):
-        return
-    if name != "curl" and found.has("-O", "-o"):
-        return
-    for address in found.operands:
-        base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
-        yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
-    if found.has(*_NAMED_ELSEWHERE):
-        yield Write(into, below=True, includes=NamedFiles())
-
-
-def _linked(found: Arguments, source: str) -> tuple[str, ...]:
-    """Return the paths that a link with this text may lead to."""
-    if source.startswith(("/", "~")) or not is_known(source) or found.has("-r", "--relative"):
-        return (source,)
-    above = found.target.rstrip("/").rpartition("/")[0]
-    return (f"{above or '.'}/{source}", f"{found.target}/{source}")
-
-
-def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
-    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
-    if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
-        return (Copy(None, "."),)
-    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
-        return ()
-    # cp skips directories without one of these options.
-    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
-        return ()
-    return tuple(
-        Copy(None if is_remote(source) else source, _copied_to(name, found, source))
-        for source in found.sources
-        if name != "scp" or not is_remote(source) or found.has("-r")
-    )
-
-
-def _copied_to(name: str, found: Arguments, source: str) -> str:
-    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
-    last = source.rstrip("/").rpartition("/")[2]
-    if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
-        return f"{found.target}/{source.lstrip('/')}"
-    is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
-    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
-        return found.target
-    return f"{found.target}/{last}"
-
-
-def _without_messages(name: str, words: Sequence[str]) -> list[str]:
-    """Return the words without those that are text for readers."""
-    saying = words_by_program("text_options").get(name, frozenset())
-    pairs = pairwise(("", *words))
-    return [word for before, word in pairs if before not in saying and word.partition("=")[0] not in saying]
+    if name == "awk" and awk_reads(words, raw) is not None and is_trusted_name(words[0]):
+        return found
+    # A sed script may run a program that writes another file.
+    script = None if name == "awk" else sed_effects(words)
+    written = awk_outputs(words).files if script is None else (*script.written, *([UNKNOWN] if script.runs else []))
+    code = [word for word in words[1:] if not word.startswith("-")] if script is None or script.runs else []
+    return replace(found, writes=(*found.writes, *map(Write, written)), code=(*found.code, *code))
 
 
 def _mentioned(words: Iterable[str]) -> tuple[Write, ...]:
     """Return everything in words that may be a path."""
     found: list[str] = []
-    for word in words:
+    for word in _without((), words):
         found += [word[2:] if word.startswith("-") else word, word.partition("=")[2]]
         found += pieces_of(word) if _MAY_CONTAIN_PATH.search(word) else ()
     return writes_to(found)
@@ -419,12 +259,16 @@ def _named(words: Sequence[str]) -> tuple[str, ...]:
     return tuple([value for value in values if value and not value.startswith(("http://", "https://"))])
 
 
-def _without_exclusions(words: Sequence[str]) -> Iterator[str]:
-    leaves_out = False
+def _without(options: Container[str], words: Iterable[str]) -> list[str]:
+    """Return the words without some options and their values, such as texts for readers, and without exclusions."""
+    kept: list[str] = []
+    before = ""
     for word in words:
-        if not (leaves_out and not word.startswith("-")) and not _EXCLUDING.match(word):
-            yield word
-        leaves_out = bool(_EXCLUDING.match(word)) and "=" not in word
+        is_excluded = _EXCLUDING.match(before) and "=" not in before and not word.startswith("-")
+        if not is_excluded and not _EXCLUDING.match(word) and before not in options:
+            kept += [word] if word.partition("=")[0] not in options else []
+        before = word
+    return kept
 
 
 # --- reads of other commands ------------------------------------------------------------------------------------------
@@ -435,35 +279,35 @@ def _sources(words: Sequence[str]) -> Invocation:
 
     Sources are certainly read (by `cp`, `mv`, `ln`, `tar` and the like, and by options of known writers).
     """
-    name = canonical_name(words[0])
+    name, row, found = canonical_name(words[0]), matching_row(words), _parsed(words)
     if name in group("no_readers"):
-        return Invocation(sources=tuple(_parsed(words).given.get("--random-source", ())))
+        return Invocation(sources=tuple(found.given.get("--random-source", ())))
     if name == "dd":
         return Invocation(sources=tuple(word[3:] for word in words[1:] if word.startswith("if=")))
+    read = [*found.paths, *(_sent_files(words, found) if name in group("web_clients") else ())]
+    is_listed = bool(found.of("list")) or (name == "zip" and found.has("-@", "--names-stdin"))
+    may_read: tuple[str, ...] = ()
+    open_reads: list[str] = []
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
-        read = tuple(word for word in _operands(words[1:]) if not is_remote(word))
-        return Invocation(sources=read, open_reads=(UNKNOWN,) if is_listed else ())
-    row, found = matching_row(words), _parsed(words)
-    read = [*found.paths, *(_sent_files(words, found) if name in _WEB_CLIENTS else ())]
-    listed = (UNKNOWN,) if found.reads_listed or (name == "zip" and found.has("-@", "--names-stdin")) else ()
-    if searches_files(words):
-        read.append(".")
-    if name == "sed":
-        read.extend(sed_effects(words).read)
-    if row is None or name not in group("read_sources"):
-        open_reads = (*_open_operands(name, words[1:]), *listed)
-        return Invocation(sources=tuple(read), may_read=tuple(_may_read(name, words[1:])), open_reads=open_reads)
-    # The first operand of zip is the archive it makes.
-    taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
-    return Invocation(sources=tuple(word for word in (*taken, *read) if not is_remote(word)), open_reads=listed)
+        read = [word for word in _operands(words[1:]) if not is_remote(word)]
+    elif row is not None and name in group("read_sources"):
+        # The first operand of zip is the archive it makes.
+        taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
+        read = [word for word in (*taken, *read) if not is_remote(word)]
+    else:
+        read += sed_effects(words).read if name == "sed" else ["."] if searches_files(words) else []
+        open_reads = list(_open_operands(name, words[1:]))
+        may_read = tuple(_may_read(name, words[1:]))
+    open_reads += [UNKNOWN] if is_listed else []
+    return Invocation(sources=tuple(read), may_read=may_read, open_reads=tuple(open_reads))
 
 
 def _searched(words: Sequence[str]) -> Iterator[str]:
     """Yield the directories that a search reads, whatever its other options do."""
     name = canonical_name(words[0])
     operands = [word for word in words[1:] if not word.startswith("-")]
-    if name in _SEARCHERS or (name == "grep" and any(map(_RECURSES.match, words))):
+    if name in group("searchers") or (name == "grep" and any(map(_RECURSES.match, words))):
         # The pattern may be an operand or the value of an option.
         yield from operands if len(operands) > 1 else (*operands, ".")
     elif name == "diff" and any(map(_RECURSES.match, words)):
@@ -484,9 +328,9 @@ def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) ->
     """
     name = canonical_name(words[0]) if words else ""
     if name == "make":
-        return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).read)
+        return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).of("read"))
     is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
-    return name in group("program_input") and (is_escape or (is_fed and name in _EDITORS))
+    return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
@@ -503,7 +347,7 @@ def _operands(words: Sequence[str]) -> Iterator[str]:
 
     Leading letters such as in `tar xf` count as a file name; no file has it.
     """
-    for word in _without_exclusions(words):
+    for word in _without((), words):
         if not word.startswith("-"):
             yield word
         elif "=" in word:
@@ -524,7 +368,7 @@ def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
 
 def _may_read(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield words other than exclusions and messages."""
-    messages = () if name not in group("with_messages") and is_mostly_read_only(name) else _READ_MESSAGES
-    for before, word in pairwise(("", *_without_exclusions(words))):
+    messages = () if name not in group("with_messages") and is_mostly_read_only(name) else group("read_messages")
+    for before, word in pairwise(("", *_without((), words))):
         if before not in messages and not re.match(r"https?://", word):
             yield word

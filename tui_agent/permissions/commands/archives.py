@@ -4,52 +4,33 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tui_agent.permissions.shell.syntax import UNKNOWN
+from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
 from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import CommandFacts, writer
+from .catalogue import CommandFacts, pairs, writer
 from .invocation import Copy, Invocation, Write, attached_paths, writes_to
 
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
 _TAR_VALUES = "fgCTXIFbHKLNV"
 _TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
 _TAR_TAKING = ("-x", "--extract", "--get")
-_FORMS = {
-    name: tuple(map(re.compile, (when, unless, directory)))
-    for programs, when, unless, directory in (
-        ("ar", r"-?[a-z]*x[a-z]*\Z|--extract\Z", r"(?!)", r"--output(?:=(.*))?\Z"),
-        ("jar", r"-?[a-z]*x[a-z]*\Z|--extract\Z", r"(?!)", r"--dir(?:=(.*))?\Z"),
-        ("atool", r"-[a-z]*[xX]|--extract", r"(?!)", r"-X(.*)|--extract-to(?:=(.*))?\Z"),
-        ("pax", r"-[a-z]*r", r"(?!)", r"(?!)"),
-        ("unar", r"", r"(?!)", r"-(?:o|output-directory)\Z()"),
-        (
-            "cpio bsdcpio",
-            r"-[a-z0-9]*[ip][a-z0-9]*\Z|--extract\Z|--pass-through\Z",
-            r"-[a-z0-9]*t[a-z0-9]*\Z|--list\Z|--to-stdout\Z",
-            r"-D(.*)|--directory(?:=(.*))?\Z",
-        ),
-        ("7z 7za 7zr 7zz", r"[xe]\Z", r"-so\Z", r"-o(.+)"),
-        ("rar unrar", r"[xe]\Z", r"(?!)", r"(.*/)\Z"),
-    )
-    for name in programs.split()
-}
-"""Patterns by program: the word with which it unpacks, the one with which it only prints, and the one with, or before,
-the directory."""
-_BY_FIRST_WORD = ("ar", "jar", "7z", "rar", "unrar")
+_BY_FIRST_WORD = names("ar jar 7z 7za 7zr 7zz rar unrar")
+"""Programs whose first word tells what they do."""
 
 
 def unpacks_into(name: str, words: Sequence[str]) -> str | None:
     """Return the directory that a command (with its name) unpacks into, or None."""
-    if name not in _FORMS:
-        return None
-    unpacks, prints, directs = _FORMS[name]
-    options = words[1:2] if name in _BY_FIRST_WORD or name.startswith("7z") else words[1:]
-    if not any(map(unpacks.match, options)) or any(map(prints.match, words)):
-        return None
-    for word, after in zip(words[1:], (*words[2:], "."), strict=True):
-        if found := directs.match(word):
-            return next(filter(None, found.groups()), after)
-    return "."
+    for programs, unpacks, prints, directs in pairs("unpacking"):
+        if name not in programs.split():
+            continue
+        options = words[1:2] if name in _BY_FIRST_WORD else words[1:]
+        if not any(re.match(unpacks, word) for word in options) or any(re.match(prints, word) for word in words):
+            return None
+        for word, after in pairwise((*words[1:], ".")):
+            if found := re.match(directs, word):
+                return next(filter(None, found.groups()), after)
+        return "."
+    return None
 
 
 def unzip_invocation(words: Sequence[str]) -> Invocation:
@@ -81,25 +62,27 @@ def tar_arguments(words: Sequence[str]) -> tuple[CommandFacts, Arguments]:
 def tar_invocation(words: Sequence[str]) -> Invocation:
     """Return the archive that `tar` writes, or the directory and the members that it extracts."""
     entry, found = tar_arguments(words)
-    writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
+    writes = [Write(path) for path in found.of("write") if path != "-" and not is_remote(path)]
     copies: tuple[Copy, ...] = ()
     if found.has(*_TAR_TAKING) and not found.has("-O", "--to-stdout"):
-        tops = [word.partition("=")[2] for word in words if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
-        archives = [path for path in found.read if path != "-" and not is_remote(path)]
+        tops = [word.partition("=")[2] for word in words if re.match(r"--one[a-z-]*=", word)] + found.of("write") or [
+            "."
+        ]
+        archives = [path for path in found.of("read", "script") if path != "-" and not is_remote(path)]
         copies = tuple(Copy(archives[0] if len(archives) == 1 else None, top, is_archive=True) for top in tops)
         writes += [Write(path) for top in tops for path in (top, *(f"{top}/{member}" for member in found.operands))]
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has(*entry.removing):
+    elif found.has(*entry.changes.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
     return Invocation(
         writes=tuple(dict.fromkeys(writes)),
         mentions=writes_to(mentions),
-        code=tuple(found.code),
+        code=tuple(found.of("code", "program")),
         copies=copies,
-        attached=attached_paths(found.attached),
+        attached=attached_paths(found.of("", "optional")),
     )
 
 

@@ -5,7 +5,7 @@ rather than too few, so that no change is overlooked.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import get_args
@@ -13,14 +13,11 @@ from typing import get_args
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 from .catalogue import CommandFacts, ValueKind, group
-from .invocation import NamedFiles, Reads, Write
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
 _NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
-_PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
-_ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
 
 
@@ -35,36 +32,37 @@ class Arguments:
     """Values by option of the facts; empty texts for flags."""
     flags: set[str] = field(default_factory=set[str])
     """Every option, in full and as written; joined flags one by one."""
-    read: list[str] = field(default_factory=list[str])
-    """Values of options that are read as files."""
-    reads_listed: bool = False
-    """True if it also reads the files that a list names."""
-    written: list[str] = field(default_factory=list[str])
-    """Values of options that are changed."""
-    code: list[str] = field(default_factory=list[str])
-    """Values of options that are programs."""
+    values: dict[ValueKind, list[str]] = field(default_factory=dict[ValueKind, list[str]])
+    """Values by their meaning.
+
+    Those without one (and whole words with options without facts) may contain paths that are changed.
+    """
     unclear: list[str] = field(default_factory=list[str])
     """Words that may be paths that are changed: the words after options without facts."""
-    places: list[str] = field(default_factory=list[str])
-    """Values of options that are places or files of settings."""
-    attached: list[str] = field(default_factory=list[str])
-    """Options without facts whose word may contain such a path, and values of options in the same word."""
-    into: str | None = None
-    """Target directory named by an option."""
-    directory: str | None = None
-    """Directory that the command changes to first."""
+
+    def of(self, *kinds: ValueKind) -> list[str]:
+        """Return the values of some kinds."""
+        return [value for kind in kinds for value in self.values.get(kind, ())]
 
     @property
     def paths(self) -> list[str]:
         """Values of options that name files that are read."""
-        return [path for path in self.read if path not in ("-", PIPE)]
+        return [path for path in self.of("read", "script", "list") if path not in ("-", PIPE)]
+
+    @property
+    def directory(self) -> str | None:
+        """Directory that the command changes to first."""
+        return (self.of("directory") or [None])[-1]
+
+    @property
+    def into(self) -> str | None:
+        """Target directory named by an option."""
+        return (self.of("into") or [None])[-1]
 
     @property
     def sources(self) -> list[str]:
         """Files that are copied, moved or linked."""
-        if self.into is not None or len(self.operands) < 2:
-            return self.operands
-        return self.operands[:-1]
+        return self.operands if self.into is not None or len(self.operands) < 2 else self.operands[:-1]
 
     @property
     def target(self) -> str:
@@ -114,100 +112,7 @@ def _parsed(facts: CommandFacts, words: tuple[str, ...]) -> Arguments:
 def exact_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments | None:
     """Sort the words of a read-only use; None if a word is uncertain, or an option or operand may do more."""
     found = parse_arguments(facts, words)
-    is_reading = found.is_exact and facts.conditions.hold(words, found.operands, found.flags)
-    return found if is_reading else None
-
-
-def reads_by_row(facts: CommandFacts, found: Arguments) -> Reads | None:
-    """Return the reads of sorted words, or None if the command does not allow as many operands."""
-    operands, paths = tuple(one for one in found.operands if one not in ("-", "", PIPE)), tuple(found.paths)
-    match facts.reads:
-        case "ANY" | "TEXT":
-            return Reads(paths)
-        case "NONE" | "ONE" | "TWO":
-            allowed = ("NONE", "ONE", "TWO").index(facts.reads)
-            return Reads(paths + operands) if len(found.operands) <= allowed else None
-        case "PATHS":
-            return Reads(paths + operands)
-        case "LIST":
-            return Reads(paths + (operands or (".",)))
-        case "TREES":
-            return Reads(paths, operands or (".",))
-        case "PATTERN" | "SEARCH":
-            if found.operands and not found.has(*facts.gives_pattern):
-                operands = tuple(one for one in found.operands[1:] if one not in ("-", PIPE))
-            return Reads(paths + operands) if facts.reads == "PATTERN" else Reads(paths, operands or (".",))
-        case None:
-            return None
-
-
-def scripts_of(facts: CommandFacts, found: Arguments) -> list[str]:
-    """Return the operands of a command that are programs."""
-    operands = found.operands if facts.scripts == "ALL" else found.operands[1:] if facts.scripts == "REST" else []
-    return [operand for operand in operands if not facts.is_plain("", operand)]
-
-
-def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, ...]:
-    """Return the changes of a command, by its role."""
-    whole, operands = found.has(*facts.whole), found.operands
-    writes = [Write(path, whole) for path in (*found.written, *((found.into,) if found.into is not None else ()))]
-    if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
-        operands = operands[1:]  # The first operand is the script.
-    if found.has(*facts.removing):
-        removed = found.sources if facts.writes == "LAST" else operands[facts.writes == "FIRST" :]
-        writes.extend(Write(operand, whole=True) for operand in removed if not is_remote(operand))
-    is_active = (not facts.needed or found.has(*facts.needed)) and not found.has(*facts.preventing)
-    if is_active and facts.suffix:
-        writes.extend(Write(path, whole) for operand in operands for path in _repacked(facts, found, operand))
-    if is_active and facts.writes == "TREES":
-        writes.extend(_rewritten(facts, operands, whole))
-    if not is_active or not operands:
-        return tuple(writes)
-    makes_directories = name == "install" and found.has("-d", "--directory")
-    match "ALL" if makes_directories else facts.writes:
-        case "ALL":
-            writes.extend(Write(operand, whole) for operand in operands)
-        case "REST":
-            writes.extend(Write(operand, whole) for operand in operands[1:])
-        case "FIRST" | "SECOND":
-            at = ("FIRST", "SECOND").index(facts.writes)
-            writes.extend(Write(operand, whole) for operand in operands[at : at + 1])
-        case "LAST" | "MOVE":
-            writes.extend(() if is_remote(found.target) else _into(found, whole))
-            writes.extend(Write(one, whole=True) for one in (found.sources if facts.writes == "MOVE" else ()))
-        case _:
-            pass
-    return tuple(dict.fromkeys(writes))
-
-
-def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
-    """Yield the changes of a command that rewrites files, and files below directories, in place."""
-    # Some also expand patterns: `prettier --write 'src/**/*.js'`, `gofmt ./...`.
-    files = NamedFiles(() if whole else facts.files)
-    for operand in operands or (".",):
-        pattern = _PATTERN.search(operand)
-        top = (operand[: pattern.start()].rpartition("/")[0] or ".") if pattern else operand
-        yield Write(top, whole, below=True, includes=files)
-
-
-def _repacked(facts: CommandFacts, found: Arguments, path: str) -> Iterator[str]:
-    """Yield the names of the files that a program makes or removes when it packs or unpacks a file."""
-    suffix = next((value for one in ("-S", "--suffix") for value in found.given.get(one, ())), facts.suffix)
-    if not (facts.unpacks or found.has("-d", "--decompress", "--uncompress")):
-        yield path + suffix
-        return
-    stem = path.removesuffix(suffix) if path.endswith(suffix) else _ENDING.sub("", path)
-    yield from (stem, f"{stem}.tar", path + suffix)
-    if found.has("-N", "--name"):
-        yield f"{path.rpartition('/')[0] or '.'}/{UNKNOWN}"
-
-
-def _into(found: Arguments, whole: bool) -> list[Write]:
-    """Return the target and, in case it is a directory, the paths of the sources in it."""
-    keeps_path = found.has("--parents", "-R", "--relative")
-    paths = (one.partition("://")[2] or one.partition(":")[2] if is_remote(one) else one for one in found.sources)
-    held = (one.lstrip("/") if keeps_path else one.rstrip("/").rsplit("/", 1)[-1] for one in paths)
-    return [Write(found.target, whole), *(Write(f"{found.target}/{one}") for one in held if one not in ("", ".", ".."))]
+    return found if found.is_exact and facts.reading.allows(words, found.operands, found.flags) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +154,7 @@ def split_options(facts: CommandFacts, word: str) -> OptionWord | None:
 
 def _option_at(facts: CommandFacts, word: str, place: int) -> str:
     """Return the option that begins at a letter of a word with one dash."""
-    return "-" + next((name for name in facts.longer or () if word.startswith(name, place)), word[place])
+    return "-" + next((name for name in facts.longer if word.startswith(name, place)), word[place])
 
 
 def options_meant(facts: CommandFacts, word: str) -> list[str]:
@@ -301,7 +206,7 @@ class _Parser:
                 found.operands.append(word)
                 found.unclear.extend([word] if is_after_unknown else ())
                 is_after_unknown = False
-            elif self._facts.takes_number and word[1:].isdigit():
+            elif "-#" in self._facts.options and word[1:].isdigit():
                 pass  # Such as `head -5`.
             else:
                 is_after_unknown = not self._exactly(word) and self._roughly(word)
@@ -329,6 +234,9 @@ class _Parser:
         found.is_exact = found.is_exact and is_harmless
         found.flags.add(option)
         found.given.setdefault(option, []).append(value or "")
+        if kind == "pair":
+            found.is_exact = found.is_exact and bool(self._waiting)
+            del self._waiting[-1:]
         if value is not None and not (kind == "optional" and is_harmless) and not self._facts.is_plain(option, value):
             self._keep(kind, value)
 
@@ -346,7 +254,7 @@ class _Parser:
             # An abbreviation may also be an option of its own without a value: then the next word is an operand, too.
             value = self._waiting.pop() if option in meant else self._waiting[-1]
         if not word.startswith("--"):
-            found.attached.append(word)  # An unknown letter may take the rest of the word as its value.
+            self._keep(_NO_VALUE, word)  # An unknown letter may take the rest of the word as its value.
         if value is not None:
             for one in meant:
                 found.given.setdefault(one, []).append(value)
@@ -354,26 +262,5 @@ class _Parser:
         return not meant and value is None and word not in group("plain_flags")
 
     def _keep(self, kind: ValueKind, value: str) -> None:
-        found = self._found
-        match kind:
-            case "write":
-                found.written.append(value)
-            case "into":
-                found.into = value
-            case "directory":
-                found.directory = value
-            case "place":
-                found.places.append(value)
-            case "code" | "program":
-                found.code.append(value)
-            case "read" | "script":
-                found.read.append(value)
-            case "list":
-                found.read.append(value)
-                found.reads_listed = True
-            case "mount":
-                found.written.extend(host_side(value))
-            case "" | "optional":
-                found.attached.append(value)
-            case "text":
-                pass
+        written = host_side(value) if kind == "mount" else [value]
+        self._found.values.setdefault("write" if kind == "mount" else kind, []).extend(written)

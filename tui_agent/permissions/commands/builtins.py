@@ -6,6 +6,7 @@ commands from data. So operators must be literal and numbers must be numbers.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tui_agent.permissions.rules.normalized_argv import (
     declared_assignments,
@@ -23,7 +24,6 @@ _NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
 _SWITCH_NAMES = names("pipefail errexit nounset xtrace")
 """Options of the shell that make it stricter or more verbose and do not change the meaning of a command."""
 _JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
-_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _TEXT_UNARY = names("-n -z -t -o")
 _PATH_UNARY = names("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S")
@@ -107,9 +107,6 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
             is_harmless = unsets_script_variables(words)
         case "read":
             is_harmless = read_names(words) is not None
-        case "printenv":
-            # `printenv NAME` shows no more than `echo $NAME`.
-            is_harmless = len(words) > 1 and all(map(_VARIABLE.match, words[1:]))
         case "command":
             is_harmless = len(words) >= 3 and words[1] in ("-v", "-V")
         case _:
@@ -135,15 +132,11 @@ def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     # Conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known.
     if not _EVALUATING.isdisjoint(operators) or not all(map(is_known, values)):
         return None
-    paths: list[str] = []
-    start = 0
-    for end in (*(at for at, word in enumerate(operators) if word in ("-a", "-o")), len(operators)):
-        reads = _simple_condition(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
-        if reads is None:
-            return None
-        paths.extend(reads.paths)
-        start = end + 1
-    return Reads(tuple(paths))
+    joints = [at for at, word in enumerate(operators) if word in ("-a", "-o")]
+    parts = [slice(before + 1, at) for before, at in pairwise((-1, *joints, len(operators)))]
+    found = [_simple_condition(values[part], operators[part]) if operators[part] else None for part in parts]
+    safe = [reads for reads in found if reads is not None]
+    return Reads(tuple(path for reads in safe for path in reads.paths)) if len(safe) == len(parts) else None
 
 
 def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
@@ -164,13 +157,10 @@ def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
 
 
 def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
-    """Judge a condition of up to three words."""
-    match len(values):
-        case 3:
-            paths = values[::2] if operators[1] in _PATH_BINARY else None if operators[1] not in _BINARY else []
-        case 2:
-            is_text = operators[0] == "!" or operators[0] in _TEXT_UNARY
-            paths = [] if is_text else values[1:] if operators[0] in _PATH_UNARY else None
-        case _:
-            paths = []
+    """Judge a condition of up to three words; a longer one may do more."""
+    paths: list[str] | None = [] if len(values) < 2 else None
+    if len(values) == 3 and operators[1] in _BINARY | _PATH_BINARY:
+        paths = values[::2] if operators[1] in _PATH_BINARY else []
+    elif len(values) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}:
+        paths = values[1:] if operators[0] in _PATH_UNARY else []
     return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None

@@ -6,9 +6,12 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     reads      what a read-only use does with its operands (below); without it no use is read-only
     writes     which operands are changed: ALL, FIRST, SECOND, LAST (if it is a directory, the files in it with the
                names of the other operands), MOVE (the same, and the others are changed, too), REST (all but the
-               first) or TREES (files, and files below directories; without operands: the working directory)
+               first), TREES (files, and files below directories; without operands: the working directory) or
+               BELOW (paths, and some files below those that are directories)
     files      patterns for the names of the files that TREES changes below a directory; without it all
+    everywhere options with which it also changes files below the working directory that its words do not name
     suffix     it makes or removes files of the operands' names with this ending
+    unpacks    it removes this ending
     works_in   a rule for the command is not meant for operands outside the workspace
     spelled    a rule covers the command only if it spells out the last word of its name
     runs       its operands are another command: `transparent` (that command alone decides), `opaque`, `runner` (a
@@ -16,7 +19,7 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
                `remote` (the same on another machine)
     own_words  the number of operands before that command
     assigns    `NAME=value` before that command sets a variable
-    open       that command gets more words at run time
+    is_open    that command gets more words at run time
     scripts    operands that are programs: ALL, or REST (all but the first)
     mentions   its other words may be paths that it changes
     options    options that neither change nor run anything
@@ -28,6 +31,8 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     words      the same for all words
     needs      options of a read-only use: one of each text
     selects    options one of which a read-only use with operands needs
+    descends   options with which it reads everything below its operands
+    lists      options with which it shows the names in trees, but no contents; `always` if it needs none
 
 Values of `reads`:
 
@@ -42,14 +47,14 @@ Values of `reads`:
     SEARCH    a pattern, then trees
 
 Options are written as on the command line: `-alh` is three flags that may be joined. A mark after an option tells its
-value: `:` text, `=` text that follows without a blank, `<` a path that is read, `%` a list of paths that are read, `>`
-a path that is changed, `|` a path of this machine that a container may change, `*` the target directory, `@` the
-working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank or that the option
-itself stands for, `/` a place or file of settings, for which a rule is not meant if it is outside the workspace. `!`
-after an option in `options` replaces the pattern; in `effects`, nothing is changed without it. `?` prevents a change,
-`&` extends it to everything below a directory, `^` removes the operands. A rule covers an option with `;` only if it
-spells it out. `-#` is a number such as `-5`, `+` any word that begins with it. `~`: options are never joined, and
-`-x=y` is `-x y`.
+value: `:` text, `::` two words, `=` text that follows without a blank, `<` a path that is read, `%` a list of paths
+that are read, `>` a path that is changed, `|` a path of this machine that a container may change, `*` the target
+directory, `@` the working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank
+or that the option itself stands for, `/` a place or file of settings, for which a rule is not meant if it is outside
+the workspace. `!` after an option in `options` replaces the pattern; in `effects`, nothing is changed without it. `?`
+prevents a change, `&` extends it to everything below a directory, `^` removes the operands. A rule covers an option
+with `;` only if it spells it out. `-#` is a number such as `-5`, `+` any word that begins with it. `~`: options are
+never joined, and `-x=y` is `-x y`.
 
 A key with a text is a group of names, one with a list a table of pairs; several files may add to the same.
 
@@ -60,7 +65,7 @@ Harmless options never follow links out of the workspace (`grep -R`, `ls -L`, `d
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, cast, get_args
@@ -69,14 +74,25 @@ from tui_agent.permissions.shell.syntax import names
 
 Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
 """Meaning of the operands of a read-only command."""
-Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE", "REST", "TREES"]
-"""Operands that a command changes."""
+Role = Literal["NONE", "ALL", "FIRST", "SECOND", "LAST", "MOVE", "REST", "TREES", "BELOW"]
+"""Operands that a command changes, or that are programs."""
 RunKind = Literal["transparent", "opaque", "runner", "joined", "remote"]
 """Way in which a command runs another one."""
-ScriptOperands = Literal["NONE", "ALL", "REST"]
-"""Operands that are programs."""
 ValueKind = Literal[
-    "", "optional", "text", "place", "read", "list", "script", "program", "code", "directory", "mount", "write", "into"
+    "",
+    "optional",
+    "text",
+    "pair",
+    "place",
+    "read",
+    "list",
+    "script",
+    "program",
+    "code",
+    "directory",
+    "mount",
+    "write",
+    "into",
 ]
 """Value of an option; if a word may abbreviate several options, the last in this order counts."""
 
@@ -88,45 +104,69 @@ INTERPRETERS = names(
 )
 """Interpreters of other languages, whose effect their arguments do not show."""
 
-_MARKS: dict[str, ValueKind] = {
+_KINDS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
-    "$": "code", "=$": "program", "<$": "script", "/": "place",
+    "$": "code", "=$": "program", "<$": "script", "/": "place", "::": "pair",
 }  # fmt: skip
+"""Kinds of values by the mark for them."""
+_EFFECTS = {"!": "needed", "?": "preventing", "&": "whole", "^": "removing", ";": "spelled"}
+"""Fields by the mark of their options."""
+_CHOICES = {"reads": get_args(Operands), "writes": get_args(Role), "runs": get_args(RunKind), "scripts": get_args(Role)}
+_OWN = names("also reads writes runs own_words assigns is_open")
+"""Keys that a row does not take from another."""
 _FACTS = files("tui_agent.permissions.commands").joinpath("facts")
 _CONSEQUENCES = "consequences.toml"
 """File without rows of commands."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
-_OPTION = re.compile(r"(\+|..+?)([=<]\$|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
-_KEYS = names(
-    "also like reads writes files suffix works_in spelled runs own_words assigns open scripts mentions options effects "
-    "plain only words needs selects"
-)
+_OPTION = re.compile(r"(\+|..+?)([=<]\$|::|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingConditions:
-    """Conditions of a read-only use that its options alone do not tell."""
+class ReadingFacts:
+    """Keys of a row about its read-only uses."""
 
     only: re.Pattern[str] | None = None
     words: re.Pattern[str] | None = None
     needs: tuple[frozenset[str], ...] = ()
     selects: frozenset[str] = frozenset()
+    descends: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
+    gives_pattern: frozenset[str] = frozenset()
+    """Options that replace the pattern."""
 
-    def hold(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
-        """True if a use with these words, operands and options only reads."""
-        if self.only and not self.only.fullmatch("".join(f"{operand}\0" for operand in operands)):
-            return False
-        if self.words and not self.words.fullmatch("".join(f"{word}\0" for word in words)):
-            return False
-        if operands and self.selects and self.selects.isdisjoint(flags):
-            return False
-        return not any(needed.isdisjoint(flags) for needed in self.needs)
+    def allows(self, words: Sequence[str], operands: Sequence[str], flags: Set[str]) -> bool:
+        """True if a use with these words, operands and harmless options only reads."""
+        for pattern, given in ((self.only, operands), (self.words, words)):
+            if pattern and not pattern.fullmatch("".join(f"{word}\0" for word in given)):
+                return False
+        is_selected = not operands or not self.selects or not self.selects.isdisjoint(flags)
+        return is_selected and not any(needed.isdisjoint(flags) for needed in self.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFacts:
+    """Keys of a row about its changes, and options by the mark for their effect."""
+
+    needed: frozenset[str] = frozenset()
+    """Options one of which is needed for a change; empty if none is."""
+    preventing: frozenset[str] = frozenset()
+    """Options that prevent a change."""
+    whole: frozenset[str] = frozenset()
+    """Options that extend the change to everything below a directory."""
+    removing: frozenset[str] = frozenset()
+    """Options that remove the operands."""
+    spelled: frozenset[str] = frozenset()
+    """Options that a rule covers only if it spells them out; "" for the command itself."""
+    files: tuple[str, ...] = ()
+    everywhere: frozenset[str] = frozenset()
+    suffix: str = ""
+    unpacks: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommandFacts:
-    """A parsed row."""
+    """A parsed row: its keys, with sets for lists of names."""
 
     name: str
     reads: Operands | None = None
@@ -134,74 +174,24 @@ class CommandFacts:
     writes: Role = "NONE"
     runs: RunKind | None = None
     own_words: int = 0
-    """Number of operands before the command that it runs."""
     assigns: bool = False
     is_open: bool = False
-    """True if the command that it runs gets more words at run time."""
     options: Mapping[str, ValueKind] = field(default_factory=dict[str, ValueKind])
     """Kind of value by option, with its dashes."""
     harmless: frozenset[str] = frozenset()
     """Options that neither change nor run anything."""
-    gives_pattern: frozenset[str] = frozenset()
-    """Options that replace the pattern."""
-    marks: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Options by the mark for their effect."""
-    files: tuple[str, ...] = ()
-    """Patterns for the names of files that it changes below a directory; empty for all."""
-    suffix: str = ""
-    """Ending of files that it makes or removes beside its operands."""
     works_in: bool = False
-    """True if its operands are places that it works in."""
     has_effects: bool = False
     """True if the row tells what the command changes."""
-    scripts: ScriptOperands = "NONE"
+    scripts: Role = "NONE"
     mentions: bool = False
-    """True if its other words may be paths that it changes."""
     plain: Mapping[str, re.Pattern[str]] = field(default_factory=dict[str, re.Pattern[str]])
-    """Patterns of the programs that do no more than the command itself, by option; "" is for operands."""
-    conditions: ReadingConditions = ReadingConditions()
-    longer: tuple[str, ...] | None = ()
-    """Options of one dash and several letters, which may be joined with others; None if no option ever is."""
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """Options one of which is needed for a change; empty if none is."""
-        return self.marks.get("!", frozenset())
-
-    @property
-    def preventing(self) -> frozenset[str]:
-        """Options that prevent a change."""
-        return self.marks.get("?", frozenset())
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """Options that extend the change to everything below a directory."""
-        return self.marks.get("&", frozenset())
-
-    @property
-    def removing(self) -> frozenset[str]:
-        """Options that remove the operands."""
-        return self.marks.get("^", frozenset())
-
-    @property
-    def spelled(self) -> frozenset[str]:
-        """Options that a rule covers only if it spells them out; "" for the command itself."""
-        return self.marks.get(";", frozenset())
-
-    @property
-    def unpacks(self) -> bool:
-        """True if it removes the ending of its operands' names."""
-        return self.name.startswith(("un", "gun", "bun", "lun"))
-
-    @property
-    def takes_number(self) -> bool:
-        """True if a number such as `-5` is an option."""
-        return "-#" in self.options
-
-    @property
-    def joins(self) -> bool:
-        """True if several flags may follow one dash."""
-        return self.longer is not None
+    reading: ReadingFacts = ReadingFacts()
+    changes: ChangeFacts = ChangeFacts()
+    joins: bool = True
+    """True if several flags may follow one dash."""
+    longer: tuple[str, ...] = ()
+    """Options of one dash and several letters, without their dash, the longest first."""
 
     def is_plain(self, option: str, program: str) -> bool:
         """True if a program in an option, or in an operand (""), does no more than the command itself."""
@@ -300,74 +290,57 @@ def pairs(name: str) -> Sequence[tuple[str, ...]]:
     return _catalogue().pairs[name]
 
 
-def parse_row(name: str, row: Mapping[str, Any], base: CommandFacts | None = None) -> CommandFacts:
-    """Parse a row; `base` is the parsed row named by `like`.
+def extended(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with everything that it takes from another, named by `like`."""
+    taken = {key: value for key, value in base.items() if key not in _OWN}
+    joined = {key: f"{taken[key]} {row.get(key, '')}" for key in ("options", "effects") if key in taken}
+    return {**taken, **row, **joined, "plain": {**taken.get("plain", {}), **row.get("plain", {})}}
+
+
+def parse_row(name: str, row: Mapping[str, Any]) -> CommandFacts:
+    """Parse a row.
 
     Raises:
         ValueError: an unknown key, or an unknown value of one.
     """
-    if unknown := row.keys() - _KEYS:
-        raise ValueError(f"[{name}] has unknown keys: {', '.join(sorted(unknown))}")
-    own = CommandFacts(name)
-    base = base or own
+    found = {key: value for key, value in row.items() if key not in ("also", "like", "effects")}
+    parts = {part: {known.name for known in fields(part)} for part in (CommandFacts, ReadingFacts, ChangeFacts)}
+    unknown = found.keys() - set[str]().union(*parts.values())
+    unknown |= {found[key] for key, allowed in _CHOICES.items() if key in found and found[key] not in allowed}
+    if unknown:
+        raise ValueError(f"[{name}] has unknown keys or values: {', '.join(sorted(unknown))}")
     harmless, effects = row.get("options", "").split(), row.get("effects", "").split()
-    joins, marked = base.joins and "~" not in harmless, dict[str, set[str]]()
-    added = dict(_options(harmless, marked, joins=joins))
-    gives_pattern = frozenset(marked.pop("!", ()))
-    options: dict[str, ValueKind] = {**base.options, **added, **dict(_options(effects, marked, joins=False))}
-    if row.get("spelled"):
-        marked.setdefault(";", set()).add("")
+    joins, gives_pattern = "~" not in harmless, set[str]()
+    marked = {mark: {""} if mark == ";" and found.pop("spelled", False) else set[str]() for mark in _EFFECTS}
+    safe = dict(_options(harmless, marked | {"!": gives_pattern}, joins=joins))
+    options: dict[str, ValueKind] = {**safe, **dict(_options(effects, marked, joins=False))}
     longer = {option[1:] for option in options if len(option) > 2 and option[1] != "-"}
-    return CommandFacts(
-        name,
-        _choice(name, row.get("reads"), get_args(Operands)),
-        _choice(name, row.get("writes"), get_args(Role)) or "NONE",
-        _choice(name, row.get("runs"), get_args(RunKind)),
-        row.get("own_words", 0),
-        row.get("assigns", False),
-        row.get("open", False),
-        options,
-        base.harmless | added.keys(),
-        base.gives_pattern | gives_pattern,
-        {mark: base.marks.get(mark, frozenset()).union(marked.get(mark, ())) for mark in "!?&^;"},
-        tuple(row.get("files", "").split()) or base.files,
-        row.get("suffix", base.suffix),
-        row.get("works_in", base.works_in),
-        base.has_effects or not row.keys().isdisjoint(("writes", "effects", "scripts", "suffix")),
-        _choice(name, row.get("scripts"), get_args(ScriptOperands)) or base.scripts,
-        row.get("mentions", base.mentions),
-        {**base.plain, **{option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()}},
-        _conditions(row) or base.conditions,
-        tuple(sorted(longer, key=len, reverse=True)) if joins else None,
-    )
-
-
-def _conditions(row: Mapping[str, Any]) -> ReadingConditions | None:
-    only, words = (re.compile(row[key], re.DOTALL) if key in row else None for key in ("only", "words"))
-    needs = tuple(names(text) for text in row.get("needs", ()))
-    found = ReadingConditions(only, words, needs, names(row.get("selects", "")))
-    return found if found != ReadingConditions() else None
+    found |= {key: re.compile(found[key], re.DOTALL) for key in ("only", "words") if key in found}
+    found |= {key: names(found.get(key, "")) for key in ("everywhere", "selects", "descends", "lists")}
+    found |= {key: frozenset(marked[mark]) for mark, key in _EFFECTS.items()}
+    found |= {
+        "options": options, "harmless": frozenset(safe), "gives_pattern": frozenset(gives_pattern), "joins": joins,
+        "longer": tuple(sorted(longer, key=len, reverse=True)), "files": tuple(row.get("files", "").split()),
+        "needs": tuple(map(names, row.get("needs", ()))),
+        "plain": {option: re.compile(text, re.DOTALL) for option, text in row.get("plain", {}).items()},
+        "has_effects": not row.keys().isdisjoint(("writes", "effects", "scripts", "suffix")),
+    }  # fmt: skip
+    own, reading, changes = ({key: found[key] for key in found.keys() & known} for known in parts.values())
+    return CommandFacts(name, **own, reading=ReadingFacts(**reading), changes=ChangeFacts(**changes))
 
 
 def _options(tokens: list[str], marked: dict[str, set[str]], *, joins: bool) -> Iterator[tuple[str, ValueKind]]:
     """Yield the options of a row with their kinds of value, and collect those with other marks."""
     for token in tokens:
-        if token == "~":
+        parts = _OPTION.fullmatch(token) if token != "~" else None
+        if parts is None:
             continue
-        parts = _OPTION.fullmatch(token)
-        bare, mark, others = parts.groups() if parts else (token, "", "")
-        kind = _MARKS.get(mark, "")
-        is_one = bare.startswith("--") or kind or not joins
+        bare, mark, others = parts.groups()
+        is_one = bare.startswith("--") or mark or not joins
         for option in [bare] if is_one else [f"-{letter}" for letter in bare[1:]]:
             for other in others:
-                marked.setdefault(other, set()).add(option)
-            yield option, kind
-
-
-def _choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
-    if value is not None and value not in allowed:
-        raise ValueError(f"[{name}] has an unknown value: {value}")
-    return value
+                marked[other].add(option)
+            yield option, _KINDS.get(mark, "")
 
 
 @cache
@@ -404,15 +377,11 @@ def _catalogue() -> _Catalogue:
     rows: dict[str, CommandFacts] = {}
     aliases: dict[str, str] = {}
 
-    def parsed(name: str) -> CommandFacts:
-        if name not in rows:
-            like = written[name].get("like")
-            rows[name] = parse_row(name, written[name], parsed(like) if like else None)
-        return rows[name]
+    def whole(row: dict[str, Any]) -> dict[str, Any]:
+        return extended(whole(written[row["like"]]), row) if "like" in row else row
 
     for name, row in written.items():
-        facts = parsed(name)
+        rows[name] = parse_row(name, whole(row))
         for other in row.get("also", ()):
-            rows[other] = facts
-            aliases[other] = name
+            rows[other], aliases[other] = rows[name], name
     return _Catalogue(rows, aliases, groups, pairs)

@@ -4,39 +4,49 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
 _SHORT = re.compile(r"-\w")
 
 
-class FileFilter(Protocol):
-    """Filter for the files of a tree that a command reads."""
-
-    def includes(self, path: str) -> bool:
-        """True if the command may read a file below the tree, by its path."""
-        ...
-
-    def enters(self, path: str) -> bool:
-        """True if the command may read anything in a directory below the tree."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class NamedFiles:
-    """Filter for files of some names."""
+class FileFilter:
+    """Filter for the files of a tree that a command reads or changes; the default is everything. Paths are relative."""
 
-    patterns: tuple[str, ...] = ()
-    """Patterns for names; empty for all."""
-
-    def includes(self, path: str) -> bool:
-        """True if a file's name matches."""
-        name = path.rpartition("/")[2]
-        return not self.patterns or any(fnmatchcase(name, pattern) for pattern in self.patterns)
+    wanted: tuple[str, ...] = ()
+    """Patterns for file names; if there are any, only matching files are taken."""
+    unwanted: tuple[str, ...] = ()
+    """Patterns for names of excluded files."""
+    without: tuple[str, ...] = ()
+    """Patterns for names of directories excluded with their contents."""
+    is_hidden_out: bool = False
+    """True if hidden directories are excluded, and hidden files unless `has_hidden_files`."""
+    has_hidden_files: bool = False
+    below: tuple[str, ...] = ()
+    """Patterns for paths; if there are any, only matches and the files below them are taken."""
 
     def enters(self, path: str) -> bool:
-        """True: no directory is left out."""
-        return True
+        """True if the command may take anything in a directory."""
+        parts = path.split("/")
+        is_out = any(_fits(part, self.without) for part in parts)
+        return not is_out and not (self.is_hidden_out and any(part.startswith(".") for part in parts))
+
+    def includes(self, path: str) -> bool:
+        """True if the command may take a file."""
+        above, _, name = path.rpartition("/")
+        is_hidden = self.is_hidden_out and not self.has_hidden_files and name.startswith(".")
+        if is_hidden or (above and not self.enters(above)) or _fits(name, (*self.without, *self.unwanted)):
+            return False
+        is_below = not self.below or any(_is_below(path, pattern) for pattern in self.below)
+        return is_below and (not self.wanted or _fits(name, self.wanted))
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_below(path: str, pattern: str) -> bool:
+    return _fits(path, (pattern, f"{pattern}/*")) or pattern.startswith(f"{path}/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ certainly excluded counts as read.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from tui_agent.permissions.shell.syntax import SimpleCommand, names
 
-from .argv import Arguments, is_known
-from .invocation import Invocation, Reads, Write, writes_to
+from .argv import Arguments, exact_arguments
+from .catalogue import facts_of
+from .invocation import FileFilter, Invocation, Reads, Write, writes_to
 
 EXEC_ACTIONS = names("-exec -execdir")
 """Actions that run a command for each match; that command is judged separately."""
@@ -21,17 +21,6 @@ ELSEWHERE = names("-execdir -okdir")
 """Actions that run a command in the directory of the match."""
 
 _RUNS = EXEC_ACTIONS | names("-ok -okdir")
-_TESTS = names(
-    "-true -false -not ! -a -and -o -or ( ) , -print -print0 -ls -prune -quit -depth -mount -xdev -daystart -noleaf "
-    "-empty -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race -warn -nowarn"
-)
-_VALUES = names(
-    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size "
-    "-mtime -mmin -ctime -cmin -atime -amin -used -perm -user -group -uid -gid -links -inum -maxdepth -mindepth "
-    "-fstype -printf"
-)
-_PATHS = names("-newer -anewer -cnewer -samefile")
-_NEWER_THAN_TIME = re.compile(r"-newer[aBcm]t\Z")
 _OPTIONS = names("-P -O1 -O2 -O3")
 _LINK_OPTIONS = names("-L -H")
 _BRACKETS = ("(", "!", ",", ")")
@@ -53,8 +42,12 @@ class FindRun:
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:
     """Return the roots of a `find` command, whatever its actions."""
-    before = words[1 : _tests_begin(words)]
-    return tuple(word for word in before if word not in _OPTIONS | _LINK_OPTIONS) or (".",)
+    return _roots(words) or (".",)
+
+
+def _roots(words: Sequence[str]) -> tuple[str, ...]:
+    given = [word for word in words[1:] if word not in _OPTIONS | _LINK_OPTIONS]
+    return tuple(takewhile(lambda word: not word.startswith("-") and word not in _BRACKETS, given))
 
 
 def find_runs(words: Sequence[str]) -> list[FindRun]:
@@ -95,24 +88,12 @@ def finds_all_at_once(words: Sequence[str]) -> bool:
 def find_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the trees that a `find` command (with its name) searches, or None if it is not known to be read-only."""
     words = without_exec(words)
-    at = _tests_begin(words)
-    given = words[1:at]
-    roots = [word for word in given if word not in _OPTIONS]
-    is_ordered = given[len(given) - len(roots) :] == roots
-    if not is_ordered or not all(map(is_known, words)) or not _LINK_OPTIONS.isdisjoint(given):
+    row = facts_of("find", "expression")
+    found = exact_arguments(row, words[1:]) if row is not None else None
+    # Behind the first test there are no roots.
+    if found is None or tuple(one for one in found.operands if one not in _BRACKETS) != _roots(words):
         return None
-    paths: list[str] = []
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word in _VALUES or word in _PATHS or _NEWER_THAN_TIME.match(word):
-            if at >= len(words):
-                return None
-            paths += [words[at]] if word in _PATHS else []
-            at += 1
-        elif word not in _TESTS:
-            return None
-    return Reads(tuple(paths), listed=tuple(roots) or (".",))
+    return Reads(tuple(found.paths), listed=find_roots(words))
 
 
 def find_invocation(words: Sequence[str]) -> Invocation:
@@ -126,15 +107,6 @@ def find_invocation(words: Sequence[str]) -> Invocation:
     return Invocation(writes=(*writes, *deleted), changes_matches=not is_whole)
 
 
-def _tests_begin(words: Sequence[str]) -> int:
-    """Return the index of the first word after a `find` command's options and roots."""
-    for at, word in enumerate(words[1:], start=1):
-        is_option = word in _OPTIONS or word in _LINK_OPTIONS
-        if not is_option and (word.startswith("-") or word in _BRACKETS):
-            return at
-    return len(words)
-
-
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 _GLOB = re.compile(r"[\w.*?@+ -]+\Z", re.ASCII)
@@ -145,82 +117,35 @@ _SEES_HIDDEN = ("-u", "-.", "--hidden", "--unrestricted", "--no-ignore")
 _UNCLEAR = ("--iglob", "--type-not", "-T", "--glob-case-insensitive", "--ignore-file", "--type-add")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFilter:
-    """Filter for a tree; the default is everything."""
-
-    wanted: tuple[str, ...] = ()
-    """Patterns for file names; if there are any, only matching files are read."""
-    unwanted: tuple[str, ...] = ()
-    """Patterns for names of excluded files."""
-    without: tuple[str, ...] = ()
-    """Patterns for names of directories excluded with their contents."""
-    is_hidden_out: bool = False
-    """True if hidden directories are excluded, and hidden files unless `has_hidden_files`."""
-    has_hidden_files: bool = False
-    below: tuple[str, ...] = ()
-    """Patterns for paths; if there are any, only matches and the files below them are read."""
-
-    def enters(self, path: str) -> bool:
-        """True if anything in a directory may be read.
-
-        Args:
-            path: below the tree, relative to it.
-        """
-        parts = path.split("/")
-        if any(fnmatchcase(one, pattern) for one in parts for pattern in self.without):
-            return False
-        return not (self.is_hidden_out and any(one.startswith(".") for one in parts))
-
-    def includes(self, path: str) -> bool:
-        """True if a file may be read.
-
-        Args:
-            path: below the tree, relative to it.
-        """
-        name = path.rpartition("/")[2]
-        if self.is_hidden_out and not self.has_hidden_files and name.startswith("."):
-            return False
-        if "/" in path and not self.enters(path.rpartition("/")[0]):
-            return False
-        if any(fnmatchcase(name, pattern) for pattern in self.without):
-            return False
-        if any(fnmatchcase(name, pattern) for pattern in self.unwanted):
-            return False
-        if self.below and not any(_is_below(path, pattern) for pattern in self.below):
-            return False
-        return not self.wanted or any(fnmatchcase(name, pattern) for pattern in self.wanted)
-
-
-def search_filter(name: str, options: Arguments) -> TreeFilter | None:
+def search_filter(name: str, options: Arguments) -> FileFilter | None:
     """Return the filter of a `grep` or `rg` with these options; None for everything."""
     return _of_grep(options) if name == "grep" else _of_rg(options)
 
 
-def find_filter(words: Sequence[str]) -> TreeFilter | None:
+def find_filter(words: Sequence[str]) -> FileFilter | None:
     """Return the filter of a `find` with these words, its name included; None for everything."""
     patterns = tuple(after for before, after in pairwise(words) if before == "-name")
     is_sure = finds_all_at_once(words) and len(patterns) == 1 and _GLOB.match(patterns[0])
-    return TreeFilter(patterns) if is_sure else None
+    return FileFilter(patterns) if is_sure else None
 
 
-def pathspec_filter(specs: Sequence[str]) -> TreeFilter | None:
+def pathspec_filter(specs: Sequence[str]) -> FileFilter | None:
     """Return the filter of a command with these paths behind `--`; None for everything."""
     if not specs or not all(_PATHSPEC.match(spec) and ".." not in spec and spec not in (".", "./") for spec in specs):
         return None
-    return TreeFilter(below=tuple(spec.removeprefix("./").rstrip("/") for spec in specs))
+    return FileFilter(below=tuple(spec.removeprefix("./").rstrip("/") for spec in specs))
 
 
-def _of_grep(options: Arguments) -> TreeFilter | None:
+def _of_grep(options: Arguments) -> FileFilter | None:
     wanted, unwanted = (tuple(options.given.get(option, ())) for option in ("--include", "--exclude"))
     without = tuple(options.given.get("--exclude-dir", ()))
     # With both kinds, the result depends on their order.
     if (wanted and unwanted) or not all(map(_GLOB.match, (*wanted, *unwanted, *without))):
         return None
-    return TreeFilter(wanted, unwanted, without) if wanted or unwanted or without else None
+    return FileFilter(wanted, unwanted, without) if wanted or unwanted or without else None
 
 
-def _of_rg(options: Arguments) -> TreeFilter | None:
+def _of_rg(options: Arguments) -> FileFilter | None:
     if options.has(*_UNCLEAR):
         return None
     globs = [*options.given.get("-g", ()), *options.given.get("--glob", ())]
@@ -229,14 +154,10 @@ def _of_rg(options: Arguments) -> TreeFilter | None:
     wanted = tuple(glob for glob in globs if not glob.startswith("!"))
     if wanted:
         # An explicit glob matches hidden files, too.
-        return TreeFilter(wanted)
+        return FileFilter(wanted)
     types = [*options.given.get("-t", ()), *options.given.get("--type", ())]
     kinds = tuple(ending for one in types for ending in _TYPES.get(one, ("*",)))
     unwanted = tuple(glob[1:] for glob in globs)
     hides = not options.has(*_SEES_HIDDEN)
     # A type matches hidden files, too, but not in hidden directories.
-    return TreeFilter(kinds, unwanted, unwanted, is_hidden_out=hides, has_hidden_files=bool(types))
-
-
-def _is_below(path: str, pattern: str) -> bool:
-    return fnmatchcase(path, pattern) or fnmatchcase(path, f"{pattern}/*") or pattern.startswith(f"{path}/")
+    return FileFilter(kinds, unwanted, unwanted, is_hidden_out=hides, has_hidden_files=bool(types))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tui_agent.permissions.shell.expansion import expand_braces, has_glob
-from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
+from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
-from .argv import OptionWord, split_options
+from .argv import Arguments, OptionWord, parse_arguments, split_options
 from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
@@ -31,23 +31,20 @@ _COVERED = ("runner", "remote")
 """Kinds of wrappers for which a rule is meant to allow the command they run."""
 _GIVEN = re.compile(r":{3,4}\+?\Z")
 """Separators before the words that `parallel` passes to its command."""
-_NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([^=]+)=", re.DOTALL)
 """An assignment of `env` and the like, which take any name."""
 _ENV_VALUES = ("-u", "-C", "-a", "--unset", "--chdir", "--argv0")
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 """Options of `env` that remove variables."""
-_MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
-"""Option of `xargs` that replaces a marker with its input."""
-_REVOKES_MARKER = re.compile(r"-[0rtpxo]*[nL]|--max")
+_REVOKING = ("-n", "-L", "--max-args", "--max-lines", "--max-procs", "--max-chars")
+"""Options of `xargs` that may override the marker of `-I`."""
 _NAMES_SWITCH = re.compile(r"[-+]\w*[oO]\Z")
 _SHELL_SWITCHES = re.compile(r"-[eux]*[cox]\Z|-[eux]+\Z")
+_SHELL_SETTINGS = names("pipefail errexit nounset")
 _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
-"""Option of `xargs` for input that is split at NUL characters."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c",
                    "env": "S"}  # fmt: skip
 
@@ -72,7 +69,7 @@ class InnerCommand:
 class Wrapping:
     """Commands that a command runs besides itself."""
 
-    is_transparent: bool
+    is_transparent: bool = False
     """True if the inner command alone decides."""
     allows_inner: bool = False
     """True if a rule for the outer command covers the inner one."""
@@ -119,15 +116,16 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
     """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
-    values = [word.value for word in outer.words[1:]]
-    if any(re.match(r"-a|--arg-file", value) for value in values):
-        return None
-    for at, value in enumerate(values):
-        if re.match(r"-d|--delimiter", value):
-            text = value.removeprefix("--delimiter=").removeprefix("-d") or "".join(values[at + 1 : at + 2])
-            if text not in ("\\n", "\n"):
-                return None
-    return any(_BY_ZEROS.match(value) for value in values)
+    wrapping = unwrap(outer)
+    own = wrapping.own if wrapping is not None and wrapping.own else outer.words
+    found = _options_of_xargs(own[1:])
+    others = {*found.given.get("-d", ()), *found.given.get("--delimiter", ())} - {"\\n", "\n"}
+    return None if others or found.has("-a", "--arg-file") else found.has("-0", "--null")
+
+
+def _options_of_xargs(words: Sequence[Word]) -> Arguments:
+    row = wrapper_of("xargs")
+    return parse_arguments(row, [word.value for word in words]) if row is not None else Arguments()
 
 
 def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:
@@ -201,7 +199,6 @@ def _joined(name: str, row: CommandFacts, words: tuple[Word, ...], at: int, scri
         is_unknown = not is_remote and not all(word.is_fixed for word in words)
         return replace(_hidden(script), hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
     return Wrapping(
-        is_transparent=False,
         allows_inner=row.runs in _COVERED,
         scripts=(*texts, *((script,) if script else ())),
         is_remote=is_remote,
@@ -232,7 +229,7 @@ def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
     name, equals, _ = value.partition("=")
     # Such as `--rm=true`, where the value of a flag is optional. `nice -5` is `nice -n 5`.
     has_value = value.startswith("--") and equals and name in row.harmless
-    if value == "--" or has_value or (_NUMBER.match(value) and "-n" in row.options):
+    if value == "--" or has_value or (value[1:].isdigit() and "-#" in row.options):
         return 1, split
     if split is None or not {*split.flags, split.last} <= row.harmless:
         return -1, None
@@ -241,15 +238,11 @@ def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command of `xargs`: more words follow, or replace the marker of `-I`."""
-    options = command.words[1 : len(command.words) - len(inner_words)]
-    markers = [
-        found.group(1) or (following.value if following else "")
-        for word, following in zip(options, (*options[1:], None), strict=False)
-        if (found := _MARKER.match(word.value))
-    ]
+    found = _options_of_xargs(command.words[1 : len(command.words) - len(inner_words)])
+    markers = found.given.get("-I", [])
     if not markers:
         return (*inner_words, Word(UNKNOWN))
-    if len(markers) > 1 or not markers[0] or any(_REVOKES_MARKER.match(word.value) for word in options):
+    if len(markers) > 1 or not markers[0] or found.has(*_REVOKING):
         # With several markers, or an option that overrides them, the words are uncertain.
         return tuple(Word(VARIABLE) for _ in (*inner_words, markers))
     filled = (
@@ -259,57 +252,35 @@ def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word
 
 
 def _shell(command: SimpleCommand) -> Wrapping:
-    found = _shell_of_any_kind(command)
-    # A shell that only runs one readable script adds nothing to it, so the script alone decides.
-    is_plain = found.hidden is None and len(found.scripts) == 1 and _runs_only_script(command, found.scripts[0])
-    return replace(found, is_transparent=True) if is_plain else found
-
-
-def _runs_only_script(command: SimpleCommand, script: str) -> bool:
-    """True if a shell runs exactly this script as parsed here, without start files."""
+    """Return the script or the file of a shell; one that only runs a readable script leaves the decision to it."""
     name = command.name.rpartition("/")[2]
-    words = [word.value if _is_settled(word) else "" for word in command.words[1:]]
-    while words and words[0] != script:
-        option = words.pop(0)
-        if _SHELL_SWITCHES.match(option) and option.endswith("o"):
-            option = words.pop(0) if words else ""
-            if option not in ("pipefail", "errexit", "nounset"):
-                return False
-        elif not _SHELL_SWITCHES.match(option):
-            return False
-    return is_trusted_name(command.name) and (name == "bash" or (name == "sh" and not _ONLY_BASH.search(script)))
-
-
-def _shell_of_any_kind(command: SimpleCommand) -> Wrapping:
-    words = command.words[1:]
-    for at, word in enumerate(words):
+    takes_script = is_value = False
+    is_plain = is_trusted_name(command.name) and name in ("bash", "sh")
+    for at, word in enumerate(command.words[1:], start=1):
         value = word.value
         if not word.is_fixed:
-            return _hidden()
-        # `-c` may be joined with other letters, as in `bash -lc`.
-        if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
-            return _script_at(words, at + 1)
-        if not value.startswith(("-", "+")):
-            before = words[at - 1].value if at else ""
-            if before not in ("--rcfile", "--init-file") and not _NAMES_SWITCH.match(before):
-                return _file_of_commands(words[at : at + 1], "it runs a file of commands")
+            return _unknown() if takes_script else _hidden()
+        if is_value and not value.startswith(("-", "+")):
+            is_plain = is_plain and value in _SHELL_SETTINGS
+            is_value = False
+        elif value.startswith(("-", "+")):
+            # `-c` may be joined with other letters, as in `bash -lc`.
+            takes_script = takes_script or (value[0] == "-" and value[:2] != "--" and "c" in value)
+            is_value = value in ("--rcfile", "--init-file") or _NAMES_SWITCH.match(value) is not None
+            is_plain = is_plain and _is_settled(word) and _SHELL_SWITCHES.match(value) is not None
+        elif not takes_script:
+            return _file_of_commands(command.words[at : at + 1], "it runs a file of commands")
+        elif word.live:
+            return replace(_unknown("the shell may change its script first", value), is_unknown=False)
+        else:
+            return Wrapping(is_plain and (name == "bash" or not _ONLY_BASH.search(value)), scripts=(value,))
+    if takes_script:
+        return _unknown()
     if command.heredoc is not None:
         found = _unknown(RUNS_INPUT, command.heredoc)
         return replace(found, is_unknown=not MARKS.isdisjoint(command.heredoc))
-    if any(redirect.operator == "<" for redirect in command.redirects):
-        return _file_of_commands((), RUNS_INPUT)
-    return _unknown(RUNS_INPUT)
-
-
-def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
-    """Return the script of `-c`: the next word that is not an option."""
-    while at < len(words) and words[at].value.startswith(("-", "+")) and words[at].is_fixed:
-        at += 2 if words[at].value in ("-o", "+o", "-O", "+O") else 1
-    if at < len(words) and words[at].is_fixed and not words[at].live:
-        return Wrapping(is_transparent=False, scripts=(words[at].value,))
-    if at < len(words) and words[at].is_fixed:
-        return replace(_unknown("the shell may change its script first", words[at].value), is_unknown=False)
-    return _unknown()
+    is_file = any(redirect.operator == "<" for redirect in command.redirects)
+    return _file_of_commands((), RUNS_INPUT) if is_file else _unknown(RUNS_INPUT)
 
 
 def _find(command: SimpleCommand) -> Wrapping | None:
@@ -330,7 +301,7 @@ def _find(command: SimpleCommand) -> Wrapping | None:
             inner_commands += [
                 InnerCommand(inner, run.at, one, taken) for one in (elsewhere if is_elsewhere else (None,))
             ]
-    return Wrapping(is_transparent=False, inner_commands=tuple(inner_commands)) if inner_commands else None
+    return Wrapping(inner_commands=tuple(inner_commands)) if inner_commands else None
 
 
 def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -345,7 +316,7 @@ def _version_control(command: SimpleCommand) -> Wrapping | None:
     first = runs_at(values)
     if first is not None and (rest := words[first:]):
         if "foreach" in values[:first] and len(rest) == 1 and rest[0].is_fixed:
-            return Wrapping(is_transparent=False, scripts=(rest[0].value,))
+            return Wrapping(scripts=(rest[0].value,))
         return Wrapping(
             is_transparent=False, inner_commands=(InnerCommand(SimpleCommand(_text_of(rest), rest), first),)
         )
@@ -362,20 +333,20 @@ def _running(programs: Sequence[str]) -> Wrapping | None:
     known = tuple(program for program in programs if MARKS.isdisjoint(program))
     if len(known) < len(programs):
         return _unknown(_UNKNOWN_SCRIPT, *known)
-    return Wrapping(is_transparent=False, scripts=known) if known else None
+    return Wrapping(scripts=known) if known else None
 
 
 def _trap(command: SimpleCommand) -> Wrapping | None:
     word = command.words[1] if len(command.words) > 1 else Word("-")
     if not word.is_fixed:
         return _unknown()
-    return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
+    return None if word.value.startswith("-") else Wrapping(scripts=(word.value,))
 
 
 def _eval(command: SimpleCommand) -> Wrapping | None:
     words = command.words[1:]
     if all(word.is_fixed and not word.live for word in words):
-        return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
+        return Wrapping(scripts=(" ".join(word.value for word in words),)) if words else None
     return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
 
 
@@ -386,7 +357,7 @@ def _fc(command: SimpleCommand) -> Wrapping | None:
 
 def _alias(command: SimpleCommand) -> Wrapping:
     scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
-    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines the name of a command")
+    return Wrapping(scripts=scripts, hidden="it redefines the name of a command")
 
 
 def _source(command: SimpleCommand) -> Wrapping:
@@ -415,20 +386,18 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
 
 def _unknown(why: str = _UNKNOWN_SCRIPT, *scripts: str) -> Wrapping:
     """Return the result for commands that only the running shell knows, and the scripts that are known beside them."""
-    return Wrapping(is_transparent=False, scripts=scripts, hidden=why, is_unknown=True)
+    return Wrapping(scripts=scripts, hidden=why, is_unknown=True)
 
 
 def _file_of_commands(words: Sequence[Word], why: str) -> Wrapping:
     """Return the result for a file of commands; what `<(…)` prints is none."""
     is_piped = any(PIPE in word.value for word in words)
-    return Wrapping(is_transparent=False, hidden=why, is_unknown=is_piped, runs_file=True)
+    return Wrapping(hidden=why, is_unknown=is_piped, runs_file=True)
 
 
 def _hidden(script: str | None = None) -> Wrapping:
     """Return the result for unknown options: the command may begin anywhere after them."""
-    return Wrapping(
-        is_transparent=False, scripts=(script,) if script else (), hidden="tui-agent does not know its options"
-    )
+    return Wrapping(scripts=(script,) if script else (), hidden="tui-agent does not know its options")
 
 
 def _text_of(words: tuple[Word, ...]) -> str:

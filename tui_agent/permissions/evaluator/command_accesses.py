@@ -24,12 +24,12 @@ from tui_agent.permissions.commands.text_scripts import sed_reads
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_facts import PathLookup
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within, resolve
-from tui_agent.permissions.shell.expansion import Bindings, Expander, base_name, has_glob
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, has_glob
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses
 
+from .execution_contexts import Part
 from .path_checks import ExecutionContext
-from .script_variables import NUMBER, REVISION
 
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""
@@ -44,7 +44,6 @@ _PRINTERS = names("echo printf")
 """Programs to which every word is text."""
 _SED_IN_PLACE = re.compile(r"-[nErsuz]*i\Z")
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
-_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _SYSTEM = ("/proc", "/dev", "/sys", "/run")
 
 
@@ -55,7 +54,7 @@ class _UnknownError(Exception):
 class AccessCollector:
     """Accesses of one script, collected command by command."""
 
-    def __init__(self, text: str, path_lookup: PathLookup, expander: Expander) -> None:
+    def __init__(self, path_lookup: PathLookup, expander: Expander, *, is_wanted: bool = True) -> None:
         self._lookup = path_lookup
         self._expander = expander
         self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir()))
@@ -67,7 +66,7 @@ class AccessCollector:
         """Variables on whose values the list depends."""
         self._computed: set[str] = set()
         """Variables whose values are not literal, and may be others when the command runs."""
-        self._is_complete = _BACKGROUND.search(text) is None
+        self._is_complete = is_wanted
 
     def give_up(self) -> None:
         """Record a part whose accesses are unknown."""
@@ -84,28 +83,20 @@ class AccessCollector:
         if loop.words is None or any(not word.is_fixed or has_glob(word) for word in loop.words):
             self.give_up()
 
-    def add_command(
-        self,
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        contexts: Sequence[ExecutionContext],
-        bindings: Bindings,
-        *,
-        is_plain: bool,
-    ) -> None:
-        """Add a simple command with expanded braces; `is_plain` if it is the system's program, run as usual."""
+    def add_command(self, part: Part) -> None:
+        """Add a simple command."""
         if not self._is_complete:
             return
         try:
-            if not is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
+            command, wrapping = part.command, part.wrapping
+            if not part.is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
                 raise _UnknownError
             for assignment in command.assignments:
                 if not assignment.value.is_fixed:
                     self._computed.add(assignment.name)
-            self._add_variables(command, bindings)
-            is_reading = all(context.invocation.reads is not None for context in contexts)
-            for context in contexts:
-                self._add_in(command, context, runs_other=wrapping is not None, is_reading=is_reading)
+            self._add_variables(command, part.task.step.bindings)
+            for context in part.contexts:
+                self._add_in(command, context, runs_other=wrapping is not None, is_reading=part.is_reading)
         except (_UnknownError, TooMuchError, OSError, ValueError):
             self.give_up()
 
@@ -115,13 +106,13 @@ class AccessCollector:
             for variable in word.variables:
                 name = base_name(variable.name)
                 # The judge takes a number or a revision for a value of its own, and an output for what it is now.
-                if not name.isidentifier() or not bindings.keys().isdisjoint((name + NUMBER, name + REVISION)):
+                if not name.isidentifier() or bindings.get(name, OPEN).kind in ("number", "revision"):
                     raise _UnknownError
                 self._used.add(name)
 
     def _add_in(self, command: SimpleCommand, context: ExecutionContext, *, runs_other: bool, is_reading: bool) -> None:
         variables = {base_name(variable.name) for word in command.words for variable in word.variables}
-        if any(len(context.bindings.get(name, ())) > 1 for name in variables):
+        if any(context.bindings.get(name, OPEN).is_one_of_several for name in variables):
             raise _UnknownError
         if command.words:
             if not context.words or not is_known(context.words[0]) or not is_trusted_name(context.words[0]):
@@ -244,7 +235,7 @@ class AccessCollector:
 
     def _add_redirect(self, redirect: Redirect, context: ExecutionContext) -> None:
         operator, target = redirect.operator, redirect.target
-        if operator in ("<&-", ">&-") or (operator in ("<&", ">&") and _DUPLICATES.match(target.value)):
+        if redirect.names_descriptor:
             return
         if has_glob(target):
             raise _UnknownError
@@ -296,6 +287,11 @@ class AccessCollector:
         if not found.is_certain or not found.passed.isdisjoint(_SYSTEM):
             raise _UnknownError
         return found.path
+
+
+def runs_in_background(text: str) -> bool:
+    """True if a script may run a part beside the others."""
+    return _BACKGROUND.search(text) is not None
 
 
 @lru_cache(maxsize=4)

@@ -14,20 +14,29 @@ from tui_agent.permissions.commands.analysis import accepts_any_files, invocatio
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
 from tui_agent.permissions.commands.searches import find_filter
-from tui_agent.permissions.commands.wrappers import Wrapping, splits_at_nul
-from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.commands.wrappers import RUNS_INPUT, Wrapping, expand_command_braces, splits_at_nul, unwrap
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
 from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
-from tui_agent.permissions.rules.normalized_argv import DECLARATION_COMMANDS, without_expansion
+from tui_agent.permissions.rules.normalized_argv import (
+    DECLARATION_COMMANDS,
+    is_harmless_setting,
+    normalize_command,
+    without_expansion,
+)
+from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope
+from tui_agent.permissions.rules.rule_set import Ruling
 from tui_agent.permissions.shell.expansion import (
-    WORDS,
+    OPEN,
     Bindings,
     Expander,
     ListedDirectories,
+    Value,
     has_glob,
+    is_computed_name,
     single_bindings,
 )
 from tui_agent.permissions.shell.syntax import (
+    PIPE,
     SUM,
     UNKNOWN,
     VARIABLE,
@@ -38,8 +47,8 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
-from .path_checks import AllowScope, ExecutionContext
-from .script_variables import NUMBER, REVISION, has_known_values
+from .path_checks import CaseState, ExecutionContext
+from .script_variables import has_known_values
 from .shell_flow import ScriptStep
 
 MAX_WORDS = 5_000
@@ -79,31 +88,72 @@ class _Turn:
     place: str | None
     task: Task
     bindings: Bindings
-    several: Sequence[str] = ()
-    """Variables that stand for all their values at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A simple command with everything that is known about it."""
+
+    task: Task
+    command: SimpleCommand
+    """The command with its braces expanded."""
+    wrapping: Wrapping | None
+    ruling: Ruling
+    scope: AllowScope | None
+    contexts: Sequence[ExecutionContext]
+    is_harmless: bool
+    """True if its assignments change nothing about what any program does."""
+    is_own: bool
+    """True if its name runs a program from the workspace, which may do anything."""
+    is_reading: bool
+    """True if it only reads."""
+
+    @property
+    def is_plain(self) -> bool:
+        """True if it is the system's program, run as usual."""
+        return self.is_harmless and not self.is_own
 
 
 class ExecutionContexts:
     """Expands the commands of one script for each directory where they may run."""
 
-    def __init__(self, paths: PathJudge, expander: Expander, trace: list[str], *, is_trusted: bool) -> None:
-        self._look = paths.path_lookup.look
+    def __init__(self, state: CaseState, tool: str, expander: Expander, *, is_trusted: bool) -> None:
+        self._lookup, self._rules = state.judge.path_lookup, state.judge.rules
+        self._look = self._lookup.look
+        self._tool = tool
         self._expander = expander
-        self._trace = trace
+        self._trace = state.trace
         self._is_trusted = is_trusted
         """True if a command may look at the workspace's repository without a question."""
 
-    def contexts_for(
+    def part(self, task: Task) -> Part:
+        """Return a command with everything that is known about it."""
+        command, places = expand_command_braces(task.command), task.step.places
+        wrapping, view = unwrap(command), normalize_command(command)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        scope = allow_scope(ruling, view) or task.inherited_scope
+        contexts = [found for place in places for found in self._contexts_in(command, wrapping, place, task)]
+        is_own = any(self._is_workspace_program(command, place) for place in places)
+        is_harmless = is_harmless_setting(command)
+        is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
+        if not is_reading or (wrapping and wrapping.inner_commands):
+            contexts = [_with_changes(found, command) for found in contexts]
+        return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading)
+
+    def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
+        program = workspace_program(command.name, self._lookup.workspace, place) if command.words else None
+        if program is not None:
+            self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
+        return program is not None
+
+    def _contexts_in(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task
     ) -> list[ExecutionContext]:
         """Return a command in one directory, once for each value of the script's variables."""
         bindings = _with_placeholder_values(command, task.step.bindings)
-        turns = single_bindings(bindings, command.words)
-        if turns is not None:
-            return [self._in_turn(_Turn(command, wrapping, place, task, turn)) for turn in turns]
-        # Too many combinations to judge one by one: judged once with all values as a list.
-        several = [name for name, values in bindings.items() if len(values) > 1]
-        return [self._in_turn(_Turn(command, wrapping, place, task, bindings, several))]
+        # Too many combinations to judge one by one are judged once, with all values as a list.
+        turns = single_bindings(bindings, command.words) or [bindings]
+        return [self._in_turn(_Turn(command, wrapping, place, task, turn)) for turn in turns]
 
     def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
         """Return the directories that expansion has listed since the previous call."""
@@ -121,7 +171,7 @@ class ExecutionContexts:
             return ExecutionContext(place, (), Invocation(writes=writes), seen, bindings)
         words = tuple(word for values in expanded for word in values)
         known: Sequence[str] | None = words
-        listed = [at for at, word in enumerate(command.words) if _is_list(word, bindings, turn.several)]
+        listed = [at for at, word in enumerate(command.words) if _is_list(word, bindings)]
         found: tuple[str, ...] = ()
         if takes == "files":
             # Each match of `find` must be a word of its own, not part of a longer name.
@@ -148,9 +198,8 @@ class ExecutionContexts:
         trees = [self._look(tree, turn.place) for tree in (reads.trees if reads.follows_links else ())]
         if not all(facts.is_inside and links_stay_inside(facts.resolved) for facts in trees):
             return False
-        if reads.repository is not None and self._starts_programs(reads.repository, turn.place):
-            return False
-        if reads.shows_remote_urls and self._shows_secret(reads.repository or ".", turn.place):
+        if why := self._why_not_harmless(reads, turn.place):
+            self._trace.append(f"repository: {why}")
             return False
         # Behind another command it is not a declaration: the shell splits its values into words.
         is_split = turn.task.outer is not None and turn.command.name in DECLARATION_COMMANDS
@@ -191,19 +240,13 @@ class ExecutionContexts:
         if place is None or task.outer is None:
             return None
         if task.takes == "paths":
-            words = self._plain_words(task.outer, place, task.step.bindings)
+            words = self._expander.words_of(task.outer, place, task.step.bindings)
             return find_output_names(words, place) if words else None
         is_nul_separated = splits_at_nul(task.outer)
         if task.step.fed_by is None or is_nul_separated is None:
             return None
-        listing = listing_output(task.step.fed_by, lambda fed: self._plain_words(fed, place, task.step.bindings), place)
+        listing = listing_output(task.step.fed_by, self._expander, place, task.step.bindings)
         return listing if listing is not None and listing.is_nul_separated == is_nul_separated else None
-
-    def _plain_words(self, command: SimpleCommand, place: str, bindings: Bindings) -> list[str] | None:
-        turns = single_bindings(bindings, command.words)
-        if turns is None or len(turns) != 1:
-            return None
-        return [value for word in command.words for value in self._expander.expand(word, place, bindings)]
 
     def _becomes_another(self, turn: _Turn) -> bool:
         """True if the shell expands the command's name or one of its options to another text.
@@ -222,25 +265,19 @@ class ExecutionContexts:
             for value in self._expander.expand(word, turn.place, turn.bindings)
         )
 
-    def _starts_programs(self, repository: str, place: str | None) -> bool:
-        """True if a repository's settings may start programs while a command reads, or the folder is untrusted."""
-        if not self._is_trusted:
-            self._trace.append("repository: this folder is not trusted, and its settings would apply")
-            return True
-        if place is None and not repository.startswith("/"):
-            self._trace.append("repository: it is not certain")
-            return True
-        setting = find_program_setting(self._look(repository, place).resolved)
-        if setting is not None:
-            self._trace.append(f"repository: its own settings may start a program: {setting}")
-        return setting is not None
-
-    def _shows_secret(self, repository: str, place: str | None) -> bool:
-        """True if settings hold a URL with a secret for a repository."""
-        file = find_remote_url_secret(self._look(repository, place).resolved)
-        if file is not None:
-            self._trace.append(f"repository: a URL in {file} contains a secret, which the output would show")
-        return file is not None
+    def _why_not_harmless(self, reads: Reads, place: str | None) -> str | None:
+        """Return why a repository's settings may start programs while a command reads, or show a secret."""
+        repository = reads.repository
+        if repository is not None:
+            if not self._is_trusted:
+                return "this folder is not trusted, and its settings would apply"
+            if place is None and not repository.startswith("/"):
+                return "it is not certain"
+            if setting := find_program_setting(self._look(repository, place).resolved):
+                return f"its own settings may start a program: {setting}"
+        if reads.shows_remote_urls and (file := find_remote_url_secret(self._look(repository or ".", place).resolved)):
+            return f"a URL in {file} contains a secret, which the output would show"
+        return None
 
     def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
         """Return the words that the shell would pass for each word, or None if there are too many."""
@@ -255,7 +292,37 @@ class ExecutionContexts:
         return groups
 
 
-def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
+def runs_unknown(part: Part) -> bool:
+    """True if only the running shell knows a command that this one runs, or its own name."""
+    command, wrapping, task = part.command, part.wrapping, part.task
+    bindings = task.step.bindings
+    if wrapping is None or not wrapping.hidden:
+        name = command.words[0] if command.words else Word("")
+        return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
+    if wrapping.is_unknown:
+        # A shell without a script reads its input, which is empty outside a pipe.
+        is_fed = task.step.is_fed or (task.depth > 0 and task.outer is None)
+        return wrapping.hidden != RUNS_INPUT or is_fed
+    if wrapping.runs_file or wrapping.is_remote:
+        return False
+    return any(_is_computed(word, bindings) for word in command.words)
+
+
+def _is_computed(word: Word, bindings: Bindings) -> bool:
+    """True if the script computes a part of a word, which is not known. A variable of the environment is the user's."""
+    if UNKNOWN in word.value or PIPE in word.value:
+        return True
+    held = [variable.name for variable in word.variables]
+    if word.value.count(VARIABLE) > len(held):
+        return True
+    known = {name: bindings[name].kind for name in held if name in bindings}
+    return VARIABLE in word.value and any(
+        known.get(name) in ("open", "revision") or (known.get(name) in (None, "number") and is_computed_name(name))
+        for name in held
+    )
+
+
+def _with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionContext:
     """Return a context with everything that the command's words tell, beside what it reads if it only reads."""
     if not found.own:
         return found
@@ -266,27 +333,18 @@ def with_changes(found: ExecutionContext, command: SimpleCommand) -> ExecutionCo
 def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bindings:
     """Return the bindings with values for revisions and numbers, for a command that takes neither for a path."""
     takes_revisions, takes_numbers = command.name in group("takes_revisions"), command.name in _TAKING_NUMBERS
-    kinds = (REVISION, NUMBER) if takes_revisions else (NUMBER,) if takes_numbers else ()
-    if not kinds:
+    if not takes_revisions and not takes_numbers:
         return bindings
-    placeholders = {
-        name.removesuffix(kind) + words: values
-        for name, values in bindings.items()
-        for kind in kinds
-        if name.endswith(kind)
-        for words in ("", WORDS)
-    }
-    return {**bindings, **placeholders, SUM: ("0",)}
+    known = {"number": Value("text", ("0",)), **({"revision": Value("text", ("HEAD",))} if takes_revisions else {})}
+    return {**{name: known.get(held.kind, held) for name, held in bindings.items()}, SUM: known["number"]}
 
 
-def _is_list(word: Word, bindings: Bindings, several: Sequence[str]) -> bool:
+def _is_list(word: Word, bindings: Bindings) -> bool:
     """True if a word becomes a list, some parts of which may be missing."""
-    if any(variable.name in several for variable in word.variables):
+    if any(bindings.get(variable.name, OPEN).is_one_of_several for variable in word.variables):
         return True
-    if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
-        return False
-    name = word.variables[0].name
-    return name + WORDS in bindings and bindings.keys().isdisjoint((name + REVISION, name + NUMBER))
+    is_whole = word.value == VARIABLE and bool(word.variables) and not word.variables[0].quoted
+    return is_whole and bindings.get(word.variables[0].name, OPEN).kind == "words"
 
 
 def _settled(words: tuple[str, ...], expanded: Sequence[tuple[str, ...]], listed: Sequence[int]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ substitution lists a directory.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.commands.analysis import read_only_use
@@ -23,7 +23,7 @@ from tui_agent.permissions.commands.searches import (
 )
 from tui_agent.permissions.commands.version_control import names_of_tracked
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, base_name, is_computed_name
+from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, is_computed_name
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
     Pipeline,
@@ -74,22 +74,16 @@ class Listing:
     """True if blanks separate the names instead of line breaks."""
 
 
-def listing_output(
-    statement: Statement, expand: Callable[[SimpleCommand], Sequence[str] | None], directory: str
-) -> Listing | None:
-    """Return the names that `statement` can print in `directory`, or None if it may print anything else.
-
-    Args:
-        expand: returns the words of a command, as the shell would pass them.
-    """
+def listing_output(statement: Statement, expander: Expander, directory: str, bindings: Bindings) -> Listing | None:
+    """Return the names that `statement` can print in `directory`, or None if it may print anything else."""
     statement = contents_of(statement)
     first, *filters = statement.parts if isinstance(statement, Pipeline) else (statement,)
     if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
         return None
     for part in filters:
-        if not isinstance(part, SimpleCommand) or not is_line_filter(expand(part)):
+        if not isinstance(part, SimpleCommand) or not is_line_filter(expander.words_of(part, directory, bindings)):
             return None
-    words = expand(first)
+    words = expander.words_of(first, directory, bindings)
     if not words or read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _printed(words, directory)
@@ -154,20 +148,13 @@ def _printed(words: Sequence[str], directory: str) -> Listing | None:
             )
         case "printf" if words[1:2] in (["%s\\n"], ("%s\\n",)):
             return Listing(tuple(words[2:]))
-        case "seq" if 2 <= len(words) <= 4 and all(_NUMBERS.match(word) for word in words[1:]):
-            return _by_seq([int(word) for word in words[1:]])
+        case "seq" if 2 <= len(words) <= 4 and all(map(_NUMBERS.match, words[1:])):
+            first, step = (int(words[1]) if len(words) > 2 else 1), (int(words[2]) if len(words) == 4 else 1)
+            end = int(words[-1]) + (1 if step > 0 else -1)
+            return Listing(tuple(map(str, range(first, end, step)))) if step else None
         case _:
             tracked = names_of_tracked(words, directory)
             return Listing(tracked, is_nul_separated="-z" in words) if tracked is not None else None
-
-
-def _by_seq(numbers: list[int]) -> Listing | None:
-    first, step, last = (
-        (1, 1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1] if len(numbers) == 3 else 1, numbers[-1])
-    )
-    if step == 0:
-        return None
-    return Listing(tuple(map(str, range(first, last + (1 if step > 0 else -1), step))))
 
 
 def _by_find(words: Sequence[str], directory: str) -> Listing | None:
@@ -194,9 +181,10 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
     options = _sorted(words)
     if options is None or "-" in options.operands or not options.has(*_LISTS):
         return None
-    if name == "rg" and options.has("-r"):
-        return None  # For rg it is --replace, which prints another text for a match.
-    if not all(option in _LISTS or option in group("search_options") for option in options.given):
+    # For rg, `-r` is --replace, which prints another text for a match.
+    if (name == "rg" and options.has("-r")) or not all(
+        option in _LISTS or option in group("search_options") for option in options.given
+    ):
         return None
     has_pattern = options.has("-e", "--regexp", "--files")
     roots = options.operands if has_pattern else options.operands[1:]
@@ -218,7 +206,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
     options = _sorted(words)
     if options is None or any(option not in _LS_PLAIN for option in options.given):
         return None
-    if any(colour not in ("never", "auto") for colour in options.given.get("--color", ())):
+    if not {*options.given.get("--color", ())} <= {"never", "auto"}:
         return None
     if options.has("-d", "--directory"):
         return Listing(tuple(options.operands) or (".",))
@@ -267,7 +255,7 @@ def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], b
     """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory."""
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
-    if any(base_name(name) + OPEN in bindings for name in open_names):
+    if any(bindings.get(base_name(name)) == OPEN for name in open_names):
         return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True

@@ -4,23 +4,23 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.invocation import Copy, FileFilter, Invocation, Reads, Write, pieces_of
+from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
 from tui_agent.permissions.paths.protected_paths import (
-    PROTECTED_NAMES,
     may_mean_protected,
     names_project_definition,
     protected_name,
 )
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
-from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, has_glob
+from tui_agent.permissions.rules.rule import Intent
+from tui_agent.permissions.rules.rule_coverage import AllowScope
+from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
@@ -30,7 +30,6 @@ MAX_LOOKUPS = 4_000
 MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
-_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
@@ -48,28 +47,6 @@ UnknownTargets = Literal["sandbox", "ask", "allow"]
 
 
 @dataclass(frozen=True, slots=True)
-class AllowScope:
-    """Permission for a command's words, given by a rule."""
-
-    finding: Finding
-    reach: Literal["words", "command", "everything"]
-    """Extent of the permission.
-
-    `words`: a pattern covers the words. `command`: a rule that spells the command out covers everything its words
-    name. `everything`: a rule without a pattern also covers assignments and redirections.
-    """
-    spells_assignments: bool = False
-    """True if the permission includes the assignments before the command."""
-    spelled: frozenset[str] = frozenset()
-    """Words that the rule spells out."""
-
-    @property
-    def covers_words(self) -> bool:
-        """True if everything that the words name is allowed, wherever it leads."""
-        return self.reach != "words"
-
-
-@dataclass(frozen=True, slots=True)
 class ExecutionContext:
     """A command in one of its possible working directories."""
 
@@ -78,7 +55,7 @@ class ExecutionContext:
     invocation: Invocation
     listed: ListedDirectories = field(default_factory=ListedDirectories)
     """Directories that the expansion of its words lists."""
-    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    bindings: Bindings = field(default_factory=dict[str, Value])
     """Values of the script's variables at this point."""
     settled: tuple[str, ...] = ()
     """Its words with `UNKNOWN` for those whose order is not certain."""
@@ -130,24 +107,47 @@ class PathChecks:
         self._links: list[tuple[str, str | None]] = []
         """Paths to which it makes links, with the directory that they are relative to."""
 
+    # --- certain effects ----------------------------------------------------------------------------------------------
+
     def check_reads(self, reads: Reads, directory: str | None) -> None:
-        """Judge the paths that a read-only command reads."""
+        """Judge everything that a read-only command reads."""
         for path in reads.paths:
-            self._read(path, directory, "read", only_file=reads.only_files)
+            facts = self._look(path, directory) if reads.only_files and self.allow_scope is None else None
+            # In a directory the command would follow links, which are not judged one by one.
+            if facts and self._lookup.is_directory(facts):
+                self._by_mode("look", f"reading everything in {path}")
+            self._read(path, directory, "read")
         for tree in reads.trees:
             self._read(tree, directory, "search", includes=reads.includes)
-            if reads.from_top:
-                self._read_repository(tree, directory, reads.includes)
+            facts = self._look(tree, directory) if reads.from_top else None
+            # Some commands show the rest of the repository from any directory in it.
+            for top in repository_roots(facts.resolved) if facts else ():
+                if facts and top != facts.resolved and is_within(top, self._lookup.workspace):
+                    self._read(top, None, "search", includes=reads.includes)
         for tree in reads.listed:
             self._read(tree, directory, "list")
 
+    def check_listing(self, listed: ListedDirectories) -> None:
+        """Judge the directories whose names the expansion of a command's words shows."""
+        for directory in listed.directories:
+            self._read(directory, None, "read")
+        if not listed.is_certain and self.allow_scope is None:
+            self._by_mode("look", "listing a directory whose path is known only when the command runs")
+
     def check_redirect(self, redirect: Redirect, targets: Sequence[str], directory: str | None) -> None:
         """Judge a redirection with its expanded targets."""
-        # `2>&1` names a descriptor, not a file.
-        is_duplicate = redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value)
-        if not is_duplicate and redirect.operator not in ("<&-", ">&-"):
-            for target in targets:
-                self._redirect(redirect, target, directory)
+        allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
+        for target in () if redirect.names_descriptor else targets:
+            if _NETWORK.match(target):
+                if allowed_by is None:
+                    self._ask(f"{redirect.text} opens a network connection")
+            elif redirect.operator in ("<", "<&"):
+                self._read(target, directory, "read")
+            elif (facts := self._look(target, directory)) is None:
+                self._unknown_write(target, directory, redirect.text, allowed_by)
+            else:
+                self._note_target(facts)
+                self.findings.append(self._writing(facts, allowed_by=allowed_by))
 
     def check_invocation(self, context: ExecutionContext) -> None:
         """Judge the paths that a command changes or may change, and those it reads though it does not only read."""
@@ -155,22 +155,24 @@ class PathChecks:
         place = directory
         if found.runs_in is not None:
             place = _below(directory, found.runs_in)
-            self._mention(Write(found.runs_in), directory, is_looked_up=True)
+            self._may_change(Write(found.runs_in), directory)
         for path in found.works_in:
             self._work_in(path, directory)
         for write in found.writes:
             self._write(write, place)
         for number, mention in enumerate(found.mentions):
-            self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
+            self._may_change(mention, place, is_looked_up=number < MAX_MENTIONS)
         for attached in found.attached[:MAX_MENTIONS]:
-            self._attached(attached, place)
-        if self._denies_changes and not self._is_spelled_out:
-            if found.changes_tracked:
-                self._ask("it may change any tracked file of its repository, and rules deny some changes")
-            for word in found.unknown[:MAX_MENTIONS]:
-                # A bare word counts as a path only if a file of that name exists.
-                if not _BARE.match(word) or (place is not None and os.path.lexists(f"{place}/{word}")):
-                    self._ask_if_denied(word, place)
+            self._may_change(attached, place)
+            self._may_change_denied(attached.path, place)
+            if _LOOKS_LIKE_PATH.match(attached.path):
+                self._work_in(attached.path, place)
+        if found.changes_tracked and self._denies_changes:
+            self._doubt("it may change any tracked file of its repository, and rules deny some changes")
+        for word in found.unknown[:MAX_MENTIONS]:
+            # A bare word counts as a path only if a file of that name exists.
+            if not _BARE.match(word) or (place is not None and os.path.lexists(f"{place}/{word}")):
+                self._may_change_denied(word, place)
         for code in found.code:
             self._code(code)
         self._links += [(link, place) for link in found.links]
@@ -179,29 +181,21 @@ class PathChecks:
         self._check_sources(found, directory)
 
     def check_copies(self, found: Invocation, directory: str | None) -> None:
-        """Judge copies of everything in a directory or archive to a place where something may be."""
+        """Judge copies of a directory or archive over an existing directory. A new directory replaces nothing."""
         for copy in found.copies:
-            self._copy(copy, directory)
-
-    def _copy(self, copy: Copy, directory: str | None) -> None:
-        """Judge a copy that may replace files below an existing directory. A new directory replaces nothing."""
-        into = self._look(copy.into, directory)
-        if into is None:
-            return  # An unknown target is judged as such.
-        source = self._look(copy.source, directory) if copy.source is not None else None
-        if source is None:
-            may_bring = True
-        elif copy.is_archive:
-            may_bring = self._state.has_changed or any(os.path.lexists(source.resolved + end) for end in ("", ".zip"))
-        else:
-            is_file = os.path.isfile(source.resolved)
-            may_bring = os.path.isdir(source.resolved) or (self._state.has_changed and not is_file)
-            if os.path.islink(source.lexical):
+            into = self._look(copy.into, directory)
+            if into is None:
+                continue  # An unknown target is judged as such.
+            is_copy = copy.source is not None and not copy.is_archive
+            source = self._look(copy.source or "", directory)
+            if source is not None and is_copy and os.path.islink(source.lexical):
                 self._links.append((source.resolved, directory))
-        is_copy = copy.source is not None and not copy.is_archive
-        what = "the files of a directory that it copies over another" if is_copy else "the files of an archive or patch"
-        if may_bring and (os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved)):
-            self.check_unknown(what)
+            # Only an earlier part could make the source.
+            if source is not None and not self._state.has_changed and not _is_there(source.resolved):
+                continue
+            if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
+                what = "a directory that it copies over another" if is_copy else "an archive or patch"
+                self.check_unknown(f"the files of {what}")
 
     def check_links(self) -> None:
         """Judge the targets of the links that it makes, because other commands may change them through these."""
@@ -210,11 +204,9 @@ class PathChecks:
             if facts is None:
                 self.check_unknown(f"the target of the link to {_shown(path)}")
                 continue
-            covers = self.allow_scope is None or self._covers or facts.is_inside
-            found = self._writing(facts, allowed_by=self._by_words if covers else None)
+            found = self._writing(facts, allowed_by=self._allowance(facts))
             if found.decision == "allow" and self._denies_changes and os.path.isdir(facts.resolved):
-                below = self._rules.ruling_for_path(None, facts, "write", [], whole=True)
-                found = finding_for_rule(below) or found
+                found = self._forbidden(facts, "write", whole=True) or found
             if found.decision != "allow":
                 self._ask_for(found, f"a later command may change {facts.given} through the link to it")
 
@@ -226,7 +218,7 @@ class PathChecks:
             if places_repository(name) and not is_known(value):
                 self.check_unknown(f"files below {name}")
             elif not names_own_directory(name, value):
-                self._mention(Write(value), directory, is_looked_up=bool(value))
+                self._may_change(Write(value), directory, is_looked_up=bool(value))
             if self._rules.forbids_reading:
                 self._may_read(value, directory)  # Such as BASH_ENV.
 
@@ -241,101 +233,81 @@ class PathChecks:
 
         If the script makes patterns match hidden names (`fit_hidden`), any pattern may.
         """
-        if self._is_spelled_out:
-            return
-        for word in words:
-            if not has_glob(word):
-                continue
-            if _may_mean_protected(word):
+        for word in words if not self._is_spelled_out else ():
+            if any(map(may_mean_protected, _patterns(word))):
                 self._ask(f"{word.text or word.value} may match a protected path")
-            elif fit_hidden:
+            elif fit_hidden and has_glob(word):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def check_moved_patterns(self, words: Sequence[Word], directory: str | None) -> None:
         """Judge patterns for files that an earlier part may have made, and that a command copies or moves elsewhere."""
-        if not self._state.has_changed:
-            return
-        for word in words:
+        for word in words if self._state.has_changed else ():
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
-            above, pattern = word.value[:first].rpartition("/")[0], word.value.rpartition("/")[2]
+            above = word.value[:first].rpartition("/")[0]
             place = self._look(above, directory) if above else None
-            if place is None or (os.path.isdir(place.resolved) and not self._state.may_have_made(place.resolved)):
-                continue
-            fits = any(fnmatchcase(name, pattern) and name[0] != "." for name in PROTECTED_NAMES)
-            if fits or self._denies_changes:
+            if place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved)):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
         """Find private paths among the words of a command that is not known to be read-only, its name included."""
-        if self._is_spelled_out:
-            return
         if shows_environments(words):
-            self._ask("it shows the environments of other processes")
-        for word in words[1:]:
-            for path in dict.fromkeys((word, *pieces_of(word))):
-                if not is_known(path):
-                    self._perhaps_private(path, directory)
-                elif "/" not in path and directory is not None:
-                    continue
-                elif facts := self._look(path, directory):
-                    if facts.private:
-                        self._ask(f"{path} is private: {facts.private}")
-                else:
-                    self._perhaps_private(path, directory)
+            self._doubt("it shows the environments of other processes")
+        for path in dict.fromkeys(path for word in words[1:] for path in (word, *pieces_of(word))):
+            if is_known(path) and "/" not in path and directory is not None:
+                continue
+            facts = self._look(path, directory)
+            if facts is None:
+                self._perhaps_private(path, directory)
+            elif facts.private:
+                self._doubt(f"{path} is private: {facts.private}")
 
     def _check_sources(self, found: Invocation, directory: str | None) -> None:
         """Judge the reads of a command that is not known to be read-only.
 
-        Definite reads are judged like a read-only command's; of possible reads only those that a rule forbids are
-        reported.
+        Definite reads are judged like a read-only command's, but a pattern that allows the command does not cover
+        those outside the workspace. Of possible reads only those that a rule forbids are reported.
         """
         for path in found.sources:
-            self._source(path, directory)
+            self._read(path, directory, "source", is_allowed=self._covers)
         for path in found.open_reads:
             self._unknown_read(path, directory, is_allowed=True)
         if not self._rules.forbids_reading:
             return
         for path in found.searches:
             facts = self._look(path, directory)
-            ruling = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "search", self._state.trace))
-            if ruling and ruling.decision != "allow":
+            if facts and (ruling := self._forbidden(facts, "search")):
                 self._ask_for(ruling, f"files in {path} may be read")
         inside = (piece for text in (*found.code, *found.may_read) for piece in pieces_of(text))
         for text in dict.fromkeys((*found.may_read, *inside)):
             self._may_read(text, directory)
 
-    def check_listing(self, listed: ListedDirectories) -> None:
-        """Judge the directories whose names the expansion of a command's words shows."""
-        for directory in listed.directories:
-            self._read(directory, None, "read")
-        if not listed.is_certain and self.allow_scope is None:
-            self._by_mode("look", "listing a directory whose path is known only when the command runs")
+    def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
+        """Add reasons to ask about a command, unless a rule spells the command out."""
+        for reason in reasons:
+            self._doubt(reason)
 
-    def _source(self, path: str, directory: str | None) -> None:
-        """Judge one definite read. A pattern that allows the command does not cover sources outside the workspace."""
+    def _read(
+        self,
+        path: str,
+        directory: str | None,
+        intent: Literal["read", "search", "list", "source"],
+        *,
+        includes: FileFilter | None = None,
+        is_allowed: bool | None = None,
+    ) -> None:
+        """Judge a read; if a rule allows it, the mode has nothing to add. A `source` is a file or a tree."""
+        is_allowed = self.allow_scope is not None if is_allowed is None else is_allowed
         facts = self._look(path, directory)
         if facts is None:
-            self._unknown_read(path, directory, is_allowed=self._covers)
+            self._unknown_read(path, directory, is_allowed=is_allowed)
             return
-        found = self._reading(facts, "search" if self._lookup.is_directory(facts) else "read")
+        if intent == "source":
+            intent = "search" if self._lookup.is_directory(facts) else "read"
+        state = self._state
+        found = state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
-        # Where the allow_scope covers the source, the mode has nothing to add.
-        if found.source != "mode" or not self._covers:
-            self.findings.append(found)
-
-    def _may_read(self, text: str, directory: str | None) -> None:
-        """Report a text that may be the path of a read that a rule forbids.
-
-        A bare word counts as a path only if a file of that name exists.
-        """
-        if not is_known(text) or len(text) > MAX_LENGTH:
-            return
-        facts = self._look(text, directory)
-        if facts is None or (_BARE.match(text) and not os.path.lexists(facts.resolved)):
-            return
-        found = finding_for_rule(self._rules.ruling_for_path(None, facts, "read", self._state.trace))
-        if found is not None and found.decision != "allow":
+        if found.source != "mode" or not is_allowed:
             self.findings.append(found)
 
     def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
@@ -347,89 +319,35 @@ class PathChecks:
         if not is_allowed:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
-    def _perhaps_private(self, path: str, directory: str | None) -> None:
-        if not self._is_spelled_out and (why := self._lookup.why_maybe_private(path, directory)):
-            self._ask(f"{_shown(path)} may be private: {why}")
-
-    def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
-        """Add reasons to ask about a command, unless a rule spells the command out."""
-        if not self._is_spelled_out:
-            self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
-
-    def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
-        """Judge the rest of the repository, which some commands show from any directory in it."""
-        facts = self._look(path, directory)
-        tops = repository_roots(facts.resolved) if facts else []
-        for top in tops:
-            if facts and top != facts.resolved and is_within(top, self._lookup.workspace):
-                self._read(top, None, "search", includes=includes)
-
-    def _read(
-        self,
-        path: str,
-        directory: str | None,
-        intent: Literal["read", "search", "list"],
-        *,
-        only_file: bool = False,
-        includes: FileFilter | None = None,
-    ) -> None:
-        facts = self._look(path, directory)
-        if facts is None:
-            self._unknown_read(path, directory, is_allowed=self.allow_scope is not None)
-            return
-        # In a directory the command would follow links, which are not judged one by one.
-        if only_file and self.allow_scope is None and self._lookup.is_directory(facts):
-            self._by_mode("look", f"reading everything in {path}")
-        found = self._reading(facts, intent, includes)
-        if not facts.is_inside:
-            self.targets.append(facts.resolved)
-        if found.source != "mode" or self.allow_scope is None:
-            self.findings.append(found)
-
-    def _redirect(self, redirect: Redirect, target: str, directory: str | None) -> None:
-        allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
-        if _NETWORK.match(target):
-            if allowed_by is None:
-                self._ask(f"{redirect.text} opens a network connection")
-            return
-        if redirect.operator in ("<", "<&"):
-            self._read(target, directory, "read")
-            return
-        facts = self._look(target, directory)
-        if facts is None:
-            self._unknown_write(target, directory, redirect.text, allowed_by)
-            return
-        self._note_target(facts)
-        self.findings.append(self._writing(facts, allowed_by=allowed_by))
-
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
         if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
-            self._mention(write, directory, is_looked_up=False)
-            return
-        if facts is None:
+            self._may_change(write, directory, is_looked_up=False)
+        elif facts is None:
             self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
-            return
-        self._note_target(facts)
-        if write.below and os.path.isdir(facts.resolved):
-            found = finding_for_rule(
-                self._rules.ruling_for_path(None, facts, "write", [], whole=True, includes=write.includes)
-            )
-            if found is not None and found.decision != "allow":
+        else:
+            self._note_target(facts)
+            is_tree = write.below and os.path.isdir(facts.resolved)
+            if is_tree and (found := self._forbidden(facts, "write", whole=True, includes=write.includes)):
                 self._ask_for(found, f"files in {facts.given} may change")
-        too_much = self._lookup.why_too_much(facts) if write.whole and not self._is_spelled_out else None
-        if too_much:
-            self._ask(f"{facts.given} is changed with everything in it: {too_much}")
-        # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
-        covers = self.allow_scope is None or self._covers or facts.is_inside
-        allowed_by = self._by_words if covers else None
-        self.findings.append(self._writing(facts, whole=write.whole, allowed_by=allowed_by))
+            if write.whole and (too_much := self._lookup.why_too_much(facts)):
+                self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
+            self.findings.append(self._writing(facts, whole=write.whole, allowed_by=self._allowance(facts)))
 
     def _note_target(self, facts: PathFacts) -> None:
         if not facts.is_device:
             self.targets.append(facts.resolved)
             self._state.writes_outside |= not facts.is_inside
+
+    def _allowance(self, facts: PathFacts) -> Finding | None:
+        """Return the finding that allows a change: `allow bash(cp:*)` is not meant for targets anywhere."""
+        covers = self.allow_scope is None or self._covers or facts.is_inside
+        return self._by_words if covers else None
+
+    def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
+        state = self._state
+        return state.judge.writing(None, facts, state.mode, state.trace, whole=whole, allowed_by=allowed_by)
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
@@ -477,23 +395,38 @@ class PathChecks:
             reason = f"tui-agent cannot determine which files it changes ({what}), and it would not run in the sandbox"
             self.findings += [Finding("ask", "floor", reason), *([] if self._covers else [by_mode])]
 
-    def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
-        if self._is_spelled_out:
-            return
-        facts = self._look(mention.path, directory) if is_looked_up else None
-        if facts is None:
-            why = protected_name(mention.path.replace(UNKNOWN, ""))
-        else:
-            why = self._lookup.why_protected(facts) or (mention.whole and self._lookup.why_tree_protected(facts))
-        if why:
-            self._ask(f"{_shown(mention.path)} may be changed: {why}")
+    # --- possible effects ---------------------------------------------------------------------------------------------
 
-    def _attached(self, attached: Write, directory: str | None) -> None:
-        """Judge a part of an unknown option of a known command, which may be a path that it changes."""
-        self._mention(attached, directory, is_looked_up=True)
-        self._ask_if_denied(attached.path, directory)
-        if _LOOKS_LIKE_PATH.match(attached.path):
-            self._work_in(attached.path, directory)
+    def _may_change(self, write: Write, directory: str | None, *, is_looked_up: bool = True) -> None:
+        """Judge a path that a command changes or only reads: is it protected?"""
+        facts = self._look(write.path, directory) if is_looked_up and not self._is_spelled_out else None
+        if facts is None:
+            why = protected_name(write.path.replace(UNKNOWN, ""))
+        else:
+            why = self._lookup.why_protected(facts) or (write.whole and self._lookup.why_tree_protected(facts))
+        if why:
+            self._doubt(f"{_shown(write.path)} may be changed: {why}")
+
+    def _may_change_denied(self, path: str, directory: str | None, what: str = "{} may be changed") -> None:
+        """Judge a path that perhaps changes: does a rule deny that?"""
+        facts = self._look(path, directory) if self._denies_changes and not self._is_spelled_out else None
+        found = self._forbidden(facts, "write") if facts else None
+        if found and found.decision == "deny":
+            self._ask_for(found, what.format(_shown(path)))
+
+    def _may_read(self, text: str, directory: str | None) -> None:
+        """Judge a text that may be the path of a read that a rule forbids.
+
+        A bare word counts as a path only if a file of that name exists.
+        """
+        facts = self._look(text, directory) if len(text) <= MAX_LENGTH else None
+        is_path = facts and (not _BARE.match(text) or os.path.lexists(facts.resolved))
+        if facts and is_path and (found := self._forbidden(facts, "read")):
+            self.findings.append(found)
+
+    def _perhaps_private(self, path: str, directory: str | None) -> None:
+        if not self._is_spelled_out and (why := self._lookup.why_maybe_private(path, directory)):
+            self._ask(f"{_shown(path)} may be private: {why}")
 
     def _work_in(self, path: str, directory: str | None) -> None:
         """Judge a directory that a command works in: a rule such as `allow bash(make:*)` is meant for the workspace."""
@@ -503,33 +436,39 @@ class PathChecks:
 
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""
+        writes = _CODE_WRITES.search(code) is not None
         for piece in pieces_of(code):
-            why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
-            if why and _CODE_WRITES.search(code):
+            facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
+            why = protected_name(piece) or ("it is private" if facts and facts.private else None)
+            if why and writes:
                 self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
-            elif why and not self._is_spelled_out:
-                self._ask(f"code that names {piece}: {why}")
-            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out:
-                self._ask(f"code that may name {_shown(piece)}")
-            elif names_project_definition(piece) and _CODE_WRITES.search(code) and not self._is_spelled_out:
-                self._ask(f"code that may change {piece}: agents take hooks, skills and commands from there")
-            elif ("." in piece or "/" in piece) and _CODE_WRITES.search(code):
+            elif why:
+                self._doubt(f"code that names {piece}: {why}")
+            elif not is_known(piece) and _may_become_protected(piece):
+                self._doubt(f"code that may name {_shown(piece)}")
+            elif writes and names_project_definition(piece):
+                self._doubt(f"code that may change {piece}: agents take hooks, skills and commands from there")
+            elif writes and ("." in piece or "/" in piece):
                 # Other pieces are keywords and names of the program, not paths.
-                self._ask_if_denied(piece, self._lookup.workspace, "code that may change {}")
+                self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
 
-    def _ask_if_denied(self, path: str, directory: str | None, what: str = "{} may be changed") -> None:
-        """Ask if a rule denies to change a path that perhaps changes."""
-        facts = self._look(path, directory) if self._denies_changes and not self._is_spelled_out else None
-        found = facts and finding_for_rule(self._rules.ruling_for_path(None, facts, "write", []))
-        if found and found.decision == "deny":
-            self._ask_for(found, what.format(_shown(path)))
+    # --- findings -----------------------------------------------------------------------------------------------------
 
-    def _is_private(self, piece: str) -> bool:
-        facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
-        return facts is not None and facts.private is not None
+    def _forbidden(
+        self, facts: PathFacts, intent: Intent, *, whole: bool = False, includes: FileFilter | None = None
+    ) -> Finding | None:
+        """Return the finding of a rule that denies an access or asks about it, or None."""
+        ruling = self._rules.ruling_for_path(None, facts, intent, self._state.trace, whole=whole, includes=includes)
+        found = finding_for_rule(ruling)
+        return found if found and found.decision != "allow" else None
 
     def _ask(self, reason: str) -> None:
         self.findings.append(Finding("ask", "floor", reason))
+
+    def _doubt(self, reason: str) -> None:
+        """Ask about something possible, unless a rule spells the command out."""
+        if not self._is_spelled_out:
+            self._ask(reason)
 
     def _ask_for(self, found: Finding, what: str) -> None:
         """Add a finding that would refuse something certain, as a question about something possible."""
@@ -537,16 +476,6 @@ class PathChecks:
 
     def _by_mode(self, access_kind: AccessKind, what: str) -> None:
         self.findings.append(finding_for_mode(self._state.mode, access_kind, what))
-
-    def _reading(
-        self, facts: PathFacts, intent: Literal["read", "search", "list"], includes: FileFilter | None = None
-    ) -> Finding:
-        state = self._state
-        return state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
-
-    def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
-        state = self._state
-        return state.judge.writing(None, facts, state.mode, state.trace, whole=whole, allowed_by=allowed_by)
 
     def _look(self, path: str, directory: str | None) -> PathFacts | None:
         """Return the facts of a path, or None if the path is not certain."""
@@ -558,6 +487,11 @@ class PathChecks:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
         return self._lookup.look(path, directory)
+
+
+def _is_there(path: str) -> bool:
+    """True if a path exists, or an archive of that name with the usual ending."""
+    return os.path.lexists(path) or os.path.lexists(f"{path}.zip")
 
 
 def _below(directory: str | None, path: str) -> str | None:
@@ -578,15 +512,10 @@ def _may_become_protected(piece: str) -> bool:
     return any(may_mean_protected(component) for component in pattern.split("/"))
 
 
-def _may_mean_protected(word: Word) -> bool:
-    """True if a component with an unquoted pattern matches a protected name."""
-    return any(may_mean_protected(component) for component in _components(word))
-
-
-def _components(word: Word) -> Iterator[str]:
-    """Yield the components of a word that contain an unquoted pattern, as patterns."""
+def _patterns(word: Word) -> Iterator[str]:
+    """Yield the components of a word that contain an unquoted pattern."""
     start = 0
-    for component in word.value.split("/"):
+    for component in word.value.split("/") if has_glob(word) else ():
         end = start + len(component)
         if any(start <= at < end and word.value[at] in "*?[" for at in word.live):
             yield component

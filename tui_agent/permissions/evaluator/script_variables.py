@@ -5,20 +5,29 @@ assign another value makes it unknown. The walk over the script checks that a va
 """
 
 import re
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import read_names
 from tui_agent.permissions.commands.version_control import prints_revisions, prints_top
 from tui_agent.permissions.paths.repository import repository_roots
 from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
-from tui_agent.permissions.shell.expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
+from tui_agent.permissions.shell.expansion import (
+    NUMBER,
+    OPEN,
+    REVISION,
+    Bindings,
+    Expander,
+    Value,
+    base_name,
+)
 from tui_agent.permissions.shell.syntax import (
-    PIPE,
     SUM,
     UNKNOWN,
     VARIABLE,
+    Assignment,
     Branches,
     Conditional,
     Definition,
@@ -28,6 +37,7 @@ from tui_agent.permissions.shell.syntax import (
     Statement,
     Subshell,
     Unsupported,
+    Variable,
     Word,
     names,
 )
@@ -35,17 +45,11 @@ from tui_agent.permissions.shell.syntax import Sequence as Statements
 
 from .listings import Listing, contents_of, is_quiet, listing_output
 
-Values = dict[str, tuple[str, ...]]
 Directories = tuple[str | None, ...]
 
-REVISION = "#revision"
-"""Suffix of a variable's name: it holds names of revisions, or nothing."""
-NUMBER = "#number"
-"""Suffix of a variable's name: it holds a number, or nothing."""
-KINDS = (WORDS, REVISION, NUMBER)
-"""Suffixes of a variable's name; without one, its value is known."""
-
 _GLOB = frozenset("*?[")
+_ANY = Word(UNKNOWN)
+_ANY_NUMBER = Word(VARIABLE, variables=(Variable(SUM, quoted=False),))
 _PREFIXES = names("time -p -- command builtin")
 _SETTERS = names(
     "mapfile readarray getopts let declare typeset local export readonly eval source . unset trap alias enable exec"
@@ -69,175 +73,163 @@ class ScriptVariables:
         self._expander = expander
         commands = [part for part in everything if isinstance(part, SimpleCommand)]
         oddities = [part for part in everything if isinstance(part, Unsupported)]
-        self._is_open = any(part.arithmetic is None for part in oddities) or any(map(_may_set_any, commands))
-        self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
-        self._reads = Counter(name for command in commands for name in _read_into(command))
-        self._fed: set[str] = set()
-        self._settings: dict[str, list[Word | None]] = {}
+        computed = [part.arithmetic for part in oddities if part.arithmetic]
+        self._loops: defaultdict[str, list[tuple[Word, ...]]] = defaultdict(list)
+        """Words of the loops over a variable."""
+        for part in everything:
+            if isinstance(part, ForEach):
+                self._loops[part.variable].append(part.words or (_ANY,))
+        self._given: defaultdict[str, list[Word]] = defaultdict(list)
+        """Everything else that the script gives a variable."""
         for command in commands:
             for assignment in (*command.assignments, *(declared_assignments(command) or ())):
-                is_plain = (
-                    assignment.items is None
-                    and (not command.words or bool(declared_assignments(command)))
-                    and not assignment.text.startswith(f"{assignment.name}+")
-                )
-                self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
-        computed = [part.arithmetic for part in oddities if part.arithmetic]
-        self._computed = frozenset(name for one in computed for name in one.sets)
-        for name in self._computed:
-            self._settings.setdefault(name, []).append(None)
+                is_behind = bool(command.words) and not declared_assignments(command)
+                is_plain = assignment.items is None and not assignment.text.startswith(f"{assignment.name}+")
+                self._given[assignment.name].append(assignment.value if is_plain and not is_behind else _ANY)
+            for name in _read_into(command):
+                self._given[name].append(_ANY)
+        for name in (name for one in computed for name in one.sets):
+            self._given[name].append(_ANY_NUMBER)
+        self._fed: set[str] = set()
         self._numbers = self._holding_numbers(everything)
-        # Arithmetic evaluates any other value, which could set anything.
-        self._is_open = self._is_open or not all(one.reads <= self._numbers for one in computed)
-        self._literal = {
-            name: [Word(value) for value in dict.fromkeys(word.value for word in values if word)]
-            for name, values in self._settings.items()
-            if all(word and word.is_fixed and not word.live for word in values)
+        self._opened = {
+            name: OPEN
+            for name, words in self._given.items()
+            if name not in self._numbers and not all(word.is_fixed and _GLOB.isdisjoint(word.value) for word in words)
         }
+        # Arithmetic evaluates anything but numbers, which could set anything.
+        self._is_open = (
+            any(part.arithmetic is None for part in oddities)
+            or any(map(_may_set_any, commands))
+            or not all(one.reads <= self._numbers for one in computed)
+        )
 
-    def opened(self) -> Values:
-        """Return the bindings that hold everywhere in the script: the variables that may get any value."""
-        settings = {
-            name
-            for name, values in self._settings.items()
-            if not all(value and value.is_fixed and _GLOB.isdisjoint(value.value) for value in values)
-        }
-        return {name + OPEN: () for name in (*settings, *self._reads) if name not in self._numbers}
+    def opened(self) -> Bindings:
+        """Return what holds everywhere in the script: the variables that may get any value."""
+        return self._opened
 
-    def record_arithmetic(self, unsupported: Unsupported, now: Values) -> bool:
-        """True if an unsupported construct is only arithmetic with numbers; adds the variables it sets to `now`."""
+    def with_value(self, name: str, value: Value | None, now: Bindings) -> Bindings:
+        """Return the values after a variable has got one; None for an unknown one."""
+        return {**self._without((name,), now), **({} if value is None else {name: value})}
+
+    def _without(self, names: Iterable[str], now: Bindings) -> dict[str, Value]:
+        values = dict(now)
+        for name in names:
+            values.pop(name, None)
+            if name in self._opened:
+                values[name] = OPEN
+        return values
+
+    def after_arithmetic(self, unsupported: Unsupported, now: Bindings) -> Bindings | None:
+        """Return the values after a construct that is only arithmetic with numbers, or None for any other."""
         if unsupported.arithmetic is None or self._is_open:
-            return False
-        for name in unsupported.arithmetic.sets:
-            now.pop(name, None)
-            now[name + NUMBER] = ("0",)
-        return True
+            return None
+        return {**now, **dict.fromkeys(unsupported.arithmetic.sets, NUMBER)}
 
-    def record_assignments(self, command: SimpleCommand, places: Directories, now: Values) -> None:
-        """Update `now` with the variables that a command sets."""
+    def after_assignments(self, command: SimpleCommand, places: Directories, now: Bindings) -> Bindings:
+        """Return the values after a command has set its variables."""
         declared = declared_assignments(command) or ()
-        changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
-        for name in changed:
-            if name not in self._fed:
-                for kind in ("", *KINDS, f"[@]{WORDS}"):
-                    now.pop(name + kind, None)
-        now |= self._arrays(command)
-        if not command.words or declared:
-            for assignment in (*command.assignments, *declared):
-                now |= self._assigned(assignment.name, assignment.value, places, now)
+        assignments = (*command.assignments, *declared)
+        names_set = {*(one.name for one in assignments), *_read_into(command)} - self._fed
+        if not names_set and not assignments:
+            return now
+        values = self._without((other for name in names_set for other in (name, f"{name}[@]")), now)
+        for one in command.assignments:
+            if one.items is not None and self._is_own(one.name, is_only=True):
+                values[f"{one.name}[@]"] = Value("words", tuple(item.value for item in one.items))
+        for one in assignments if not command.words or declared else ():
+            if (value := self._assigned(one, places, values)) is not None:
+                values[one.name] = value
+        return values
 
-    def _arrays(self, command: SimpleCommand) -> Values:
-        """Return the elements of arrays that nothing else in the script sets."""
-        return {
-            f"{one.name}[@]{WORDS}": tuple(item.value for item in one.items)
-            for one in command.assignments
-            if one.items is not None and self._settings[one.name] == [None] and is_script_variable(one.name)
-            if not (self._is_open or self._loops[one.name] or self._reads[one.name])
-        }
+    def _is_own(self, name: str, *, is_only: bool = False) -> bool:
+        """True if only the script sets a variable, at one place alone if `is_only`."""
+        places = len(self._given.get(name, ())) + len(self._loops.get(name, ()))
+        return not self._is_open and is_script_variable(name) and (places == 1 or not is_only)
 
-    def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
-        """Return the values of the word that a `$(…)` becomes."""
+    def _assigned(self, assignment: Assignment, places: Directories, now: Bindings) -> Value | None:
+        name, value, words = assignment.name, assignment.value, self._given[assignment.name]
+        if not self._is_own(name) or name in self._loops:
+            return None
+        is_literal = all(map(_is_literal, words))
+        if name in self._numbers and not is_literal:
+            return NUMBER
+        if words != [value] and not is_literal:
+            return None  # Another assignment may have run last, with an unknown value.
+        if value.value == VARIABLE:
+            held = now.get(value.variables[0].name, OPEN)
+            if held.kind in ("words", "number", "revision"):
+                return held
+        expand = self._expander.assigned
+        found = [text for word in words for place in places for text in expand(word, place, now)]
+        return Value("text", tuple(dict.fromkeys(found))) if all(map(is_known, found)) else None
+
+    def output(self, part: Subshell, places: Directories, now: Bindings) -> Value | None:
+        """Return the value of the word that a `$(…)` becomes."""
         statement = contents_of(part)
         if _prints_number(part):
-            return {part.name + NUMBER: ("0",)}
+            return NUMBER
         if isinstance(statement, SimpleCommand) and None not in places:
-            words = self._words(statement, places[0] or "", now)
+            words = self._expander.words_of(statement, places[0] or "", now)
             if words is not None and is_quiet(statement):
                 if prints_revisions(words):
-                    return {part.name + REVISION: ("HEAD",)}
+                    return REVISION
                 if words == ["pwd"]:
-                    return {part.name: tuple(place for place in places if place)}
+                    return Value("text", tuple(place for place in places if place))
                 # Outside a repository nothing is printed, hence the empty value.
                 if prints_top(words):
                     tops = [top for place in places if place for top in repository_roots(place)]
-                    return {part.name: tuple(dict.fromkeys((*tops, "")))}
+                    return Value("text", tuple(dict.fromkeys((*tops, ""))))
         listing = self._listed(statement, places, now)
-        if listing is None or listing.is_nul_separated:
-            return {}
-        return {part.name + WORDS: listing.names}
+        return None if listing is None or listing.is_nul_separated else Value("words", listing.names)
 
-    def loop_values(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
-        """Return the values of a loop's variable over all iterations."""
-        name = loop.variable
-        if loop.words is None or self._is_open or self._loops[name] > 1 or name in self._settings or self._reads[name]:
-            return {}
+    def loop_value(self, loop: ForEach, places: Directories, now: Bindings) -> Value | None:
+        """Return the value of a loop's variable over all iterations."""
+        if loop.words is None or not self._is_own(loop.variable, is_only=True):
+            return None
         if len(loop.words) == 1 and loop.words[0].value == VARIABLE:
-            source = loop.words[0].variables[0].name
-            for kind in (REVISION, NUMBER):
-                if source + kind in now:
-                    return {name + kind: now[source + kind]}
+            held = now.get(loop.words[0].variables[0].name, OPEN)
+            if held.kind in ("number", "revision"):
+                return held
         values = [value for place in places for word in loop.words for value in self._expander.expand(word, place, now)]
-        return {name: tuple(dict.fromkeys(values))} if all(UNKNOWN not in value for value in values) else {}
+        return None if any(UNKNOWN in value for value in values) else Value("text", tuple(dict.fromkeys(values)))
 
-    def read_loop_values(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
-        """Return the values of the variable that `fed_by | while read -r name; do …` reads line by line."""
+    def read_loop_values(
+        self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings
+    ) -> dict[str, Value]:
+        """Return the value of the variable that `fed_by | while read -r name; do …` reads line by line."""
         commands = [part for part in walk_statements(loop) if isinstance(part, SimpleCommand)]
         reading = [command for command in commands if command.name == "read"]
-        behind = {
-            id(inner)
-            for part in walk_statements(loop)
-            if isinstance(part, Pipeline)
-            for piped in part.parts[1:]
-            for inner in walk_statements(piped)
-        }
-        if self._is_open or len(reading) != 1 or any(isinstance(part, Definition) for part in walk_statements(loop)):
+        if len(reading) != 1 or any(isinstance(part, Definition) for part in walk_statements(loop)):
             return {}
         *options, name = [word.value for word in reading[0].words[1:]] or [""]
         is_nul_separated = options in (["-r", "-d", ""], ["-rd", ""], ["-d", ""])
-        if not (is_nul_separated or options in ([], ["-r"])) or not is_script_variable(name):
+        if not (is_nul_separated or options in ([], ["-r"])) or not self._is_own(name, is_only=True):
             return {}
-        if self._reads[name] > 1 or self._loops[name] or name in self._settings:
-            return {}
+        # Only the first part of a pipeline reads the loop's input.
+        pipelines = [part for part in walk_statements(loop) if isinstance(part, Pipeline)]
+        behind = [inner for part in pipelines for piped in part.parts[1:] for inner in walk_statements(piped)]
+        others = [command for command in commands if not any(command is inner for inner in behind)]
         # `IFS=` keeps the blanks around a line; any other assignment may change how it is split.
         is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
-        if not is_whole or not all(id(command) in behind or _leaves_lines(command, name) for command in commands):
-            return {}
         listing = self._listed(fed_by, places, now)
-        if (
-            listing is None
-            or listing.is_nul_separated != is_nul_separated
-            or (listing.on_one_line and len(listing.names) > 1)
-        ):
+        if listing is None or not is_whole or not all(_leaves_lines(command, name) for command in others):
+            return {}
+        if listing.is_nul_separated != is_nul_separated or (listing.on_one_line and len(listing.names) > 1):
             return {}
         self._fed.add(name)
-        return {name: listing.names}
-
-    def _assigned(self, name: str, value: Word, places: Directories, now: Bindings) -> Values:
-        settings = self._settings[name]
-        if self._is_open or self._loops[name] or self._reads[name] or not is_script_variable(name):
-            return {}
-        if name in self._numbers and (None in settings or name not in self._literal):
-            return {name + NUMBER: ("0",)}
-        if None in settings or (len(settings) > 1 and name not in self._literal):
-            return {}  # Another assignment may have run last, with an unknown value.
-        if value.value == VARIABLE:
-            source = value.variables[0].name
-            kept = {name + kind: now[source + kind] for kind in KINDS if source + kind in now}
-            if kept:
-                return kept
-        several = [value] if len(settings) == 1 else self._literal[name]
-        values = [held for word in several for place in places for held in self._expander.assigned(word, place, now)]
-        if any(mark in held for held in values for mark in (UNKNOWN, VARIABLE, PIPE)):
-            return {}
-        return {name: tuple(dict.fromkeys(values))}
+        return {name: Value("text", listing.names)}
 
     def _holding_numbers(self, everything: Sequence[Statement]) -> frozenset[str]:
         """Return the script's own variables that never hold anything but a number, or nothing."""
         outputs = {part.name: part for part in everything if isinstance(part, Subshell) and part.name}
-        loops = [part for part in everything if isinstance(part, ForEach)]
-        words: dict[str, list[Word | None]] = {name: list(given) for name, given in self._settings.items()}
-        for name in self._computed:
-            words[name].remove(None)
-        for loop in loops:
-            words.setdefault(loop.variable, []).extend(loop.words or (None,))
-        candidates = {name for name in words if is_script_variable(name) and not self._reads[name]}
+        words = {name: list(given) for name, given in self._given.items()}
+        for name, loops in self._loops.items():
+            words.setdefault(name, []).extend(word for loop in loops for word in loop)
+        candidates = {name for name in words if is_script_variable(name)}
         # A variable may get the value of another, so candidates are dropped until nothing changes.
         while True:
-            kept = {
-                name
-                for name in candidates
-                if all(word and _is_number(word, candidates, outputs) for word in words[name])
-            }
+            kept = {name for name in candidates if all(_is_number(word, candidates, outputs) for word in words[name])}
             if kept == candidates:
                 return frozenset(kept)
             candidates = kept
@@ -247,7 +239,7 @@ class ScriptVariables:
         for place in dict.fromkeys(places):
             if place is None:
                 return None
-            listing = listing_output(statement, lambda command, where=place: self._words(command, where, now), place)
+            listing = listing_output(statement, self._expander, place, now)
             if listing is None:
                 return None
             found.append(listing)
@@ -256,19 +248,19 @@ class ScriptVariables:
         together = dict.fromkeys(name for listing in found for name in listing.names)
         return Listing(tuple(together), found[0].is_nul_separated, found[0].on_one_line)
 
-    def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
-        """Return the words of a command if each variable has exactly one value, else None."""
-        turns = single_bindings(now, command.words)
-        if turns is None or len(turns) != 1:
-            return None
-        return [value for word in command.words for value in self._expander.expand(word, place, now)]
-
 
 def has_known_values(word: Word, bindings: Bindings) -> bool:
     """True if all unquoted variables and substitutions of a word are known."""
     variables = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
-    told = all(base_name(name) in bindings or any(name + kind in bindings for kind in KINDS) for name in variables)
+    told = all(
+        bindings.get(name, OPEN).kind != "open" or bindings.get(base_name(name), OPEN).kind == "text"
+        for name in variables
+    )
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
+
+
+def _is_literal(word: Word) -> bool:
+    return word.is_fixed and not word.live
 
 
 def parts_of(statement: Statement) -> tuple[Statement, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
 from tui_agent.permissions.commands.catalogue import SHELLS, facts_of, group
 from tui_agent.permissions.paths.path_resolution import resolve
-from tui_agent.permissions.shell.expansion import WORDS, Bindings, Expander, has_glob, single_bindings
+from tui_agent.permissions.shell.expansion import Bindings, Expander, Value, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (
     UNKNOWN,
     Branches,
@@ -31,7 +31,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .listings import contents_of
-from .script_variables import KINDS, ScriptVariables, own_words, walk_statements
+from .script_variables import ScriptVariables, own_words, walk_statements
 
 PossibleDirectories = tuple[str | None, ...]
 """Directories that a statement may run in; None for an unknown one."""
@@ -62,7 +62,7 @@ class ScriptStep:
     places: PossibleDirectories
     fed_by: Statement | None = None
     """Statement whose output it reads, in a pipeline."""
-    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    bindings: Bindings = field(default_factory=dict[str, Value])
     is_fed: bool = False
     """True if its input is the output of earlier parts of a pipeline, known or not."""
     operator: str = ""
@@ -78,7 +78,7 @@ def script_steps(
         expander.unknown_places.update(_places_set((only,)))
         return (ScriptStep(only, places, operator=operator),)
     flow = _Flow(statement, expander, operator)
-    flow.run(statement, places, None)
+    flow.run(statement, places, flow.opened)
     return tuple(flow.steps)
 
 
@@ -115,10 +115,11 @@ def _places_set(everything: Iterable[Statement]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _After:
-    """Possible directories of the shell after a statement."""
+    """The shell after a statement: its possible directories, and the values of variables."""
 
     success: PossibleDirectories
     failure: PossibleDirectories
+    values: Bindings
 
 
 class _Flow:
@@ -141,7 +142,7 @@ class _Flow:
             if not any(self._moves(part) for part in walk_statements(body, is_same_shell=True))
         }
         self._variables = ScriptVariables(everything, expander)
-        self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
+        self.opened: Bindings = self._variables.opened()
         self._is_fed = False
         self._visited: dict[str | None, None] = {}
         """Every directory in which something has run so far."""
@@ -151,95 +152,91 @@ class _Flow:
         is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
         self._moves_left = MAX_CD_COMMANDS if is_readable else 0
 
-    def run(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> _After:
-        """Collect every step of a statement that starts in one of `places`."""
+    def run(
+        self, statement: Statement, places: PossibleDirectories, now: Bindings, fed_by: Statement | None = None
+    ) -> _After:
+        """Collect every step of a statement that starts in one of `places`, with the values `now`."""
         match statement:
             case SimpleCommand():
-                return self._command(statement, places, fed_by)
+                return self._command(statement, places, now, fed_by)
             case Unsupported():
-                if not self._variables.record_arithmetic(statement, self._bindings):
-                    self._note(statement, places, fed_by)
-                return _After(places, places)
+                computed = self._variables.after_arithmetic(statement, now)
+                if computed is None:
+                    self._note(statement, places, now, fed_by)
+                return _After(places, places, now if computed is None else computed)
             case Definition():
-                if statement.name in self._inlined:
-                    return _After(places, places)  # Its body is judged at each call.
-                self._note(statement, places, None)
-                # A function runs where it is called: in an unknown directory, with unknown values.
-                outside, self._bindings = self._bindings, self._variables.opened()
-                self.run(statement.body, (None,), None)
-                self._bindings = outside
-                return _After(places, places)
+                # The body of an inlined function is judged at each call. Any other function runs where it is called:
+                # in an unknown directory, with unknown values.
+                if statement.name not in self._inlined:
+                    self._note(statement, places, now)
+                    self.run(statement.body, (None,), self.opened)
             case Sequence():
-                return self._in_turn(statement.parts, places, fed_by)
+                return self._in_turn(statement.parts, places, now, fed_by)
             case Conditional():
-                return self._conditional(statement, places, fed_by)
+                return self._conditional(statement, places, now, fed_by)
             case Pipeline():
                 was_fed = self._is_fed
                 for number, part in enumerate(statement.parts):
                     self._is_fed = was_fed or number > 0
                     self._operator = "|" if number else self._operator
-                    self._run_apart(part, places, _piped(statement.parts[:number]) if number else fed_by)
+                    self.run(part, places, now, _piped(statement.parts[:number]) if number else fed_by)
                 self._is_fed = was_fed
-                return _After(places, places)
             case Subshell():
-                self._run_apart(statement.body, places, fed_by)
-                return _After(places, places)
+                self.run(statement.body, places, now, fed_by)
             case Branches():
-                return self._branches(statement, places, fed_by)
+                return self._branches(statement, places, now, fed_by)
             case ForEach():
-                return self._for_each(statement, places)
+                return self._for_each(statement, places, now)
+        # A pipeline or a subshell sets no variable of the outer shell.
+        return _After(places, places, now)
 
-    def _run_apart(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> None:
-        """Walk a statement that cannot set variables of the outer shell."""
-        outside = dict(self._bindings)
-        self.run(statement, places, fed_by)
-        self._bindings = outside
-
-    def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories) -> None:
-        """Walk the statements inside words, and keep their output as bindings."""
+    def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories, now: Bindings) -> Bindings:
+        """Walk the statements inside words; return the values with their output."""
         before = self._operator
         for part in nested:
             self._operator = "$()"
-            self.run(part, places, None)
+            now = self.run(part, places, now).values
             if isinstance(part, Subshell) and part.name:
-                self._bindings |= self._variables.output(part, places, self._bindings)
+                now = self._variables.with_value(part.name, self._variables.output(part, places, now), now)
         self._operator = before
+        return now
 
-    def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
-        self._run_nested(command.nested, places)
+    def _command(
+        self, command: SimpleCommand, places: PossibleDirectories, now: Bindings, fed_by: Statement | None
+    ) -> _After:
+        now = self._run_nested(command.nested, places, now)
         self._visited |= dict.fromkeys(places)
         if command.name in self._inlined:
             if command.redirects:
-                self._note(replace(command, words=(), nested=()), places, None)
-            arguments = self._arguments(command, places)
-            self._bindings |= arguments
-            after = self.run(self._inlined[command.name], places, fed_by)
-            self._bindings = {name: held for name, held in self._bindings.items() if name not in arguments}
-            return after
-        self._note(command, places, fed_by)
-        self._variables.record_assignments(command, places, self._bindings)
+                self._note(replace(command, words=(), nested=()), places, now)
+            arguments = self._arguments(command, places, now)
+            after = self.run(self._inlined[command.name], places, {**now, **arguments}, fed_by)
+            return replace(after, values={name: held for name, held in after.values.items() if name not in arguments})
+        self._note(command, places, now, fed_by)
+        now = self._variables.after_assignments(command, places, now)
+        stays = _After(places, places, now)
         values = own_words(command)
         if not values:
-            return _After(places, places)
+            return stays
         if values[0] in _CHANGE_DIRECTORY:
             takes_place = "CDPATH" in self._unknown_places or all(value.startswith("-") for value in values[1:])
             if self._unknown_places and takes_place:
-                return _After((None,), places)
+                return replace(stays, success=(None,))
             if values[0] == "popd" or (values[1:] in ([], ["-"]) and values != ["cd"]):
                 # Back to one of the earlier directories, if the script has changed directory.
-                return _After(_either(tuple(self._visited), ()) if self._has_moved else (None,), places)
+                return replace(stays, success=_either(tuple(self._visited), ()) if self._has_moved else (None,))
             self._has_moved = True
-            return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
+            return replace(stays, success=self._moved(command, len(command.words) - len(values) + 1, places, now))
         if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_script_variables(values):
-            return _After(places, places)
+            return stays
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
-            return _After(_either(places, (None,)), _either(places, (None,)))
-        return _After(places, places)
+            return replace(stays, success=_either(places, (None,)), failure=_either(places, (None,)))
+        return stays
 
-    def _arguments(self, command: SimpleCommand, places: PossibleDirectories) -> Bindings:
+    def _arguments(self, command: SimpleCommand, places: PossibleDirectories, now: Bindings) -> Bindings:
         """Return the values of `$1` and the like in a function that a command calls, as far as they are certain."""
         words = command.words[1:]
-        turns = single_bindings(self._bindings, words) or []
+        turns = single_bindings(now, words) or []
         if self._shifts or any(has_glob(word) for word in words):
             return {}
         columns: list[dict[str, None]] = [{} for _ in words]
@@ -250,17 +247,19 @@ class _Flow:
                     column.update(dict.fromkeys(found if len(found) == 1 else (UNKNOWN,)))
         if any(UNKNOWN in value for column in columns for value in column) or not turns:
             return {}
-        everything = {f"@{WORDS}": tuple(value for column in columns for value in column)}
-        return everything | {str(at): tuple(column) for at, column in enumerate(columns[:9], start=1)}
+        everything = {"@": Value("words", tuple(value for column in columns for value in column))}
+        return everything | {str(at): Value("text", tuple(column)) for at, column in enumerate(columns[:9], start=1)}
 
-    def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
+    def _moved(
+        self, command: SimpleCommand, first: int, places: PossibleDirectories, now: Bindings
+    ) -> PossibleDirectories:
         """Return the directories after a `cd` from each place, by name and with links followed."""
         self._moves_left -= 1
         if self._moves_left < 0:
             return (None,)
         moved: list[str | None] = []
         for place in places:
-            for bindings in single_bindings(self._bindings, command.words[first:]) or [self._bindings]:
+            for bindings in single_bindings(now, command.words[first:]) or [now]:
                 targets = [self._expand(word, place, bindings) for word in command.words[first:]]
                 if len(targets) == 1:
                     # `cd` takes one of the names that a pattern matches.
@@ -271,57 +270,53 @@ class _Flow:
                     moved.extend(_targets_of_cd([value for values in targets for value in values], place))
         return _either(tuple(moved), ())
 
-    def _in_turn(self, parts: tuple[Statement, ...], places: PossibleDirectories, fed_by: Statement | None) -> _After:
-        after = _After(places, places)
-        before = dict(self._bindings)
+    def _in_turn(
+        self, parts: tuple[Statement, ...], places: PossibleDirectories, now: Bindings, fed_by: Statement | None
+    ) -> _After:
+        after = _After(places, places, now)
         for part in parts:
-            if isinstance(part, Branches) and part.is_other:
-                self._bindings = dict(before)
-            after = self.run(part, _either(after.success, after.failure), fed_by)
+            is_other = isinstance(part, Branches) and part.is_other
+            values = now if is_other else after.values
+            after = self.run(part, _either(after.success, after.failure), values, fed_by)
             self._operator = ";"
         return after
 
-    def _conditional(self, statement: Conditional, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+    def _conditional(
+        self, statement: Conditional, places: PossibleDirectories, now: Bindings, fed_by: Statement | None
+    ) -> _After:
         """Walk a list of `&&` and `||`.
 
         After `&&`, the earlier parts have set their variables. After `||`, only the first part certainly has.
         """
-        after = self.run(statement.first, places, fed_by)
-        settled = dict(self._bindings)
+        after = self.run(statement.first, places, now, fed_by)
+        settled = after.values
         for operator, part in statement.rest:
             self._operator = operator
             if operator == "&&":
-                right = self.run(part, after.success, None)
-                after = _After(right.success, _either(after.failure, right.failure))
+                right = self.run(part, after.success, after.values)
+                after = replace(right, failure=_either(after.failure, right.failure))
             else:
-                self._bindings = dict(settled)
-                right = self.run(part, after.failure, None)
-                self._bindings = dict(settled)
-                after = _After(_either(after.success, right.success), right.failure)
-        self._bindings = settled
-        return after
+                right = self.run(part, after.failure, settled)
+                after = _After(_either(after.success, right.success), right.failure, settled)
+        return replace(after, values=settled)
 
-    def _branches(self, statement: Branches, places: PossibleDirectories, fed_by: Statement | None) -> _After:
+    def _branches(
+        self, statement: Branches, places: PossibleDirectories, now: Bindings, fed_by: Statement | None = None
+    ) -> _After:
         current = self._for_loop(statement, places) if statement.repeats else places
-        settled = dict(self._bindings)
         for part in statement.parts:
-            if fed_by is not None:
-                self._bindings |= self._variables.read_loop_values(statement, places, fed_by, self._bindings)
-            after = self.run(part, current, None)
-            self._bindings = dict(settled)
+            read = self._variables.read_loop_values(statement, places, fed_by, now) if fed_by is not None else {}
+            after = self.run(part, current, {**now, **read})
             current = _either(current, _either(after.success, after.failure))
-        return _After(current, current)
+        return _After(current, current, now)
 
-    def _for_each(self, statement: ForEach, places: PossibleDirectories) -> _After:
-        self._run_nested(statement.nested, places)
-        self._note(statement, places, None)
-        outside = dict(self._bindings)
-        for kind in ("", *KINDS):
-            self._bindings.pop(statement.variable + kind, None)
-        self._bindings |= self._variables.loop_values(statement, places, outside)
-        after = self._branches(Branches((statement.body,), repeats=True), places, None)
-        self._bindings = outside
-        return after
+    def _for_each(self, statement: ForEach, places: PossibleDirectories, now: Bindings) -> _After:
+        now = self._run_nested(statement.nested, places, now)
+        self._note(statement, places, now)
+        values = self._variables.loop_value(statement, places, now)
+        inside = self._variables.with_value(statement.variable, values, now)
+        after = self._branches(Branches((statement.body,), repeats=True), places, inside)
+        return replace(after, values=now)
 
     def _for_loop(self, statement: Statement, places: PossibleDirectories) -> PossibleDirectories:
         """Return the directories in which a loop's body may start.
@@ -341,9 +336,10 @@ class _Flow:
         self,
         command: SimpleCommand | Unsupported | Definition | ForEach,
         places: PossibleDirectories,
-        fed_by: Statement | None,
+        now: Bindings,
+        fed_by: Statement | None = None,
     ) -> None:
-        self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed, self._operator))
+        self.steps.append(ScriptStep(command, places, fed_by, now, self._is_fed, self._operator))
 
 
 def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:

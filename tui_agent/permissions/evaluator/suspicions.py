@@ -26,8 +26,6 @@ from tui_agent.permissions.shell.syntax import (
     PIPE,
     UNKNOWN,
     ForEach,
-    Pipeline,
-    Redirect,
     SimpleCommand,
     Statement,
     Unsupported,
@@ -35,9 +33,8 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
+from .execution_contexts import Part
 from .path_checks import ExecutionContext
-from .script_variables import parts_of
-from .shell_flow import ScriptStep
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -46,12 +43,10 @@ MAX_FOLLOWING = 16
 """Maximum number of words of one candidate."""
 
 _RUN_BY_OPTION = re.compile(
-    r"-{1,2}(?:e|x|c|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|toolexec|vettool|"
+    r"-{1,2}(?:e|x|c|X|H|P|S|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|toolexec|vettool|"
     r"html|on-[a-z-]+|pre|post)\Z"
 )
 """Options whose values programs run."""
-_RUN_BY_LETTER = {"fd": "X", "fdfind": "X", "man": "H P", "scp": "S", "sftp": "S"}
-"""More such options, of single programs."""
 _MESSAGE_OPTION = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
 _ATTACHED_MESSAGE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
 _RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
@@ -62,19 +57,14 @@ _PROGRAM_PATH = re.compile(r"/(?:usr/(?:local/)?)?s?bin/[^/]+\Z")
 """A program that may be copied or linked, and run under another name."""
 _TEXT = re.compile(r"[\s;|&`$()<>]")
 _ESCAPE = re.compile(r"\\(?:[abefnrtv]|x[0-9a-fA-F]{1,2}|[0-7]{1,4})")
-_PASSES_CONTENT = names(
-    "cat head tail tac nl base64 od xxd hexdump hd strings zcat gzip gunzip xzcat bzcat less bat jq wc"
-)
-"""Commands whose output is the contents of files, not their words."""
-_MOVERS = names("cd pushd")
-_PRINTS_NOTHING = names("test [ [[ true false :") | _MOVERS
-_FIND_RUNS = names("-exec -execdir -ok -okdir")
+_PRINTS_NOTHING = names("test [ [[ true false : cd pushd")
+"""Commands whose literal words reach no other command."""
+_SEARCHES = names("grep egrep fgrep rg")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _TAKES_OUT_NEXT = names("-not !")
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
-_ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _EVALUATES = re.compile(
     r"(?:declare|typeset|local) -[a-zA-Z]*n|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
 )
@@ -88,61 +78,58 @@ class Suspicions:
         self._path_lookup = paths.path_lookup
         self._expander = expander
         self._forbidden = forbidden(rule for rule in paths.rules.rules if rule.applies_to(tool))
-        self._strings: list[str] = []
+        self.scripts: list[Sequence[Statement]] = []
+        """Every statement of the scripts read so far."""
         self._checked = 0
         self._why: str | None = None
 
-    def add_script(self, script: Statement) -> None:
-        """Collect the strings of a script that may become words of a command."""
-        for text in collect_script_strings(script):
-            self._strings.append(text)
+    def _strings(self, first: int = 0) -> Iterator[str]:
+        """Yield the strings of the scripts, from the `first` on, that may become words, or input, of a command."""
+        for text in (text for script in self.scripts[first:] for part in script for text in _strings_of(part)):
+            yield text
             if "\\" in text:
-                self._strings.append(_ESCAPE.sub(" ", text))  # As `printf` and `echo -e` print it.
+                yield _ESCAPE.sub(" ", text)  # As `printf` and `echo -e` print it.
 
-    def about(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> Iterator[str]:
+    def about(self, part: Part) -> Iterator[str]:
         """Return reasons to ask about a command that is not known to be read-only."""
-        if named := self._named(command, given, wrapping, step):
+        if named := self._named(part):
             yield named
-        if self._is_open(command, given, wrapping, step) and (why := self._protected_string()):
+        if self._is_open(part) and (why := self._protected_string()):
             yield f"it is unclear which files it changes, and the script names a protected path: {why}"
 
-    def _named(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> str | None:
+    def _named(self, part: Part) -> str | None:
         """Return why a command may run one that a rule forbids: its words, its input or its variables name it."""
         if not self._forbidden:
             return None
+        command, wrapping, given = part.command, part.wrapping, part.contexts
         texts = [assignment.value.value for assignment in command.assignments]
         known = {tuple(one.words) for one in given if one.words} or {(command.name,)}
         if _is_judged(wrapping) and command.name not in group("named_by_settings"):
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
             texts += [code for one in given for code in one.invocation.code]
-            texts += self._input_of(command, step)
+            texts += self._input_of(command, is_fed=part.task.step.is_fed)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
-            texts += self._strings
+            texts += self._strings()
         for words in known:
             if found := find_indirect_command(words, texts, self._forbidden):
                 return f"it may run {found[0]}, which the rule {found[1].shown} covers"
         return None
 
-    def _input_of(self, command: SimpleCommand, step: ScriptStep) -> list[str]:
+    def _input_of(self, command: SimpleCommand, *, is_fed: bool) -> list[str]:
         """Return texts that a command may read as a program: its here-document and its pipeline's output."""
         if not reads_program_from_input([word.value for word in command.words]):
             return []
-        return [command.heredoc or "", *(self._strings if step.is_fed else ())]
+        return [command.heredoc or "", *(self._strings() if is_fed else ())]
 
-    def _is_open(
-        self, command: SimpleCommand, given: Sequence[ExecutionContext], wrapping: Wrapping | None, step: ScriptStep
-    ) -> bool:
+    def _is_open(self, part: Part) -> bool:
         """True if only the running shell knows some of a command's arguments, or if its input may decide its effect."""
-        if any(map(_has_unknowns, given)):
+        command, step, wrapping = part.command, part.task.step, part.wrapping
+        if any(map(_has_unknowns, part.contexts)):
             return True
         targets = (
             target
-            for one in given
+            for one in part.contexts
             for redirect in command.redirects
             for target in self._expander.expand(redirect.target, one.directory, step.bindings)
         )
@@ -156,10 +143,10 @@ class Suspicions:
 
     def _protected_string(self) -> str | None:
         """Return why a string of the scripts read so far names a protected path, or None."""
-        while self._why is None and self._checked < len(self._strings):
-            text = self._strings[self._checked]
-            self._checked += 1
-            self._why = next((why for piece in pieces_of(text) if (why := self._why_untouchable(piece))), None)
+        if self._why is None and self._checked < len(self.scripts):
+            pieces = dict.fromkeys(piece for text in self._strings(self._checked) for piece in pieces_of(text))
+            self._why = next((why for piece in pieces if (why := self._why_untouchable(piece))), None)
+            self._checked = len(self.scripts)
         return self._why
 
     def _why_untouchable(self, piece: str) -> str | None:
@@ -184,23 +171,47 @@ def _has_unknowns(found: ExecutionContext) -> bool:
     return any(UNKNOWN in text or PIPE in text for text in touched)
 
 
-def collect_script_strings(statement: Statement, *, is_used: bool = False) -> Iterator[str]:
-    """Yield the strings of a script that may become words, or input (`is_used`), of one of its commands."""
-    parts = parts_of(statement)
-    match statement:
-        case SimpleCommand():
-            yield from _of_command(statement, is_used=is_used)
-            return
+def _strings_of(part: Statement) -> Iterator[str]:
+    """Yield the strings of one part of a script that may become words, or input, of one of its commands."""
+    match part:
         case Unsupported():
-            yield _QUOTING.sub("", statement.text)
+            yield _QUOTING.sub("", part.text)
         case ForEach():
-            yield from (word.value for word in statement.words or ())
+            yield from (word.value for word in part.words or ())
+        case SimpleCommand():
+            yield from _strings_of_command(part)
         case _:
             pass
-    for part in parts:
-        # The last part's output goes where that of the whole goes, and the last part of a loop is its body.
-        feeds = isinstance(statement, (Pipeline, ForEach)) and part is not parts[-1]
-        yield from collect_script_strings(part, is_used=is_used or feeds)
+
+
+def _strings_of_command(command: SimpleCommand) -> Iterator[str]:
+    for assignment in command.assignments:
+        yield assignment.value.value
+        yield _QUOTING.sub("", assignment.text)
+    # The default of a variable appears only in the word as written.
+    yield from (_QUOTING.sub("", word.text) for word in command.words if "${" in word.text)
+    yield from () if command.heredoc is None else (command.heredoc,)
+    values = [word.value for word in command.words]
+    name = command.name.rpartition("/")[2]
+    sets_repository = any(places_repository(variable.name) for word in command.words for variable in word.variables)
+    if sets_repository or prints_own_directory(name, values[1:]):
+        yield OWN_DIRECTORY
+    if name in _PRINTS_NOTHING:
+        yield from (word.value for word in command.words[1:] if not word.is_fixed)
+    elif not (name in _SEARCHES and any(map(_TAKES_OUT.match, values))):
+        yield from _included_words(values)
+
+
+def _included_words(values: Sequence[str]) -> Iterator[str]:
+    """Yield a command's arguments without those that it excludes."""
+    before, above = "", ""
+    for at, value in enumerate(values[1:], start=1):
+        # Without an `-o` after `-prune`, the next action applies to the pruned name.
+        is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
+        is_left_out = value.startswith(("--exclude", "--ignore", "!")) or before.startswith("--exclude")
+        if not (is_left_out or is_pruned or above in _TAKES_OUT_NEXT):
+            yield value
+        before, above = value, before
 
 
 def assigned_names(script: Iterable[Statement]) -> Iterator[tuple[str, Word | None]]:
@@ -223,87 +234,31 @@ def _is_literal(word: Word) -> bool:
     return word.is_fixed and not word.live
 
 
-def may_evaluate_strings(script: Iterable[Statement]) -> bool:
+def may_evaluate_strings(script: Sequence[Statement]) -> bool:
     """True if a script has text with a `$(…)` in quotes, and a construct that may run it.
 
     Arithmetic, subscripts, `declare -n` and `PS4` run the commands in the values of variables.
     """
-    script = tuple(script)
-    if not any(map(_may_hold_code, script)):
-        return False
     commands = [part for part in script if isinstance(part, SimpleCommand)]
     assigned = [one for command in commands for one in command.assignments]
+    values = [word.value for command in commands for word in command.words]
     texts = [one.value.value for one in assigned] + [item.value for one in assigned for item in one.items or ()]
-    # Behind words such as `time`, assignments and built-ins are words of a command.
-    texts += [word.value for command in commands for word in command.words if _ASSIGNS.match(word.value)]
-    takers = [found for command in commands if (found := _taking_strings(command))]
-    texts += [value for values in takers for value in values]
-    texts += [command.heredoc or "" for command in commands if _taking_strings(command)]
+    texts += values + [command.heredoc or "" for command in commands]
     texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]
-    if not any(_CODE.search(text) for text in texts):
+    if not any(map(_CODE.search, texts)):
         return False
     return (
         any(isinstance(part, Unsupported) and not part.unreadable for part in script)
         or any(one.name == "PS4" for one in assigned)
-        or any(text.startswith("PS4=") for text in texts)
-        or any(_EVALUATES.match(f"{values[0]} {value}") for values in takers for value in values)
+        or any(value.startswith("PS4=") for value in values)
+        or any(map(_evaluates_strings, commands))
     )
 
 
-def _may_hold_code(part: Statement) -> bool:
-    """True if a part may have a text with a `$(…)`, in quotes or not."""
-    if isinstance(part, SimpleCommand):
-        return "$" in part.text or "`" in part.text or part.heredoc is not None
-    return isinstance(part, ForEach | Unsupported)
-
-
-def _taking_strings(command: SimpleCommand) -> list[str]:
-    """Return the words of a command from a built-in on that takes values or names of variables; none without one."""
+def _evaluates_strings(command: SimpleCommand) -> bool:
     values = [word.value for word in command.words]
     place = next((at for at, value in enumerate(values) if value in group("takes_strings")), len(values))
-    return values[place:]
-
-
-def _of_command(command: SimpleCommand, *, is_used: bool) -> Iterator[str]:
-    for assignment in command.assignments:
-        yield assignment.value.value
-        yield _QUOTING.sub("", assignment.text)
-    for nested in command.nested:
-        yield from collect_script_strings(nested, is_used=True)
-    # The default of a variable appears only in the word as written.
-    yield from (_QUOTING.sub("", word.text) for word in command.words if "${" in word.text)
-    name = command.name.rsplit("/", 1)[-1]
-    is_used = is_used or any(_keeps(redirect) for redirect in command.redirects)
-    is_used = is_used or any(word.value in _FIND_RUNS for word in command.words)
-    if command.heredoc is not None and (is_used or (name not in _PASSES_CONTENT and writer(name) is None)):
-        yield command.heredoc
-    if any(places_repository(variable.name) for word in command.words for variable in word.variables):
-        yield OWN_DIRECTORY
-    if name in _MOVERS:
-        yield from (word.value for word in command.words[1:] if not word.is_fixed)
-    if is_used and name not in _PRINTS_NOTHING and name not in _PASSES_CONTENT:
-        yield from _included_words(name, command.words[1:])
-
-
-def _keeps(redirect: Redirect) -> bool:
-    """True if a redirection stores output where another command may read it as instructions."""
-    return redirect.operator.startswith((">", "&>")) and not redirect.target.value.endswith("ignore")
-
-
-def _included_words(name: str, words: tuple[Word, ...]) -> Iterator[str]:
-    """Yield a command's words without those that it excludes."""
-    if name in ("grep", "egrep", "fgrep", "rg") and any(_TAKES_OUT.match(word.value) for word in words):
-        return
-    values = [word.value for word in words]
-    if prints_own_directory(name, values):
-        yield OWN_DIRECTORY
-    for at, value in enumerate(values):
-        is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
-        # Without an `-o` after `-prune`, the next action applies to the pruned name.
-        is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
-        is_left_out = value.startswith(("--exclude", "--ignore")) or value[:1] == "!"
-        if not (is_negated or is_pruned or is_left_out or (at and values[at - 1].startswith("--exclude"))):
-            yield value
+    return any(_EVALUATES.match(f"{values[place]} {value}") for value in values[place:])
 
 
 # --- commands that words name ----------------------------------------------------------------------------------------
@@ -412,18 +367,15 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
         return
     is_writer = writer(name) is not None and name not in INTERPRETERS
     takes_names = name in group("named_by_operands") or is_writer or is_mostly_read_only(name)
-    runs = False
-    letters = _RUN_BY_LETTER.get(name, "")
     choosing, behind = _choosing_tests(name, words)
+    runs = False
     for at in range(1, len(words)):
-        before, word = words[at - 1], words[at]
-        if name in group("with_messages") and (
-            (at > 1 and _MESSAGE_OPTION.match(before)) or _ATTACHED_MESSAGE.match(word)
-        ):
+        # The name of the command itself is not an option.
+        before, word = words[at - 1] if at > 1 else "", words[at]
+        says = _MESSAGE_OPTION.match(before) or _ATTACHED_MESSAGE.match(word)
+        if (before in choosing and at > behind) or (says and name in group("with_messages")):
             continue
-        if at > 1 and before in choosing and at > behind:
-            continue
-        if not takes_names or runs or (at > 1 and (_RUN_BY_OPTION.match(before) or before[1:] in letters.split())):
+        if not takes_names or runs or _RUN_BY_OPTION.match(before):
             yield at, True
         elif "=" in word or _PROGRAM_PATH.match(word) or _TEXT.search(word) or _SHORT.match(word):
             yield at, False

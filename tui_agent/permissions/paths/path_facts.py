@@ -60,14 +60,8 @@ class PathLookup:
         """The workspace as named, absolute."""
         self.workspace = os.path.realpath(workspace)
         """The workspace, links followed."""
-        self._private = tuple(
-            {os.path.abspath(path) for path in private_paths} | {os.path.realpath(path) for path in private_paths}
-        )
-        self._own_definitions = tuple(
-            spell(os.path.expanduser(place))
-            for place in _OWN_DEFINITIONS
-            for spell in (os.path.abspath, os.path.realpath)
-        )
+        self._private = _spellings(map(str, private_paths))
+        self._own_definitions = _spellings(map(os.path.expanduser, _OWN_DEFINITIONS))
         self._readable = tuple(os.path.realpath(path) for path in readable_paths)
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
 
@@ -198,6 +192,11 @@ class PathLookup:
 
 def _is_plain(name: str) -> bool:
     return MARKS.isdisjoint(name)
+
+
+def _spellings(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return absolute paths as named and with links followed."""
+    return tuple(dict.fromkeys(spell(path) for path in paths for spell in (os.path.abspath, os.path.realpath)))
 
 
 def _is_in(path: str, places: Iterable[str]) -> bool:

@@ -9,6 +9,7 @@ import unicodedata
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from .path_resolution import TooMuchError, entries_below
 from .repository import REPOSITORY_NAMES, holds_repository
 
 PROTECTED_NAMES = {
@@ -26,8 +27,8 @@ _DEFINITIONS = {
 }
 """Directories of a project, and patterns of names in them: agents run or read what is there."""
 
-MAX_DIRECTORIES = 20_000
-"""Maximum number of directories to search for protected entries."""
+MAX_ENTRIES = 100_000
+"""Maximum number of directory entries to search for protected ones."""
 
 _PATTERN = frozenset("*?[")
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
@@ -79,20 +80,15 @@ def fold_name(name: str) -> str:
 
 def holds_protected(top: str) -> str | None:
     """Return the path of a protected entry below a directory that is to be changed as a whole, or None."""
-    waiting = [top]
-    for directory in waiting:
-        if len(waiting) > MAX_DIRECTORIES:
-            return f"more than {MAX_DIRECTORIES:,} directories"
-        try:
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    is_repository = entry.name == "HEAD" and directory != top and holds_repository(directory)
-                    if is_repository or protected_name(entry.name):
-                        return os.path.relpath(directory if is_repository else entry.path, top)
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except OSError:
-            continue
+    try:
+        for entry in entries_below(top, MAX_ENTRIES):
+            directory = os.path.dirname(entry.path)
+            if entry.name == "HEAD" and directory != top and holds_repository(directory):
+                return os.path.relpath(directory, top)
+            if protected_name(entry.name):
+                return os.path.relpath(entry.path, top)
+    except TooMuchError:
+        return f"more than {MAX_ENTRIES:,} files"
     return None
 
 

@@ -163,15 +163,6 @@ class ProtectedTree:
         return self._newest[:2]
 
 
-def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Return the paths below a workspace that no program may change, as `ProtectedTree.places`. Blocks.
-
-    Raises:
-        ToolError: the workspace has too many directories, or cannot be listed.
-    """
-    return ProtectedTree(workspace, private_paths).places()
-
-
 def _outermost(paths: Iterable[str]) -> list[str]:
     """Return the paths that are not inside another one, sorted."""
     kept: list[str] = []

@@ -9,7 +9,6 @@ import os
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePath
 
@@ -212,29 +211,21 @@ def names_own_directory(variable: str, value: str) -> bool:
 def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
     try:
         status = os.stat(path)
-        found = _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
+        setting, shown = _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
     except FileNotFoundError:
         return None
     except OSError:
         return f"{path}, which cannot be read"
     # git shows a line of this file in an error.
-    is_outside = any(not is_within(os.path.realpath(os.path.join(top, name)), top) for name in found.shown_files)
-    return found.setting or ("blame.ignorerevsfile" if is_outside else None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Settings of one file."""
-
-    setting: str | None
-    """The first setting that starts a program."""
-    shown_files: tuple[str, ...]
-    """Files whose lines git may show."""
+    is_outside = any(not is_within(os.path.realpath(os.path.join(top, name)), top) for name in shown)
+    return setting or ("blame.ignorerevsfile" if is_outside else None)
 
 
 @lru_cache(maxsize=256)
-def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> _Found:
-    """Return the settings of a file that start a program or show files.
+def _in_version(
+    path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool
+) -> tuple[str, list[str]]:
+    """Return the first setting of a file that starts a program, or an empty text, and the files that git may show.
 
     The status arguments are the cache key for one state of the file.
     """
@@ -250,15 +241,15 @@ def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool,
             continue
         setting = _KEY.match(rest)
         if setting is None:
-            return _Found(f"an unknown line: {line.strip()[:80]}", ())
+            return f"an unknown line: {line.strip()[:80]}", []
         key, value = setting.group(1).lower(), (setting.group(2) or "").strip()
         is_harmless = _is_harmless(section, name, key, value, is_linked)
         if not is_harmless or not (is_protected or _starts_none(section, key, value)):
-            return _Found(".".join(part for part in (section, name, key) if part), ())
+            return ".".join(part for part in (section, name, key) if part), []
         if (section, key) == ("blame", "ignorerevsfile"):
             # Quotes, comments and `~` make the name uncertain.
             shown_files.append(value if _PLAIN_NAME.match(value) else "/")
-    return _Found(None, tuple(shown_files))
+    return "", shown_files
 
 
 def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool) -> bool:

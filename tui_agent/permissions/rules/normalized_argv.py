@@ -30,24 +30,21 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
     words = [word.value for word in command.words]
     if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
         words[0] = UNKNOWN
-    written = BORDER.join(words)
-    literal = [_without_globs(word, value) for word, value in zip(command.words, words, strict=True)]
+    pairs = zip(command.words, words, strict=True)
+    literal = [_without_globs(word) if word.value == value else value for word, value in pairs]
     shown = BORDER.join(literal)
     assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
-    normalized_forms = [] if written == shown else [written]
-    if words:
-        name = words[0].rsplit("/", 1)[-1]
-        if name != words[0]:
-            normalized_forms.append(BORDER.join((name, *words[1:])))
-        normalized_forms += [BORDER.join(form) for form in forms_of((name, *words[1:]))]
-    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized_forms))
+    name = words[0].rsplit("/", 1)[-1] if words else ""
+    forms = (words, [name, *words[1:]], *forms_of((name, *words[1:]))) if words else ()
+    normalized = dict.fromkeys(form for form in map(BORDER.join, forms) if form != shown)
+    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized))
 
 
-def _without_globs(word: Word, value: str) -> str:
+def _without_globs(word: Word) -> str:
     """Return a word with `_GLOB` for `[` and `?` that the shell takes for a pattern: a rule's are literal."""
-    if not word.live or value != word.value or value in ("[", "[["):
-        return value
-    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(value))
+    if not word.live or word.value in ("[", "[["):
+        return word.value
+    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(word.value))
 
 
 def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
@@ -72,11 +69,12 @@ def is_script_variable(name: str) -> bool:
 
     Either no program reads such a name, or the commands of this process do not inherit it.
     """
-    if is_unread_variable(name):
+    if _OWN_NAME.match(name):
+        return name not in _LIVE_VARIABLES and name != "_"
+    if name and group("script_words").issuperset(name.split("_")):
         return True
-    if not _CAPITALS.match(name) or name in os.environ:
-        return False
-    return not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
+    is_inherited = not _CAPITALS.match(name) or name in os.environ
+    return not is_inherited and not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
 
 
 def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | None:
@@ -94,13 +92,6 @@ def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | Non
         found.append(Assignment(match.group(1), value, word.text or word.value))
     # Without a name, the command prints every variable.
     return tuple(found) or None
-
-
-def is_unread_variable(name: str) -> bool:
-    """True if no program reads a variable of this name."""
-    if _OWN_NAME.match(name):
-        return name not in _LIVE_VARIABLES and name != "_"
-    return bool(name) and group("script_words").issuperset(name.split("_"))
 
 
 def is_harmless_setting(command: SimpleCommand) -> bool:

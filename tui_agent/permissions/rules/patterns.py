@@ -29,6 +29,9 @@ BLANKS = " \t\n\r\v\f"
 _BLANKS = re.compile(f"[{BLANKS}]+")
 _MARK = re.compile(f"[{UNKNOWN}{VARIABLE}{PIPE}]")
 _QUOTED = re.compile(r"\\(.)|'([^']*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
+_LITERAL = {ord(letter): 0xDC00 + at for at, letter in enumerate(f"*{BLANKS}")}
+"""Code points that no text contains, for quoted stars and blanks."""
+_PLAIN = {code: letter for letter, code in _LITERAL.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class CommandPattern:
     """Literal pieces; any text may come between two of them."""
     is_prefix: bool
     """True if more words may follow."""
+    expression: re.Pattern[str]
+    """Matches the words of a command, each followed by `BORDER`."""
 
     @property
     def is_exact(self) -> bool:
@@ -53,10 +58,7 @@ class CommandPattern:
     @property
     def spelled_words(self) -> int:
         """Number of words, from the first, that the pattern spells out in full."""
-        first = self.pieces[0]
-        if len(self.pieces) == 1:
-            return first.count(BORDER) + 1 if first else 0
-        return first.count(BORDER)
+        return self.pieces[0].count(BORDER) + (len(self.pieces) == 1)
 
     @property
     def spelled(self) -> frozenset[str]:
@@ -65,22 +67,7 @@ class CommandPattern:
 
     def match(self, text: str) -> bool:
         """True if a command's joined words match."""
-        if not text.startswith(self.pieces[0]):
-            return False
-        whole = text + BORDER
-        pieces = (*self.pieces[:-1], self.pieces[-1] + BORDER)
-        if len(pieces) == 1:
-            return whole.startswith(pieces[0]) if self.is_prefix else whole == pieces[0]
-        # The first match of each piece is enough: backtracking could not find a match where this fails.
-        at = len(pieces[0])
-        for piece in pieces[1:-1]:
-            found = whole.find(piece, at)
-            if found < 0:
-                return False
-            at = found + len(piece)
-        if self.is_prefix:
-            return whole.find(pieces[-1], at) >= 0
-        return len(whole) - len(pieces[-1]) >= at and whole.endswith(pieces[-1])
+        return self.expression.match(text + BORDER) is not None
 
     def may_match(self, text: str) -> bool:
         """True if a command could match, whatever its unknown words become."""
@@ -88,13 +75,9 @@ class CommandPattern:
         if mark is None:
             return self.match(text)
         # Only the text before the first unknown part can rule a match out.
-        known = text[: mark.start()]
-        first = self.pieces[0]
-        if self.is_prefix and len(self.pieces) == 1:
-            first += BORDER
-        if first.startswith(known):
-            return True
-        return known.startswith(first) and (len(self.pieces) > 1 or self.is_prefix)
+        known, is_whole = text[: mark.start()], len(self.pieces) == 1
+        first = self.pieces[0] + (BORDER if self.is_prefix and is_whole else "")
+        return first.startswith(known) or (known.startswith(first) and not self.is_exact)
 
 
 def is_open(text: str) -> bool:
@@ -109,34 +92,19 @@ def command_patterns(text: str) -> tuple[CommandPattern, ...]:
     is_prefix = text.endswith((":*", " *"))
     body = text[:-2].rstrip(BLANKS) if is_prefix else text
     if not body:
-        return (CommandPattern(("", ""), is_prefix=False),)
+        return (_pattern("*", is_prefix=False),)
     # The author may mean quotes as shell quoting or as literal characters, so both readings count.
-    readings = [_words(body)]
-    if _QUOTED.search(body):
-        readings.append(_unquoted_words(body))
-    return tuple(CommandPattern(tuple("".join(pieces) for pieces in reading), is_prefix) for reading in readings)
+    unquoted = _QUOTED.sub(lambda found: "".join(group or "" for group in found.groups()).translate(_LITERAL), body)
+    return tuple(_pattern(reading, is_prefix=is_prefix) for reading in dict.fromkeys((body, unquoted)))
 
 
-def _words(body: str) -> list[list[str]]:
-    """Return the literal pieces of a pattern without quotes."""
-    return [[piece] for piece in _BLANKS.sub(BORDER, body).split("*")]
-
-
-def _unquoted_words(body: str) -> list[list[str]]:
-    pieces: list[list[str]] = [[]]
-    at = 0
-    for quoted in _QUOTED.finditer(body):
-        _add_plain(body[at : quoted.start()], pieces)
-        pieces[-1].append(next((group for group in quoted.groups() if group is not None), ""))
-        at = quoted.end()
-    _add_plain(body[at:], pieces)
-    return pieces
-
-
-def _add_plain(text: str, pieces: list[list[str]]) -> None:
-    first, *others = _BLANKS.sub(BORDER, text).split("*")
-    pieces[-1].append(first)
-    pieces.extend([other] for other in others)
+def _pattern(body: str, *, is_prefix: bool) -> CommandPattern:
+    pieces = tuple(piece.translate(_PLAIN) for piece in _BLANKS.sub(BORDER, body).split("*"))
+    first, *others = (*map(re.escape, pieces[:-1]), re.escape(pieces[-1] + BORDER) + ("" if is_prefix else r"\Z"))
+    # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1])
+    last = f".*{others[-1]}" if others else ""
+    return CommandPattern(pieces, is_prefix, re.compile(f"(?s:{first}{middle}{last})"))
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------
@@ -163,10 +131,10 @@ class PathPattern:
     def matches(self, path: str) -> bool:
         """True if the pattern matches an absolute path."""
         spec = _spec(self.text)
-        for base in self.bases:
-            if is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/")):
-                return True
-        return False
+        return any(
+            is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/"))
+            for base in self.bases
+        )
 
     def matches_all_below(self, directory: str) -> bool:
         """True if the pattern matches everything in a directory, at any depth."""
@@ -196,35 +164,25 @@ class PathPattern:
         parts = self.text.strip("/").split("/")
         if len(parts) == 1 and not self.text.startswith("/"):
             return ""
-        spelled: list[str] = []
-        for part in parts:
-            if not _GLOB.isdisjoint(part):
-                break
-            spelled.append(part)
-        return "/".join(spelled)
+        first = next((at for at, part in enumerate(parts) if not _GLOB.isdisjoint(part)), len(parts))
+        return "/".join(parts[:first])
 
     def _found_below(self, start: str, top: str, includes: FileFilter | None) -> bool:
-        if self.matches(start) and (includes is None or start == top):
+        """True if the pattern matches a path at or below `start` that the filter includes, by its path below `top`."""
+
+        def counts(path: str, *, is_directory: bool) -> bool:
+            below = path[len(top) :].lstrip("/")
+            return includes is None or (includes.enters(below) if is_directory else includes.includes(below))
+
+        if self.matches(start) and (start == top or counts(start, is_directory=False)):
             return True
-        if includes is not None and not os.path.isdir(start):
-            return self.matches(start) and includes.includes(start[len(top) :].lstrip("/"))
         by_name = _name_pattern(self.text)
-
-        def below(entry: os.DirEntry[str]) -> str:
-            return entry.path[len(top) :].lstrip("/")
-
-        def enters(entry: os.DirEntry[str]) -> bool:
-            return includes is None or includes.enters(below(entry))
-
-        def counts(entry: os.DirEntry[str]) -> bool:
-            if includes is None or entry.is_dir(follow_symlinks=False):
-                return enters(entry)
-            return includes.includes(below(entry))
-
+        limit = MAX_NAMES if by_name else MAX_ENTRIES
         try:
             return any(
-                (by_name.fullmatch(entry.name) if by_name else self.matches(entry.path)) and counts(entry)
-                for entry in entries_below(start, MAX_NAMES if by_name else MAX_ENTRIES, enters=enters)
+                (by_name.fullmatch(entry.name) if by_name else self.matches(entry.path))
+                and counts(entry.path, is_directory=entry.is_dir(follow_symlinks=False))
+                for entry in entries_below(start, limit, enters=lambda entry: counts(entry.path, is_directory=True))
             )
         except TooMuchError:
             return True

@@ -1,4 +1,4 @@
-"""Words that a rule for a command covers only if it spells them out.
+"""Extent of a rule for a command, and words that it covers only if it spells them out.
 
 `allow bash(find:*)` is meant for searches, not for `find . -delete`. The words are compared as the shell would pass
 them, so that quotes, braces and variables hide nothing.
@@ -6,7 +6,9 @@ them, so that quotes, braces and variables hide nothing.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
@@ -19,8 +21,11 @@ from tui_agent.permissions.commands.catalogue import (
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
+from tui_agent.permissions.verdicts import Finding, finding_for_rule
 
 from .normalized_argv import is_script_variable
+from .patterns import command_patterns
+from .rule_set import NormalizedCommand, Ruling
 
 _FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
 _TAR = names("tar bsdtar gtar")
@@ -35,6 +40,49 @@ _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
 _PROGRAMS = ("code", "program", "script")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowScope:
+    """Permission for a command's words, given by a rule."""
+
+    finding: Finding
+    reach: Literal["words", "command", "everything"]
+    """Extent of the permission.
+
+    `words`: a pattern covers the words. `command`: a rule that spells the command out covers everything its words
+    name. `everything`: a rule without a pattern also covers assignments and redirections.
+    """
+    spells_assignments: bool = False
+    """True if the permission includes the assignments before the command."""
+    spelled: frozenset[str] = frozenset()
+    """Words that the rule spells out."""
+
+    @property
+    def covers_words(self) -> bool:
+        """True if everything that the words name is allowed, wherever it leads."""
+        return self.reach != "words"
+
+
+def allow_scope(ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
+    """Return the permission that a rule gives a command, or None."""
+    found = finding_for_rule(ruling)
+    if found is None or found.decision != "allow" or ruling.rule is None:
+        return None
+    patterns = command_patterns(ruling.rule.pattern) if ruling.rule.pattern is not None else ()
+    if not patterns or any(pattern.is_everything for pattern in patterns):
+        return AllowScope(found, "everything", spells_assignments=True)
+    exact = [pattern for pattern in patterns if pattern.is_exact]
+    spells = any(pattern.match(view.with_assignments) for pattern in exact)
+    is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+    spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
+    return AllowScope(found, "command" if is_exact else "words", spells, spelled)
+
+
+def spells_beyond(ruling: Ruling, count: int) -> bool:
+    """True if a rule spells out more than `count` words, and so the command that a wrapper runs, too."""
+    pattern = ruling.rule.pattern if ruling.rule is not None else None
+    return pattern is not None and any(one.spelled_words > count for one in command_patterns(pattern))
 
 
 def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) -> Iterator[str]:
@@ -75,7 +123,7 @@ def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
 
 def _changes_in_place(word: str) -> bool:
     entry = writer("sed") if word.startswith("-") else None
-    return entry is not None and not entry.needed.isdisjoint(options_meant(entry, word))
+    return entry is not None and not entry.changes.needed.isdisjoint(options_meant(entry, word))
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
@@ -84,7 +132,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
     These are the last word of some names, options with a program, options that remove the operands and the like, and
     operands that are programs.
     """
-    if "" in entry.spelled:
+    if "" in entry.changes.spelled:
         yield entry.name.rpartition(" ")[2]
     at = operands = 0
     is_behind = False
@@ -107,7 +155,11 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
         for option in meant:
-            if option in entry.removing or option in entry.spelled or entry.options[option] in _PROGRAMS:
+            if (
+                option in entry.changes.removing
+                or option in entry.changes.spelled
+                or entry.options[option] in _PROGRAMS
+            ):
                 if not entry.is_plain(option, value):
                     yield word
                 break

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import TypeAlias
+from math import prod
+from typing import Literal, TypeAlias
 
-from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, Variable, Word
+from .syntax import MARKS, SUM, UNKNOWN, VARIABLE, SimpleCommand, Variable, Word
 
 MAX_WORDS = 256
 """Maximum number of words from one word's braces; a word with more is unknown."""
@@ -29,15 +30,28 @@ _MAX_PATTERN = 4_096
 MAX_ENTRIES = 50_000
 """Maximum number of directory entries read for one script."""
 
-Bindings = Mapping[str, tuple[str, ...]]
-"""Possible values of the script's variables, as far as they are known.
 
-A name with the suffix `*` (`WORDS`) maps to the words that the value splits into, for a variable that is a whole word.
-"""
-OPEN = "#open"
-"""Suffix of a variable's name: somewhere in the script it gets an unknown value."""
-WORDS = "*"
-"""Suffix of a variable's name: its value is a list of words."""
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Value of a variable, or of the word that a `$(…)` becomes, as far as a script tells."""
+
+    kind: Literal["text", "words", "number", "revision", "open"]
+    """`text`: one of `texts`. `words`: a list of `texts`. `open`: unknown, and set by the script."""
+    texts: tuple[str, ...] = ()
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """True if it is a text of which several are possible."""
+        return self.kind == "text" and len(self.texts) > 1
+
+
+NUMBER = Value("number")
+"""A number, or nothing."""
+REVISION = Value("revision")
+"""Names of revisions, or nothing."""
+OPEN = Value("open")
+Bindings = Mapping[str, Value]
+"""Values of the variables that a script sets. One that is missing has the value of the environment, if any."""
 
 _NAME = re.compile(r"\w+")
 _OPERATION = re.compile(r"(\w+)(%%?|##?)(.*)\Z", re.DOTALL)
@@ -91,6 +105,13 @@ class Expander:
                     return (plain_part(word),)
         return tuple(values)
 
+    def words_of(self, command: SimpleCommand, directory: str, bindings: Bindings) -> list[str] | None:
+        """Return the words of a command if each variable has exactly one value, else None."""
+        turns = single_bindings(bindings, command.words)
+        if turns is None or len(turns) != 1:
+            return None
+        return [value for word in command.words for value in self.expand(word, directory, bindings)]
+
     def assigned(self, value: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
         """Return the values of a variable after an assignment, where words are not split and patterns not expanded."""
         variables = tuple(Variable(variable.name, quoted=True) for variable in value.variables)
@@ -142,9 +163,9 @@ class Expander:
         if not word.variables:
             return [word]
         if word.value == VARIABLE and not word.variables[0].quoted:
-            words = bindings.get(word.variables[0].name + WORDS)
-            if words is not None:
-                return [Word(value if _UNSPLIT.match(value) else UNKNOWN) for value in words]
+            held = bindings.get(word.variables[0].name, OPEN)
+            if held.kind == "words":
+                return [Word(value if _UNSPLIT.match(value) else UNKNOWN) for value in held.texts]
         choices: list[tuple[str, ...]] = []
         combinations = 1
         for variable in word.variables:
@@ -164,16 +185,12 @@ class Expander:
 def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
     """Return the bindings once for each combination of the words' variables, or None if there are too many."""
     used = sorted({base_name(variable.name) for word in words for variable in word.variables})
-    several = {name: bindings[name] for name in used if len(bindings.get(name, ())) > 1}
-    count = 1
-    for values in several.values():
-        count *= len(values)
-    if count > MAX_TURNS:
+    held = {name: bindings[name] for name in used if name in bindings}
+    several = {name: value.texts for name, value in held.items() if value.is_one_of_several}
+    if prod(map(len, several.values())) > MAX_TURNS:
         return None
-    if not several:
-        return [bindings]
-    chosen = (zip(several, values, strict=True) for values in product(*several.values()))
-    return [{**bindings, **{name: (value,) for name, value in turn}} for turn in chosen]
+    chosen = (zip(several, texts, strict=True) for texts in product(*several.values()))
+    return [{**bindings, **{name: Value("text", (text,)) for name, text in turn}} for turn in chosen]
 
 
 def base_name(name: str) -> str:
@@ -313,8 +330,8 @@ def _filled(word: Word, chosen: Sequence[str]) -> Word:
 
 
 def _values_of(name: str, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
-    if name in bindings:
-        return bindings[name]
+    if (held := bindings.get(name)) is not None and held.kind == "text":
+        return held.texts
     if name == "HOME":
         return (os.path.expanduser("~"),)
     if name == "PWD" and directory is not None:

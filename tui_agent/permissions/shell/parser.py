@@ -1,21 +1,15 @@
-"""Conversion of the grammar's tree to statements, with checks; a tree that does not fit its text is unreadable.
+"""Reading of a command as bash reads it, by recursive descent.
 
-The tree is trusted only if its tokens account for every byte. Constructs that the grammar is known to read differently
-from bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on a line) are refused.
+What bash may read differently from this module is refused: the text becomes unreadable, and only the user may allow it.
+A second grammar must find the same commands.
 """
 
 import re
-from collections.abc import Iterator
-from collections.abc import Sequence as Series
 from functools import lru_cache
-from typing import TypeAlias
 
-from tree_sitter import Node
-
-from .grammar import BLANKS, STRUCTURE, CommandText, parse
-from .simple_commands import CommandReader
+from .fallback import fallback_commands
+from .grammar import check_commands, check_text
 from .syntax import (
-    UNKNOWN,
     Assignment,
     Branches,
     Conditional,
@@ -27,21 +21,34 @@ from .syntax import (
     SimpleCommand,
     Statement,
     Subshell,
+    UnreadableError,
     Unsupported,
     Word,
     names,
 )
-from .words import UnreadableError, arithmetic_in, find_substitutions
+from .words import MAX_DEPTH, WordReader, unsupported_arithmetic
 
-MAX_DEPTH = 40
-"""Maximum nesting of statements."""
 MAX_COMMANDS = 1_000
 """Maximum number of simple commands."""
+MAX_REDIRECTS = 100
+"""Maximum number of redirections of one command."""
+RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while")
+"""Words that bash treats as grammar in place of a command's name."""
 
-_Link: TypeAlias = tuple[str, Node, tuple[Node, ...]]
-"""The operator before a command, the command, and the redirections after it."""
-
-_CLAUSES = frozenset(("elif_clause", "else_clause", "do_group"))
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
+_END = r"(?=[ \t\n;|&()<>`]|\Z)"
+_KEYWORD = re.compile(rf"[{{!](?=[ \t\n])|(?:{'|'.join(map(re.escape, RESERVED - {'{', '!'}))}|\[){_END}")
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|;|\|&|\||&(?!>)|\(|\)|\n|`")
+_REDIRECT = re.compile(rf"(?:[0-9]*(<<<|<<-?|>>|>\||[<>]&-{_END}|[<>]&|<(?![(>])|>(?!\()))|(&>>?)")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?=|\[)", re.ASCII)
+_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}\Z", re.ASCII)
+_FUNCTION = re.compile(r"(?:function[ \t]+([\w.:@+-]+)(?:[ \t]*\([ \t]*\))?|([\w.:@+-]+)[ \t]*\([ \t]*\))", re.ASCII)
+_FOR = re.compile(rf"for[ \t]+(?:([A-Za-z_]\w*){_END}|(?=\(\())", re.ASCII)
+_AFTER_ARRAY = re.compile(r"[ \t\n;&|)]|\Z")
+_COMPOUND = names("( { [ [[ if while until for case")
+_OPERATOR_LETTERS = tuple("&|;<>()")
+WORD = "a word"
+"""Token of all other text."""
 _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
 """Functions of these names would break assumptions of this package."""
 
@@ -53,331 +60,402 @@ def read_script(text: str) -> Statement:
     The cache matters: a question parses its command about ten times, for the verdict and for each possible grant.
     """
     try:
-        source = text.encode("utf-8")
+        check_text(text)
+        reader = _ScriptReader(text)
+        script = reader.read()
+        check_commands(text, reader.starts)
+        return script
     except UnicodeEncodeError:
         return Unsupported("", "the command is not valid Unicode", unreadable=True)
-    try:
-        return _ScriptReader(source).read(parse(source))
     except UnreadableError as error:
         return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
 
 
 class _ScriptReader:
-    """Walks the tree of one command."""
+    """Reads one text from its begin to its end. Its methods read a part from the current offset and move it."""
 
-    def __init__(self, source: bytes) -> None:
-        self._text = CommandText(source)
-        self._commands = CommandReader(self._text, self._statement)
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._words = WordReader(text, self._substitution)
+        self._heredocs: dict[int, int] = {}
+        """Here-documents whose line is not read yet: the offset of its end, and that of the text's end."""
         self._depth = 0
         self._count = 0
+        self.starts: set[int] = set()
+        """Offsets of the commands' names."""
 
-    def read(self, root: Node) -> Statement:
+    def read(self) -> Statement:
         """Return the statements of the whole text."""
-        return self._sequence(root.children, 0, len(self._text.source))
+        script = self._statements("")
+        if self._heredocs:
+            raise UnreadableError("a here-document with an unclear end")
+        return script
 
-    def _statement(self, node: Node, tail: tuple[Node, ...] = ()) -> Statement:
-        """Return one statement; `tail` are redirections (and the nodes after them) of its last command."""
+    def _operator(self) -> str:
+        """Skip blanks and a comment; return the operator there, `WORD` for other text, empty at the end."""
+        text, start = self._text, self._at
+        gap = _BLANKS.match(text, start)
+        self._at = at = gap.end() if gap else start
+        is_joined = at > start and not text[start:at].replace("\\\n", "")
+        if is_joined and text[start - 1 : start] in _OPERATOR_LETTERS and text[at : at + 1] in _OPERATOR_LETTERS:
+            raise UnreadableError("an operator that continues on the next line")
+        if text.startswith("#", at):
+            end = text.find("\n", at)
+            self._at = at = len(text) if end < 0 else end
+            if text[at - 1] == "\\":
+                raise UnreadableError("something that only looks like a comment")
+        found = _OPERATOR.match(text, at)
+        if found and (found[0] != "`" or at == self._words.backquote):
+            return found[0]
+        return WORD if at < len(text) else ""
+
+    def _token(self) -> str:
+        """Return the operator or reserved word after blanks, as `_operator`."""
+        operator = self._operator()
+        found = _KEYWORD.match(self._text, self._at) if operator == WORD else None
+        if found and (found.end() == self._words.backquote or not self._text.startswith("`", found.end())):
+            return found[0]
+        return operator
+
+    def _next_line(self) -> str:
+        """Skip line ends, and the here-documents after them; return the token there."""
+        while (token := self._token()) == "\n":
+            self._at = self._heredocs.pop(self._at, self._at + 1)
+        return token
+
+    def _take(self, token: str) -> None:
+        self._at += len(token)
+
+    def _expect(self, token: str) -> None:
+        if self._next_line() != token:
+            raise UnreadableError(f"no {token!r} where bash needs one")
+        self._at += len(token)
+
+    def _word(self, nested: list[Statement]) -> Word:
+        start = self._at
+        word, self._at = self._words.word(start, nested)
+        if self._at == start or word.text.startswith("#"):
+            raise UnreadableError("an operator or a comment where a word was expected")
+        return word
+
+    # --- lists ---
+
+    def _statements(self, *ends: str) -> Sequence:
+        """Return statements up to one of these tokens, which is not read."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnreadableError("the command is nested too deeply")
-        statement = self._by_type(node, tail)
-        self._depth -= 1
-        return statement
-
-    def _by_type(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        match node.type:
-            case "command" | "declaration_command" | "unset_command" | "variable_assignments":
-                return self._simple((*node.children, *tail))
-            case "variable_assignment":
-                return self._simple((node, *tail))
-            case "redirected_statement" if node.child_by_field_name("body") is None:
-                return self._simple((*node.children, *tail))
-            case "redirected_statement" | "list" | "pipeline":
-                return self._chain(node, tail)
-            case "negated_command":
-                return self._negated(node, tail)
-            case "test_command":
-                self._count_command()
-                return self._with_tail(node, self._commands.condition(node), tail)
-            case _:
-                return self._with_tail(node, self._compound(node), tail)
-
-    def _compound(self, node: Node) -> Statement:
-        match node.type:
-            case "subshell" | "process_substitution" | "command_substitution":
-                # bash tries arithmetic first; the grammar may have chosen subshells.
-                if self._text.raw(node).startswith("(("):
-                    raise UnreadableError("`((`, which may be arithmetic or two subshells")
-                return Subshell(self._inside(node))
-            case "compound_statement":
-                return self._arithmetic(node) if node.children[0].type == "((" else self._inside(node)
-            case "if_statement" | "elif_clause" | "else_clause" | "do_group":
-                return Branches((self._inside(node),), is_other=node.type in ("elif_clause", "else_clause"))
-            case "while_statement":
-                return Branches((self._inside(node),), repeats=True)
-            case "for_statement":
-                return self._for(node)
-            case "c_style_for_statement" if body := node.child_by_field_name("body"):
-                return Branches((self._arithmetic(node, body), self._statement(body)), repeats=True)
-            case "case_statement":
-                return self._case(node)
-            case "function_definition":
-                return self._function(node)
-            case _:
-                raise UnreadableError(f"a {node.type.replace('_', ' ')} where a command was expected")
-
-    def _inside(self, node: Node) -> Statement:
-        return self._sequence(node.children, node.start_byte, node.end_byte)
-
-    def _sequence(self, children: Series[Node], start: int, end: int) -> Statement:
-        """Return statements with the tokens between them; every byte between is accounted for."""
         parts: list[Statement] = []
-        separated = True
-        for node in children:
-            gap = self._text.expect(STRUCTURE, start, node.start_byte)
-            start = node.end_byte
-            if not node.is_named:
-                self._text.check_token(node)
-                separated = True
-                if node.type == "&" and parts:
-                    parts.append(Subshell(parts.pop()))  # A background job runs in a subshell.
-            elif node.type == "comment":
-                self._text.check_comment(node)
-            else:
-                if not separated and node.type not in _CLAUSES and "\n" not in gap.replace("\\\n", ""):
-                    raise UnreadableError("two commands without a separator")
-                parts.append(self._statement(node))
-                separated = False
-        self._text.expect(STRUCTURE, start, end)
+        while self._next_line() not in ends:
+            part = self._chain()
+            operator = self._token()
+            if operator in (";", "&"):
+                self._at += 1
+            elif operator != "\n" and operator not in ends:
+                raise UnreadableError("two commands without a separator")
+            parts.append(Subshell(part) if operator == "&" else part)  # A background job runs in a subshell.
+        self._depth -= 1
         return Sequence(tuple(parts))
 
-    def _chain(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        """Return commands joined by `|`, `&&` and `||`, grouped as bash does; the grammar's own grouping is wrong."""
-        finished: list[tuple[str, Statement]] = []
-        operator = ""
-        piped: list[Statement] = []
-        for joint, link, own_tail in self._links(node, tail):
-            if joint in ("&&", "||"):
-                finished.append((operator, _piped(piped)))
-                operator, piped = joint, []
-            piped.append(self._statement(link, own_tail))
-        finished.append((operator, _piped(piped)))
-        (_, first), *rest = finished
+    def _until(self, *ends: str) -> tuple[tuple[Statement, ...], str]:
+        """Return the statements up to one of these tokens, at least one, and this token."""
+        parts, end = self._statements(*ends).parts, self._token()
+        if not parts:
+            raise UnreadableError(f"nothing before {end!r}")
+        self._take(end)
+        return parts, end
+
+    def _chain(self) -> Statement:
+        """`a && b || c`"""
+        first, rest = self._pipeline(), list[tuple[str, Statement]]()
+        while (operator := self._token()) in ("&&", "||"):
+            self._take(operator)
+            self._next_line()
+            rest.append((operator, self._pipeline()))
         return Conditional(first, tuple(rest)) if rest else first
 
-    def _links(self, node: Node, tail: tuple[Node, ...]) -> Iterator[_Link]:
-        """Yield the links of a chain in the order of the text; redirections belong to the preceding link."""
-        waiting: list[_Link] = [("", node, tail)]
-        while waiting:
-            joint, current, own_tail = waiting.pop()
-            body = current.child_by_field_name("body") if current.type == "redirected_statement" else None
-            if current.type in ("list", "pipeline"):
-                waiting.extend(reversed(_linked(joint, self._text.children(current), own_tail)))
-            elif body is not None:
-                redirects = tuple(child for child in current.children if child != body)
-                heredocs = [child for child in redirects if child.type == "heredoc_redirect"]
-                rest = self._commands.heredoc(heredocs[-1]).rest if heredocs else ()
-                behind = self._text.children(rest[0]) if rest and rest[0].type == "pipeline" else rest
-                waiting.extend(reversed(_linked("", behind, ())))
-                waiting.append((joint, body, (*redirects, *own_tail)))
+    def _pipeline(self) -> Statement:
+        """`! a | b`"""
+        is_negated = self._token() == "!"
+        self._take("!" if is_negated else "")
+        parts = [self._command()]
+        while (operator := self._token()) in ("|", "|&"):
+            self._take(operator)
+            self._next_line()
+            parts.append(self._command())
+        found = parts[0] if len(parts) == 1 else Pipeline(tuple(parts))
+        return Sequence((found,)) if is_negated else found
+
+    def _command(self) -> Statement:
+        token = self._token()
+        if token in _COMPOUND:
+            return self._with_redirects(self._compound(token))
+        if token in ("function", WORD) and (found := _FUNCTION.match(self._text, self._at)):
+            return self._function(found[1] or found[2], found.end())
+        if token != WORD:
+            raise UnreadableError(f"{token!r} where a command was expected" if token else "an unfinished command")
+        return self._simple()
+
+    # --- compound commands ---
+
+    def _compound(self, token: str) -> Statement:
+        match token:
+            case "(" if self._text.startswith("((", self._at):
+                start, nested = self._at, list[Statement]()
+                self._at = self._words.end_of_arithmetic(start, nested)
+                return Sequence((*nested, unsupported_arithmetic(self._text[start : self._at])))
+            case "(":
+                self._take(token)
+                return Subshell(Sequence(self._until(")")[0]))
+            case "{":
+                self._take(token)
+                return Sequence(self._until("}")[0])
+            case "while" | "until":
+                self._take(token)
+                head, _ = self._until("do")
+                return Branches((Sequence((*head, self._do_group())),), repeats=True)
+            case "if":
+                return self._if()
+            case "for":
+                return self._for()
+            case "case":
+                return self._case()
+            case _:
+                return self._condition("]]" if token == "[[" else "]")
+
+    def _do_group(self) -> Statement:
+        """Return the statements of a loop, whose `do` was read."""
+        return Branches((Sequence(self._until("done")[0]),))
+
+    def _if(self) -> Statement:
+        """`if a; then b; elif c; then d; else e; fi`"""
+        self._take("if")
+        (head, _), (body, end) = self._until("then"), self._until("elif", "else", "fi")
+        parts = [*head, *body]
+        while end != "fi":
+            head = self._until("then")[0] if end == "elif" else ()
+            body, end = self._until("elif", "else", "fi") if end == "elif" else self._until("fi")
+            parts.append(Branches((Sequence((*head, *body)),), is_other=True))
+        return Branches((Sequence(tuple(parts)),))
+
+    def _for(self) -> Statement:
+        """`for x in words; do …; done` or `for ((…)); do …; done`"""
+        start, nested, words = self._at, list[Statement](), None
+        found = _FOR.match(self._text, start)
+        if found is None:
+            raise UnreadableError("a loop of an unknown form")
+        self._at = found.end()
+        if not found[1]:
+            self._at = self._words.end_of_arithmetic(self._at, nested)
+        elif self._token() == "in":
+            self._take("in")
+            words = list[Word]()
+            while self._operator() == WORD:
+                words.append(self._word(nested))
+        if self._token() == ";":
+            self._take(";")
+        self._next_line()
+        head = self._text[start : self._at]
+        self._expect("do")
+        body = self._do_group()
+        if not found[1]:
+            return Branches((Sequence((*nested, unsupported_arithmetic(head.strip()))), body), repeats=True)
+        values = None if words is None else tuple(words)
+        return ForEach(found[1], values, body, head.rstrip("; \t\n"), tuple(nested))
+
+    def _case(self) -> Statement:
+        """`case word in pattern | pattern) statements ;; esac`"""
+        parts: list[Statement] = []
+        self._take("case")
+        self._operator()
+        self._word(parts)
+        self._expect("in")
+        while (token := self._next_line()) != "esac":
+            if token == "(":
+                self._take(token)
+            self._operator()
+            self._word(parts)
+            while self._operator() == "|":
+                self._take("|")
+                self._operator()
+                self._word(parts)
+            self._expect(")")
+            parts.append(self._statements(";;", ";&", ";;&", "esac"))
+            if (token := self._token()) != "esac":
+                self._take(token)
+        self._take("esac")
+        return Branches(tuple(parts))
+
+    def _function(self, name: str, end: int) -> Statement:
+        if name in _OWN_NAMES or name in RESERVED:
+            raise UnreadableError(f"a function called {name}")
+        start, self._at = self._at, end
+        token = self._next_line()
+        if token not in _COMPOUND:
+            raise UnreadableError("a function without a body")
+        text = self._text[start : self._at].strip()
+        return Definition(name, text, self._with_redirects(self._compound(token)))
+
+    def _condition(self, closing: str) -> SimpleCommand:
+        """`[ … ]` or `[[ … ]]`, where operators are words"""
+        start, nested, words = self._begin_command(), list[Statement](), list[Word]()
+        text = self._text
+        while not words or words[-1].value != closing:
+            letter = text[self._at : self._at + 1]
+            if letter and letter in "&|()<>" and closing == "]]" and not text.startswith(("<(", ">("), self._at):
+                words.append(Word(letter))
+                self._at += 1
             else:
-                yield joint, current, own_tail
+                words.append(self._word(nested))
+            gap = _BLANKS.match(text, self._at) if words[-1].value != closing else None
+            self._at = gap.end() if gap else self._at
+        if words[-1].text != closing:
+            raise UnreadableError("a condition that ends more than once")
+        self.starts.add(start)
+        return SimpleCommand(text[start : self._at], tuple(words), nested=tuple(nested))
 
-    def _negated(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        bang, command = self._text.children(node, 2)
-        self._text.check_token(bang)
-        body = self._statement(command, tail)
-        if isinstance(body, Conditional):
-            raise UnreadableError("conditions after a negation")
-        return Sequence((body,))
-
-    def _with_tail(self, node: Node, statement: Statement, tail: tuple[Node, ...]) -> Statement:
+    def _with_redirects(self, statement: Statement) -> Statement:
         """Return a compound command with redirections of its own."""
-        if not tail:
+        if self._operator() != WORD:
             return statement
-        self._text.expect(BLANKS, node.end_byte, tail[0].start_byte)
-        redirections = self._simple(tail)
+        redirections = self._simple()
         if redirections.words or redirections.assignments:
             raise UnreadableError("words after a compound command")
         return Sequence((statement, redirections))
 
-    def _parts(self, node: Node) -> Iterator[tuple[Node, bool]]:
-        """Yield the children of a `for`, a `case` or one of its branches, and True for its words and patterns."""
-        start = node.start_byte
-        for index, child in enumerate(node.children):
-            self._text.expect(STRUCTURE, start, child.start_byte)
-            start = child.end_byte
-            if not child.is_named and child.type != "|":
-                self._text.check_token(child)
-            yield child, node.field_name_for_child(index) == "value"
+    # --- simple commands ---
 
-    def _for(self, node: Node) -> Statement:
-        body, variable = node.child_by_field_name("body"), node.child_by_field_name("variable")
-        if node.children[0].type != "for" or body is None:
-            raise UnreadableError("a loop of an unknown form")
-        words: list[Word] | None = None
-        nested: list[Statement] = []
-        end = node.start_byte
-        for child, is_value in self._parts(node):
-            if words is not None and is_value:
-                self._text.expect(BLANKS, end, child.start_byte)
-                words.append(self._commands.word(child, nested))
-            elif child.type == "in":
-                words = []
-            end = child.end_byte
-        text = self._text.written(node.start_byte, body.start_byte).rstrip("; \t\n")
-        values = None if words is None else tuple(words)
-        return ForEach(self._text.raw(variable) if variable else "", values, self._statement(body), text, tuple(nested))
-
-    def _case(self, node: Node) -> Statement:
-        parts: list[Statement] = []
-        for child, is_value in self._parts(node):
-            if child.type == "case_item":
-                parts.append(self._case_item(child, parts))
-            elif is_value:
-                self._commands.word(child, parts)
-        return Branches(tuple(parts))
-
-    def _case_item(self, node: Node, nested: list[Statement]) -> Statement:
-        """`pattern | pattern) statements ;;`"""
-        start, count = node.start_byte, 0
-        for child, is_value in self._parts(node):
-            if is_value:
-                self._commands.word(child, nested)
-            elif child.is_named or child.type not in ("(", "|", ")"):
-                break
-            start, count = child.end_byte, count + 1
-        return self._sequence(node.children[count:], start, node.end_byte)
-
-    def _function(self, node: Node) -> Statement:
-        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-        if name is None or body is None:
-            raise UnreadableError("a function without a body")
-        self._text.children(node)
-        title = self._text.raw(name)
-        if title in _OWN_NAMES or not re.fullmatch(r"[\w.:@+-]+", title):
-            raise UnreadableError(f"a function called {title}")
-        redirects = tuple(child for child in node.children if child.type.endswith("_redirect"))
-        text = self._text.written(node.start_byte, body.start_byte).strip()
-        return Definition(title, text, self._statement(body, redirects))
-
-    def _arithmetic(self, node: Node, body: Node | None = None) -> Statement:
-        """Return `((…))`, or the head of a loop: not a command, but evaluating a variable's value can run one."""
-        nested: list[Statement] = []
-        for child in node.children:
-            if child != body:
-                find_substitutions(child, self._text.source, self._statement, nested)
-        text = self._text.written(node.start_byte, body.start_byte if body else node.end_byte).strip()
-        reason = "arithmetic with variables can run commands"
-        return Sequence((*nested, Unsupported(text, reason, unreadable=False, arithmetic=arithmetic_in(text))))
-
-    def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
-        self._count_command()
-        return self._commands.command(nodes)
-
-    def _count_command(self) -> None:
+    def _begin_command(self) -> int:
         self._count += 1
         if self._count > MAX_COMMANDS:
             raise UnreadableError(f"more than {MAX_COMMANDS} commands at once")
+        return self._at
 
+    def _simple(self) -> SimpleCommand:
+        start = end = self._begin_command()
+        words, assignments, redirects, nested = list[Word](), list[Assignment](), list[Redirect](), list[Statement]()
+        heredoc: str | None = None
+        while self._operator() == WORD:
+            at = self._at
+            if found := _REDIRECT.match(self._text, at):
+                operator = found[1] or found[2]
+                self._at = found.end()
+                if not operator.startswith("<<"):
+                    redirects.append(self._redirect(operator, at, nested))
+                elif heredoc is None:
+                    heredoc = self._heredoc(operator, nested)
+                else:
+                    raise UnreadableError("more than one here-document")
+            elif not words and (assigned := self._assignment(nested)):
+                assignments.append(assigned)
+            else:
+                words.append(self._word(nested))
+                if len(words) == 1:
+                    self.starts.add(at)
+                if _DESCRIPTOR.match(words[-1].text) and self._text.startswith(("<", ">"), self._at):
+                    raise UnreadableError("a file descriptor with a name")
+            end = self._at
+        _check_reserved([word.text for word in words])
+        if words and any(one.items is not None for one in assignments):
+            raise UnreadableError("an array before a command")
+        if len(redirects) > MAX_REDIRECTS:
+            raise UnreadableError(f"more than {MAX_REDIRECTS} redirections of one command")
+        self._at = end
+        text = self._text[start:end]
+        return SimpleCommand(text, tuple(words), tuple(assignments), tuple(redirects), heredoc, tuple(nested))
 
-def _linked(joint: str, nodes: Series[Node], tail: tuple[Node, ...]) -> list[_Link]:
-    """Return the links of one chain: commands with operators between them, the first joined by `joint`."""
-    links: list[_Link] = []
-    for node in nodes:
-        if node.is_named:
-            links.append((joint, node, ()))
-        elif node.type in ("&&", "||", "|", "|&"):
-            joint = node.type
+    def _redirect(self, operator: str, start: int, nested: list[Statement]) -> Redirect:
+        target = Word("-")
+        if not operator.endswith("-"):
+            self._operator()
+            target = self._word(nested)
+        return Redirect(operator, target, self._text[start : self._at])
+
+    def _heredoc(self, operator: str, nested: list[Statement]) -> str:
+        """Return the text of a here-document or here-string, whose operator was read.
+
+        The lines of a here-document are skipped where the end of this line is read. If a quote or a substitution reads
+        it instead, they never are, and the whole text is unreadable.
+        """
+        self._operator()
+        if operator == "<<<":
+            return self._word(nested).value
+        delimiter = self._word(nested)
+        line_end = self._text.find("\n", self._at)
+        is_clear = delimiter.value and delimiter.is_fixed and "\n" not in delimiter.text
+        if not is_clear or line_end < 0 or line_end in self._heredocs:
+            raise UnreadableError("a here-document with an unclear delimiter")
+        tabs = r"\t*" if operator == "<<-" else ""
+        last = re.compile(rf"^{tabs}{re.escape(delimiter.value)}$", re.MULTILINE).search(self._text, line_end + 1)
+        if last is None:
+            raise UnreadableError("a here-document that does not end")
+        body = self._text[line_end + 1 : last.start()]
+        if delimiter.text == delimiter.value:
+            if "\\\n" in body:
+                raise UnreadableError("a here-document with joined lines")
+            self._words.find_expansions(line_end + 1, last.start(), nested)
+        self._heredocs[line_end] = last.end()
+        return body
+
+    def _assignment(self, nested: list[Statement]) -> Assignment | None:
+        """Return the assignment here, or None for another word."""
+        text, start = self._text, self._at
+        found = _ASSIGNMENT.match(text, start)
+        if found is None:
+            return None
+        at, inside, items = found.end(), list[Statement](), list[Word]()
+        is_plain, is_literal = True, False
+        if found[2] == "[":
+            at = self._words.end_of(at, "]", inside)
+            value_at = text.startswith("+", at) + at + 1
+            if not text.startswith("=", value_at - 1):
+                raise UnreadableError("a subscript without a value")
+            at, is_plain = value_at, False
+        if text.startswith("(", at):
+            at, items = self._array(at + 1, inside)
+            is_plain, is_literal = False, found[2] == "=" and all(map(_is_literal, items))
+            value = Word("")
         else:
-            raise UnreadableError("an unknown operator")
-    if links and tail:
-        links[-1] = (links[-1][0], links[-1][1], tail)
-    return links
+            value, at = self._words.word(at, inside)
+        nested += inside
+        self._at = at
+        written = text[start:at]
+        if not is_plain and not is_literal:
+            nested.append(Unsupported(written, "subscripts of arrays can run commands", unreadable=False))
+        return Assignment(found[1], value if is_plain else Word(""), written, tuple(items) if is_literal else None)
+
+    def _array(self, at: int, nested: list[Statement]) -> tuple[int, list[Word]]:
+        """Return the end of `(a b)` and its words."""
+        items: list[Word] = []
+        self._at = at
+        while self._operator() != ")":
+            if self._text.startswith("\n", self._at):
+                self._at += 1
+            else:
+                items.append(self._word(nested))
+        end = self._at + 1
+        if not _AFTER_ARRAY.match(self._text, end):
+            raise UnreadableError("text after an array")
+        return end, items
+
+    def _substitution(self, start: int, closing: str) -> tuple[Statement, int]:
+        outer, waiting = self._at, len(self._heredocs)
+        self._at = start
+        body = self._statements(closing)
+        end, self._at = self._at + 1, outer
+        if len(self._heredocs) != waiting:
+            raise UnreadableError("a here-document that a substitution does not contain")
+        return body, end
 
 
-def _piped(parts: list[Statement]) -> Statement:
-    return parts[0] if len(parts) == 1 else Pipeline(tuple(parts))
+def _is_literal(word: Word) -> bool:
+    return word.is_fixed and not word.live and not word.text.startswith("[")
 
 
-# --- rough split of unreadable text -----------------------------------------------------------------------------------
-
-MAX_FALLBACK_BYTES = 131_072
-"""Number of characters of a text that are split."""
-MAX_FALLBACK_COMMANDS = 500
-"""Maximum number of commands."""
-MAX_FALLBACK_WORDS = 1_000
-"""Maximum number of words of one command; a tenth for redirections."""
-
-_TOKEN = re.compile(
-    r"(?P<end>\|\||&&|\|&|;|\n|\$?\(|\)|`|(?<![<>&])&(?![>\d])|(?<!>)\|)|(?P<redirect>\d*(?:&>>?|>>|>\||>&|<>|>|<<<|<<-?|<))"
-    r"|(?P<word>(?:\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;|&()<>`])+)",
-    re.DOTALL,
-)
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
-_QUOTING = re.compile(r"\\\n|\\(.)|'([^']*)'|[\"']", re.DOTALL)
-_GRAMMAR_WORDS = names("! { } then do else elif if while until time coproc function case in fi done esac")
-
-
-def fallback_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """Return the simple commands that may be in `text`, at most `MAX_FALLBACK_COMMANDS`."""
-    found: list[SimpleCommand] = []
-    for command in _cut(text[:MAX_FALLBACK_BYTES]):
-        found.append(command)
-        if len(found) == MAX_FALLBACK_COMMANDS:
-            break
-    return tuple(found)
-
-
-def _cut(text: str) -> Iterator[SimpleCommand]:
-    words: list[str] = []
-    redirects: list[Redirect] = []
-    pending = ""
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup == "word":
-            raw = match.group()
-            if pending:
-                if len(redirects) < MAX_FALLBACK_WORDS // 10:
-                    redirects.append(Redirect(pending, Word(_unquoted(raw)), pending + raw))
-                pending = ""
-            elif len(words) < MAX_FALLBACK_WORDS and (words or raw not in _GRAMMAR_WORDS):
-                words.append(raw)
-        elif match.lastgroup == "redirect":
-            pending = match.group().lstrip("0123456789")
-        elif words or redirects or pending:
-            yield from _commands(words, redirects)
-            words, redirects, pending = [], [], ""
-    yield from _commands(words, redirects)
-
-
-def _commands(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    """Yield one command, and those that may begin after a brace in it: `coproc name { rm x`, `name() { rm x`."""
-    yield from _command(words, redirects)
-    start = 0
-    for end in (*(at for at, word in enumerate(words) if word == "{"), len(words)):
-        if 0 < start < end:
-            yield from _command(words[start:end], [])
-        start = end + 1
-
-
-def _command(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    assignments: list[Assignment] = []
-    while words and (match := _ASSIGNMENT.match(words[0])):
-        raw, words = words[0], words[1:]
-        assignments.append(Assignment(match.group(1), Word(_unquoted(raw[match.end() :])), raw))
-    if words or redirects:
-        written = " ".join((*words, *(redirect.text for redirect in redirects)))
-        yield SimpleCommand(written, tuple(_word(raw) for raw in words), tuple(assignments), tuple(redirects))
-
-
-def _word(raw: str) -> Word:
-    """Return one word, whose braces may still expand to several."""
-    value = _unquoted(raw)
-    braces = frozenset(at for at, letter in enumerate(value) if letter in "{},") if "{" in raw else frozenset[int]()
-    return Word(value, braces, text=raw)
-
-
-def _unquoted(raw: str) -> str:
-    """Return the word without its quoting; variables are marked as unknown."""
-    plain = _QUOTING.sub(lambda match: match.group(1) or match.group(2) or "", raw)
-    return re.sub(r"\$(?:\{[^}]*\}?|\w+|[@*#?$!-])", UNKNOWN, plain)
+def _check_reserved(words: list[str]) -> None:
+    """Refuse grammar words in place of a name, also after `time`, which takes any command."""
+    behind = iter(words[1:] if words[:1] == ["time"] else [])
+    for word in (*words[:1], next((word for word in behind if word not in ("-p", "--")), "")):
+        if word in RESERVED:
+            raise UnreadableError(f"{word!r} where a command's name was expected")

@@ -20,6 +20,10 @@ MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
 """Characters that no valid command can contain; a text without them is certain."""
 
 
+class UnreadableError(Exception):
+    """The text cannot be read with certainty; the message gives the user the reason."""
+
+
 def names(text: str) -> frozenset[str]:
     """Return the blank-separated names of a table."""
     return frozenset(text.split())
@@ -77,6 +81,12 @@ class Redirect:
     target: Word
     text: str
     """Text as written."""
+
+    @property
+    def names_descriptor(self) -> bool:
+        """True if it names no file, such as `2>&1` and `>&-`."""
+        is_number = self.target.value.removesuffix("-").isdecimal() or self.target.value == "-"
+        return self.operator in ("<&-", ">&-") or (self.operator in ("<&", ">&") and is_number)
 
 
 @dataclass(frozen=True, slots=True)
