@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import re
 import struct
 import sys
 import zlib
@@ -74,6 +75,26 @@ def test_the_terminal_gets_what_it_can_draw_and_a_key_closes(answers: dict[str, 
         terminal.write("q")
         terminal.wait_for("the end")
         assert terminal.wait_for_end() == 0
+
+
+@pytest.mark.pty
+def test_what_decodes_a_picture_gets_no_secret_and_little_memory() -> None:
+    environment = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "ANTHROPIC_API_KEY": "sk-of-the-user"}
+    with Terminal([sys.executable, "-c", DRAW, png()], cwd=ROOT, environment=environment) as terminal:
+        terminal.answer_when("\x1b[c", "\x1b[?62;22c")
+        terminal.wait_for("any key closes")
+        parent = Path(f"/proc/{terminal.process.pid}")
+        (child,) = (parent / f"task/{terminal.process.pid}/children").read_text().split()
+        assert b"sk-of-the-user" in (parent / "environ").read_bytes()
+        inherited = Path(f"/proc/{child}/environ").read_bytes()
+        limits = Path(f"/proc/{child}/limits").read_text()
+        terminal.write("q")
+        terminal.wait_for("the end")
+
+    assert b"TERM=" in inherited
+    assert b"sk-of-the-user" not in inherited
+    assert re.search(rf"Max address space +{2 * 1024**3} ", limits)
+    assert re.search(r"Max cpu time +30 ", limits)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import os
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.visible_text import escaped
+from tui_agent.tools.processes.child_environment import is_inherited
 
 _PROGRAM = Path(__file__).with_name("picture_program.py")
 _LONGEST_REASON = 300
@@ -38,6 +40,7 @@ def draw_picture(image: ImageBlock) -> None:
                 [*argv, image.media_type, str(file.fileno()), text],
                 stderr=subprocess.PIPE,
                 pass_fds=(file.fileno(),),
+                env={name: value for name, value in os.environ.items() if is_inherited(name)},
                 check=False,
             )
     except (OSError, binascii.Error, ValueError) as error:
