@@ -16,6 +16,7 @@ from typing import Any
 from PIL import Image, UnidentifiedImageError
 from rich.console import Console
 from textual_image.renderable import Image as Picture
+from textual_image.renderable.sixel import Image as SixelPicture
 from textual_image.renderable.tgp import Image as KittyPicture
 
 _MEMORY = 2 * 1024**3
@@ -30,6 +31,8 @@ _BROKEN = (
 )
 _CELL = (10, 20)
 """Pixels of a cell, if the terminal does not say."""
+_HALF_BLOCKS = (1, 2)
+"""Pixels of a cell, where it shows colours only."""
 _SEQUENCES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b_[^\x1b]*\x1b\\")
 _MOST_CELLS = 250
 """Most columns and rows: kitty's placeholders count no further."""
@@ -81,6 +84,8 @@ def _cells(pixels: tuple[int, int], room: tuple[int, int]) -> tuple[int, int]:
 
 
 def _cell_size() -> tuple[int, int]:
+    if not issubclass(Picture, KittyPicture | SixelPicture):
+        return _HALF_BLOCKS
     from textual_image._terminal import get_cell_size
 
     width, height = get_cell_size()
