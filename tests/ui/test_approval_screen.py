@@ -921,6 +921,19 @@ async def test_only_a_button_that_goes_down_and_up_on_the_same_answer_counts() -
         assert asked.answers == []
 
 
+@pytest.mark.parametrize("seconds", [0.0, RESTING_SECONDS - 0.1], ids=["dim", "resting"])
+async def test_a_button_that_went_down_too_early_does_not_answer_when_it_goes_up(seconds: float) -> None:
+    async with asking(quiet=False) as asked:
+        await armed(asked, seconds)
+        await asked.pilot.mouse_down(offset=place_of(asked, "y yes"))
+        await armed(asked)
+        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
+        assert asked.answers == []
+
+        await click(asked, "y yes")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
 async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> None:
     async with asking() as asked:
         await armed(asked)
@@ -929,7 +942,15 @@ async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> 
         asked.clock.now += 60
         asked.pilot.app.app_focus = True
         await click(asked, "y yes")
+        assert asked.answers == []
 
+        # The button went down before.
+        await armed(asked)
+        await asked.pilot.mouse_down(offset=place_of(asked, "y yes"))
+        asked.pilot.app.app_focus = False
+        await asked.pilot.pause()
+        asked.pilot.app.app_focus = True
+        await asked.pilot.mouse_up(offset=place_of(asked, "y yes"))
         assert asked.answers == []
 
 

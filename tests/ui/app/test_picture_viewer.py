@@ -3,6 +3,7 @@
 import base64
 import io
 import os
+import re
 import struct
 import sys
 import zlib
@@ -17,6 +18,7 @@ from tests.ui.stage import stage
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
+from tui_agent.ui.app import picture_viewer
 from tui_agent.ui.app.picture_viewer import draw_picture
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
@@ -30,6 +32,7 @@ SMALL = f"2x2:{base64.b64encode(bytes(12)).decode()}"
 DRAW = """
 import sys
 from tui_agent.protocol.messages import ImageBlock
+from tui_agent.ui.app import picture_viewer
 from tui_agent.ui.app.picture_viewer import draw_picture
 draw_picture(ImageBlock(media_type="image/png", data=sys.argv[1], name="logo\\x1b[2J.png"))
 print("the end")
@@ -69,11 +72,32 @@ def test_the_terminal_gets_what_it_can_draw_and_a_key_closes(answers: dict[str, 
             terminal.answer_when(question, answer)
         terminal.wait_for("any key closes")
         assert sign in terminal.raw.decode()
+        assert ("▀" * 64 in terminal.screen.text) == (sign == "▀"), "a half block for two pixels"
         assert "logo\x1b" not in terminal.raw.decode()
-        terminal.write("\x1b[?62;22c")  # A late answer is not a key.
+        terminal.write("\x1b[?62;22c")  # A late answer closes nothing.
         terminal.write("q")
         terminal.wait_for("the end")
         assert terminal.wait_for_end() == 0
+
+
+@pytest.mark.pty
+def test_what_decodes_a_picture_gets_no_secret_and_little_memory() -> None:
+    environment = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "ANTHROPIC_API_KEY": "sk-of-the-user"}
+    with Terminal([sys.executable, "-c", DRAW, png()], cwd=ROOT, environment=environment) as terminal:
+        terminal.answer_when("\x1b[c", "\x1b[?62;22c")
+        terminal.wait_for("any key closes")
+        parent = Path(f"/proc/{terminal.process.pid}")
+        (child,) = (parent / f"task/{terminal.process.pid}/children").read_text().split()
+        assert b"sk-of-the-user" in (parent / "environ").read_bytes()
+        inherited = Path(f"/proc/{child}/environ").read_bytes()
+        limits = Path(f"/proc/{child}/limits").read_text()
+        terminal.write("q")
+        terminal.wait_for("the end")
+
+    assert b"TERM=" in inherited
+    assert b"sk-of-the-user" not in inherited
+    assert re.search(rf"Max address space +{2 * 1024**3} ", limits)
+    assert re.search(r"Max cpu time +30 ", limits)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +115,11 @@ def test_a_broken_picture_is_a_reason(data: str, reason: str) -> None:
         draw_picture(ImageBlock(media_type="image/png", data=data))
 
 
-async def test_a_key_or_a_click_opens_a_picture_as_a_page_where_no_program_can_draw() -> None:
+@pytest.mark.parametrize("has_packages", [True, False])
+async def test_a_key_opens_a_picture_as_a_page_where_no_program_can_draw(
+    has_packages: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_viewer, "can_draw_pictures", lambda: has_packages)
     image = ImageBlock(media_type="image/png", data=png(), name="logo.png", thumbnail=SMALL)
     message = UserMessage(content=(TextBlock(text="look"), image), id="u1", kind="prompt")
     async with stage() as on:
@@ -104,6 +132,8 @@ async def test_a_key_or_a_click_opens_a_picture_as_a_page_where_no_program_can_d
             await on.until(lambda: isinstance(on.app.screen, PartPage))
             await on.pilot.press("escape")
             await on.until(lambda: not isinstance(on.app.screen, PartPage))
+        notes = {note.message for note in on.app._notifications}
+        assert notes == (set() if has_packages else {picture_viewer.NEEDED})
 
 
 async def test_pictures_that_the_agent_reads_are_below_their_call_and_bounded() -> None:

@@ -16,6 +16,8 @@ from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_rows_view import SessionRows
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.session_shelf import SessionShelf
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -279,6 +281,51 @@ async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(ro
         await shown.pilot.click(SessionRows, offset=(5, 2))
 
     assert shown.app.return_value == "old"
+
+
+async def click_label(shown: Listed, name: str, label: str, beside: int = 0) -> None:
+    """Click on the first letter of a label, or `beside` cells from it."""
+    view = shown.app.screen.query_one(name)
+    rows = str(view.visual).split("\n") if isinstance(view, Static) else [view.render_line(0).text]
+    row = next(number for number, text in enumerate(rows) if label in text)
+    edge = view.content_region.offset - view.region.offset
+    await shown.pilot.click(view, offset=(edge.x + rows[row].index(label) + beside, edge.y + row))
+
+
+@pytest.mark.parametrize("size", [(120, 40), (50, 20)], ids=["one-row", "two-rows"])
+async def test_a_click_on_the_label_of_a_key_is_the_key(root: Path, tmp_path: Path, size: tuple[int, int]) -> None:
+    async with listed(root, tmp_path / "here", size=size) as shown:
+        keys, field = "#session-keys", shown.app.list.query_one(Input)
+        await click_label(shown, keys, "ctrl+r rename")
+        assert field.value == "fix the failing price test"
+        await click_label(shown, keys, "esc keep the name")
+        assert field.value == ""
+        await shown.pilot.press("down")
+        await click_label(shown, keys, "ctrl+x delete", beside=-1)
+        assert shown.app.screen is shown.app.list, "between two labels"
+        await click_label(shown, keys, "enter")
+
+    assert shown.app.return_value == "docs"
+
+
+async def test_a_click_answers_yes_or_no_only_after_the_quiet_moment(root: Path, tmp_path: Path) -> None:
+    async with listed(root, tmp_path / "here") as shown:
+        for label in ("n keep", "y delete"):
+            await click_label(shown, "#session-keys", "ctrl+x delete")
+            question = shown.app.screen
+            assert isinstance(question, ConfirmScreen)
+            await shown.until(lambda: question.guard.was_drawn)  # noqa: B023
+            await click_label(shown, "#confirm-keys", "y delete")
+            assert shown.app.screen is question, "too early"
+            shown.clock.now += RESTING_SECONDS
+            question.query_one(AnswerKeys).show_now()
+            await shown.pilot.pause()
+            await click_label(shown, "#confirm-keys", "y delete", beside=-1)
+            await shown.pilot.click("#confirm-text")
+            assert shown.app.screen is question, "beside the answers"
+            await click_label(shown, "#confirm-keys", label)
+            await shown.until(lambda: shown.app.screen is shown.app.list)
+            assert (root / "price.jsonl").exists() == (label == "n keep")
 
 
 async def test_a_thousand_sessions_are_listed_and_only_visible_rows_are_built(tmp_path: Path) -> None:

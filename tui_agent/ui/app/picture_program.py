@@ -11,11 +11,12 @@ import resource
 import shutil
 import sys
 import termios
-import tty
+from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 from rich.console import Console
 from textual_image.renderable import Image as Picture
+from textual_image.renderable.sixel import Image as SixelPicture
 from textual_image.renderable.tgp import Image as KittyPicture
 
 _MEMORY = 2 * 1024**3
@@ -30,6 +31,8 @@ _BROKEN = (
 )
 _CELL = (10, 20)
 """Pixels of a cell, if the terminal does not say."""
+_HALF_BLOCKS = (1, 2)
+"""Pixels of a cell, where it shows colours only."""
 _SEQUENCES = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b_[^\x1b]*\x1b\\")
 _MOST_CELLS = 250
 """Most columns and rows: kitty's placeholders count no further."""
@@ -57,6 +60,7 @@ def _show(image: Image.Image, text: str) -> None:
     width, height = _cells(image.size, (min(columns, _MOST_CELLS), min(max(1, rows - 2), _MOST_CELLS)))
     picture = Picture(image, width=width, height=height)
     console = Console(width=columns, height=rows, color_system="truecolor", force_terminal=True, markup=False)
+    before = _take_keys()
     sys.stdout.write("\x1b[?1049h\x1b[2J\x1b[H")
     try:
         console.print(picture)
@@ -68,6 +72,7 @@ def _show(image: Image.Image, text: str) -> None:
             picture.cleanup()
         sys.stdout.write("\x1b[?1049l")
         sys.stdout.flush()
+        termios.tcsetattr(0, termios.TCSAFLUSH, before)
 
 
 def _cells(pixels: tuple[int, int], room: tuple[int, int]) -> tuple[int, int]:
@@ -79,21 +84,26 @@ def _cells(pixels: tuple[int, int], room: tuple[int, int]) -> tuple[int, int]:
 
 
 def _cell_size() -> tuple[int, int]:
+    if not issubclass(Picture, KittyPicture | SixelPicture):
+        return _HALF_BLOCKS
     from textual_image._terminal import get_cell_size
 
     width, height = get_cell_size()
     return (width, height) if width > 0 and height > 0 else _CELL
 
 
+def _take_keys() -> list[Any]:
+    """Let each key arrive at once and unseen, before anything says that one closes; return the terminal's state."""
+    before, now = termios.tcgetattr(0), termios.tcgetattr(0)
+    now[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
+    termios.tcsetattr(0, termios.TCSAFLUSH, now)
+    return before
+
+
 def _wait_for_key() -> None:
     """Wait for a key. A sequence is none: it may be a late answer of the terminal."""
-    before = termios.tcgetattr(0)
-    tty.setraw(0, termios.TCSAFLUSH)
-    try:
-        while (data := os.read(0, 1024)) and not _SEQUENCES.sub(b"", data):
-            pass
-    finally:
-        termios.tcsetattr(0, termios.TCSAFLUSH, before)
+    while (data := os.read(0, 1024)) and not _SEQUENCES.sub(b"", data):
+        pass
 
 
 if __name__ == "__main__":

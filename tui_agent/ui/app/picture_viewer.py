@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,11 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.visible_text import escaped
 
+NEEDED = "Pictures are drawn with the extra images: pip install 'tui-agent[images]'."
+"""Notice that the packages are missing."""
 _PROGRAM = Path(__file__).with_name("picture_program.py")
+_VARIABLES = ("TERM", "COLORTERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "LD_LIBRARY_PATH")
+"""Variables that the program gets: those about the terminal, and those that Python needs."""
 _LONGEST_REASON = 300
 """Characters of the program's own words in a message."""
 
@@ -38,6 +43,7 @@ def draw_picture(image: ImageBlock) -> None:
                 [*argv, image.media_type, str(file.fileno()), text],
                 stderr=subprocess.PIPE,
                 pass_fds=(file.fileno(),),
+                env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
                 check=False,
             )
     except (OSError, binascii.Error, ValueError) as error:
