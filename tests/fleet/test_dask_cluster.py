@@ -79,6 +79,13 @@ async def test_an_own_cluster_that_cannot_start_says_so_and_names_a_way(
     assert not (tmp_path / "cluster").exists()
 
 
+async def test_a_disk_that_takes_no_directory_for_the_cluster_is_named_with_a_way(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match=r"--workers 1 cannot start here .*Not a directory.*--local N"):
+        async with open_cluster(ClusterChoice(workers=1), tmp_path / "file" / "cluster"):
+            raise AssertionError("it was opened")
+
+
 def versions(**changed: str) -> dict[str, Any]:
     packages = {"python": "3.11.7.final.0", "distributed": "2026.8.0", "tui-agent": "0.1.0"}
     return {"packages": {**packages, **{name.replace("_", "-"): version for name, version in changed.items()}}}

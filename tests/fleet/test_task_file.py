@@ -62,6 +62,9 @@ MISTAKES = {
     b'prompt = "Go"\n[[task]]\nrepo = "r"\n\nn = 0\n': "line 5: n: ",
     b'prompt = "Go"\nbudget = -1\n[[task]]\nrepo = "r"\n': "line 2: budget: ",
     b'prompt = "Do {what}"\n[[task]]\nrepo = "r"\n': "line 1: prompt: no field {what}",
+    b'prompt = "Do {{what}}"\nwhat = "x"\n[[task]]\nrepo = "r"\n': (
+        "line 1: prompt: {{what}} is text in braces, not the field; write {what}"
+    ),
     b'prompt = "Do {"\n[[task]]\nrepo = "r"\n': "line 1: prompt: ",
     b'prompt = "Go"\n[[task]]\nrepo = "r"\nfiles = ["a"]\n': "line 4: files: unknown",
     b'prompt = "Go"\n[[task]]\nrepo = "https://me:pw@host/r"\n': "line 3: repo: a URL with a password",

@@ -51,7 +51,7 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
         scratch: private directory for the files of a cluster that is started; made and removed.
 
     Raises:
-        ConfigurationError: the address is not safe, or the certificates are missing.
+        ConfigurationError: the address is not safe, the certificates are missing, or the cluster cannot start.
     """
     if choice.scheduler:
         yield Scheduler(choice.scheduler, security_for(choice.scheduler, choice.tls))
@@ -73,11 +73,11 @@ async def open_cluster(choice: ClusterChoice, scratch: Path) -> AsyncGenerator[S
     }
     # What a driver left that was killed goes, too.
     await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
-    await asyncio.to_thread(scratch.mkdir, mode=0o700, parents=True)
     try:
         with dask.config.set({**_OWN_CLUSTER, "temporary-directory": str(scratch)}):
             async with AsyncExitStack() as stack:
                 try:
+                    await asyncio.to_thread(scratch.mkdir, mode=0o700, parents=True)
                     cluster: Any = await stack.enter_async_context(
                         LocalCluster(asynchronous=True, security=security, **options)
                     )

@@ -194,11 +194,13 @@ def _attempts(task: _Task, number: str, directory: Path) -> list[UnitTask]:
 
 
 def _check_names(task: _Task, fields: Mapping[str, str]) -> None:
-    """Refuse a field that seems to be a misspelled key, and fields in a command, where they are not filled in."""
+    """Refuse a field that seems to be a misspelled key or has one brace too many, and fields in a command."""
     for name in fields:
         near = difflib.get_close_matches(name, _Task.model_fields, 1, 0.82)
         if near and f"{{{name}}}" not in task.prompt:
             raise _FieldError(name, f"unknown, and the prompt does not use it; did you mean {near[0]}?")
+        if f"{{{{{name}}}}}" in task.prompt and not re.search(rf"(?<!\{{)\{{{name}\}}", task.prompt):
+            raise _FieldError("prompt", f"{{{{{name}}}}} is text in braces, not the field; write {{{name}}}")
     for name in ("repo", "ref", *fields):
         if re.search(rf"(?<!\$)\{{{name}\}}", task.verify):
             raise _FieldError("verify", f"{{{name}}} is filled in only in prompts; write its value")

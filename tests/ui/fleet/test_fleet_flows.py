@@ -34,6 +34,11 @@ async def asked(on: FleetStage) -> ApprovalScreen:
     return dialog
 
 
+def offered(on: FleetStage) -> set[str]:
+    """Return the keys below the rows that are not dim."""
+    return {text.strip() for line in on.fleet._key_rows(120) for text, style in line.runs if style == "key"}
+
+
 async def answer(on: FleetStage, key: str) -> None:
     """Press an answer key, and wait until it has taken effect."""
     screen = on.app.screen
@@ -356,6 +361,29 @@ async def test_a_unit_is_stopped_by_a_second_press_and_now_by_two_more() -> None
         assert on.port.stopped == [(("001",), False)]
         await on.press("s", "s")
         assert on.port.stopped[1:] == [(("001",), True)]
+
+
+async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered() -> None:
+    async with fleet_stage(MemoryPort(status(row(1, "done"), row(2)))) as on:
+        await on.press("s", "s")
+        assert on.port.stopped == []
+        assert "Unit 001 has ended already" in on.text()
+        assert offered(on) == {"enter", "/", "tab", "o", "i", "t", "?", "q"}
+        await on.press("down")
+        assert "s" in offered(on)
+
+
+async def test_a_fleet_without_units_offers_nothing_that_needs_one() -> None:
+    async with fleet_stage(MemoryPort(status())) as on:
+        assert offered(on) == {"t", "?", "q"}
+
+
+async def test_the_filters_for_failed_and_stopped_units_show_these_alone() -> None:
+    async with fleet_stage(MemoryPort(status(row(1), row(2, "failed"), row(3, "stopped")))) as on:
+        await on.press("tab", "tab", "tab")
+        assert [one.id for one in on.fleet.units.shown] == ["002"]
+        await on.press("tab")
+        assert [one.id for one in on.fleet.units.shown] == ["003"]
 
 
 async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> None:

@@ -84,7 +84,7 @@ PAGES: dict[str, Sequence[str]] = {
     "failed_by_cost": ("tab", "tab", "tab", "o", "o"),
     "workers": ("t",),
     "keys": ("question_mark",),
-    "stop": ("s",),
+    "stop": (*("down",) * 8, "s"),
     "stop_all": ("S",),
     "conversation": ("down",) * 8 + ("enter",),
 }

@@ -266,10 +266,11 @@ class FleetScreen(AnyScreen):
         self._rows.show(len(self.units.shown), self.units.place, anew=True)
 
     def _moved(self) -> None:
-        """Draw the rows alone: only the cursor has moved."""
+        """Draw what depends on the cursor: only that has moved."""
         self._message = ("", "")
         self._rows.show(len(self.units.shown), self.units.place, anew=True)
         self._state.show(self._state_rows)
+        self._keys.show(self._key_rows)
 
     def _empty_text(self) -> str:
         if not self.state.known:
@@ -324,9 +325,14 @@ class FleetScreen(AnyScreen):
         return [Line(clipped([(text, style)], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        counts = {"open": bool(self.units.shown), "details": bool(self.units.shown), "stop": self.state.running}
+        row, some = self.units.chosen, bool(self.state.rows)
+        counts = {
+            **dict.fromkeys(("open", "details"), row is not None),
+            **dict.fromkeys(("search", "filter", "sort"), some),
+            "stop": self.state.running and row is not None and not row.ended,
+        }
         known = [(name, command(f"fleet.{name}")) for name in _KEYS]
-        keys = {name: (one.key_text, one.text, counts.get(one.action_name, True)) for name, one in known}
+        keys = {name: (one.key_text, one.text, counts.get(name, True)) for name, one in known}
         if len(rows := key_rows(keys.values(), width)) == 1:
             return rows
         return key_rows([key for name, key in keys.items() if name not in _LEFT_OUT], width)

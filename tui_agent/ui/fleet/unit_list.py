@@ -7,7 +7,7 @@ from tui_agent.protocol.fleet_records import UnitRow, UnitState
 
 from .fleet_state import FleetState, seconds_of
 
-UnitFilter: TypeAlias = Literal["all", "running", "needs you", "failed", "done", "queued"]
+UnitFilter: TypeAlias = Literal["all", "running", "needs you", "failed", "stopped", "done", "queued"]
 UnitOrder: TypeAlias = Literal["task", "state", "cost", "time"]
 
 FILTERS: tuple[UnitFilter, ...] = get_args(UnitFilter)
@@ -16,7 +16,8 @@ ORDERS: tuple[UnitOrder, ...] = get_args(UnitOrder)
 _PASSING: dict[UnitFilter, frozenset[UnitState]] = {
     "running": frozenset(("starting", "running", "asking", "verifying", "resuming")),
     "needs you": frozenset(("asking",)),
-    "failed": frozenset(("failed", "stopped")),
+    "failed": frozenset(("failed",)),
+    "stopped": frozenset(("stopped",)),
     "done": frozenset(("done",)),
     "queued": frozenset(("queued",)),
 }
