@@ -56,7 +56,7 @@ from .execution_contexts import ExecutionContexts, Part, Task, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
-from .suspicions import Suspicions, assigned_names, may_evaluate_strings
+from .suspicions import Suspicions, assigned_names, declares_array_again, may_evaluate_strings
 
 MAX_DEPTH = 6
 """Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
@@ -209,7 +209,8 @@ class _Case:
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
-        if ("$" in text or "`" in text) and may_evaluate_strings(everything):
+        is_code = "$" in text or "`" in text
+        if (is_code and may_evaluate_strings(everything)) or declares_array_again(everything):
             self._evaluated_strings(scope)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:

@@ -66,8 +66,11 @@ _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
 _CODE = re.compile(r"\$\(|`")
 _EVALUATES = re.compile(
-    r"(?:declare|typeset|local) -[a-zA-Z]*n|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
+    r"(?:declare|typeset|local|export|readonly) -[a-zA-Z]*[nai]"
+    r"|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
 )
+_EVALUATED = names("PS4 RANDOM SRANDOM HISTCMD OPTIND")
+"""Variables in whose values bash expands what they contain."""
 _QUOTING = re.compile(r"['\"\\]")
 
 
@@ -237,7 +240,7 @@ def _is_literal(word: Word) -> bool:
 def may_evaluate_strings(script: Sequence[Statement]) -> bool:
     """True if a script has text with a `$(…)` in quotes, and a construct that may run it.
 
-    Arithmetic, subscripts, `declare -n` and `PS4` run the commands in the values of variables.
+    Arithmetic, subscripts, attributes of variables and `PS4` run the commands in the values of variables.
     """
     commands = [part for part in script if isinstance(part, SimpleCommand)]
     assigned = [one for command in commands for one in command.assignments]
@@ -249,9 +252,18 @@ def may_evaluate_strings(script: Sequence[Statement]) -> bool:
         return False
     return (
         any(isinstance(part, Unsupported) and not part.unreadable for part in script)
-        or any(one.name == "PS4" for one in assigned)
-        or any(value.startswith("PS4=") for value in values)
+        or any(name in _EVALUATED for name, _ in assigned_names(script))
+        or any(value.partition("=")[0] in _EVALUATED for value in values)
         or any(map(_evaluates_strings, commands))
+    )
+
+
+def declares_array_again(script: Iterable[Statement]) -> bool:
+    """True if a script declares an array a second time: bash expands a new value such as `'($(ls))'` once more."""
+    commands = [part for part in script if isinstance(part, SimpleCommand)]
+    arrays = {one.name for command in commands for one in command.assignments if one.items is not None}
+    return bool(arrays) and any(
+        one.name in arrays for command in commands for one in declared_assignments(command) or () if "=" in one.text
     )
 
 
