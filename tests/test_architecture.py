@@ -331,11 +331,19 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert loaded == ["tui_agent"]
 
 
-def test_a_start_without_tool_servers_and_editors_loads_nothing_of_their_libraries() -> None:
+OF_EXTRAS = (
+    *("PIL", "acp", "aiohttp", "bs4", "cryptography", "dask", "distributed", "httpx2", "jsonschema", "markdownify"),
+    *("mcp", "mcp_types", "opentelemetry", "textual_image", "textual_serve"),
+    *(f"tui_agent.{room}" for room in ("acp", "fleet", "mcp", "serve", "tools.web", "tracing")),
+)
+"""Libraries and rooms that cost only those who use them."""
+
+
+def test_a_start_loads_nothing_of_what_is_not_used() -> None:
     script = (
         "import sys, tui_agent.cli.interactive, tui_agent.cli.engine_host, tui_agent.cli.session_jobs;"
-        "print(*(name for name in sys.modules if name.split('.')[0] in ('mcp', 'mcp_types', 'acp')"
-        " or name.startswith(('tui_agent.mcp', 'tui_agent.acp')) or name == 'jsonschema'))"
+        f"unwanted = tuple(name + '.' for name in {OF_EXTRAS!r});"
+        "print(*(name for name in sys.modules if (name + '.').startswith(unwanted)))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 

@@ -39,14 +39,14 @@ def made(
     rules: Sequence[str] = (),
     mode: str = "ask",
     jobs: BackgroundJobs | None = None,
+    other: ScriptedProvider | None = None,
 ) -> tuple[Bench, TypedDefinitions]:
     """Return an agent in a workspace with the definitions of its folder `.claude`."""
     policy = PermissionPolicy(root, rules=rules, mode=mode)
     definitions = definitions_in_force(read_definitions([Place(root / ".claude", "project")]))
     layers = catalogue_layers(definitions)
     b = BenchMaker()(steps, *built_in_tools(root, root / "spool", jobs=jobs), policy=policy, layers=layers)
-    other = ScriptedProvider(["From the other model."], model=ModelInfo("other"))
-    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), lambda _: other))
+    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), lambda _: other or ScriptedProvider([])))
     give_definitions(b.loop, definitions, models)
     return b, TypedDefinitions(b.loop, definitions, models)
 
@@ -100,7 +100,8 @@ async def test_arguments_neither_run_nor_add_anything(tmp_path: Path, jobs: Back
 
 async def test_a_command_limits_the_tools_and_the_model_of_its_run_alone(tmp_path: Path) -> None:
     write(tmp_path, "commands/a.md", "---\nallowed-tools: Read, Bash(git log:*), nothing\nmodel: other\n---\nGo")
-    b, typed = made(tmp_path, ["Mine."])
+    other = ScriptedProvider(["From the other model."], model=ModelInfo("other"))
+    b, typed = made(tmp_path, ["Mine."], other=other)
 
     assert typed.needs_own_run("/a")
     with pytest.raises(ConfigurationError, match="needs a run of its own"):
@@ -109,6 +110,7 @@ async def test_a_command_limits_the_tools_and_the_model_of_its_run_alone(tmp_pat
     await b.loop.run("Hi")
 
     assert b.texts[1::2] == ["assistant: From the other model.", "assistant: Mine."]
+    assert {tool.name for tool in other.requests[0].tools} == {"read", "bash", "bash_output", "kill_bash"}
     assert {"write", "grep"} <= {tool.name for tool in b.provider.requests[0].tools}
     assert b.loop.provider.model.name == "scripted-model"
 

@@ -147,7 +147,7 @@ ANSWERS: dict[tuple[str, str], tuple[int, str, HookAnswer]] = {
     },
     **{
         (event, "exit 2"): (2, "", HookAnswer(blocks=True, reason="why"))
-        for event in ("PostToolUse", "UserPromptSubmit", "Stop")
+        for event in ("PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop")
     },
     **{
         (event, "decision: block"): (0, said(decision="block", reason="r"), HookAnswer(blocks=True, reason="r"))
@@ -159,7 +159,7 @@ ANSWERS: dict[tuple[str, str], tuple[int, str, HookAnswer]] = {
     },
     **{
         (event, "continue: false"): (0, '{"continue": false, "stopReason": "s"}', HookAnswer(stop_reason="s"))
-        for event in ("PreToolUse", "PostToolUse", "Stop")
+        for event in ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop")
     },
     **{(event, "plain text"): (0, "c\n", HookAnswer(context="c")) for event in ("UserPromptSubmit", "SessionStart")},
 }

@@ -68,6 +68,7 @@ def test_variables_are_replaced_when_a_server_starts() -> None:
 
     made = expanded(server, {"A": "a", "C": "${A}"})
     assert (made.command, made.args, made.env) == ("a", ("b", "${A}", "$D ${E"), {"X": "aa"})
+    assert expanded(server, {"A": "", "B": ""}).args == ("b", "", "$D ${E"), "an empty variable is set"
     with pytest.raises(ConfigurationError, match="the variable A is not set"):
         expanded(server, {})
 

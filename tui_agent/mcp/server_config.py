@@ -107,7 +107,8 @@ def expanded(server: ToolServer, environment: Mapping[str, str]) -> ToolServer:
     """
 
     def value(match: re.Match[str]) -> str:
-        found = environment.get(match[1]) or match[2]
+        given, default = environment.get(match[1]), match[2]
+        found = given if given or default is None else default
         if found is None:
             raise ConfigurationError(f"the variable {match[1]} is not set")
         return found

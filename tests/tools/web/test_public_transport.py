@@ -82,6 +82,23 @@ async def test_a_name_server_that_changes_its_answer_is_asked_once(site: Site) -
     assert next(answers) == ["10.0.0.1"]
 
 
+async def test_a_redirect_to_a_private_address_is_refused_although_a_rule_allows_it(site: Site) -> None:
+    site.serve("/", b"", "", f"Location: {site.url('/secret', 'inside.example')}", status="302 Found")
+
+    async def addresses(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1" if host == "docs.example" else "10.0.0.1"]
+
+    def transport(url: str, tls: ssl.SSLContext) -> httpx2.AsyncBaseTransport:
+        return PublicTransport(
+            httpx2.AsyncHTTPTransport(), resolver=addresses, is_allowed=lambda address: address == "127.0.0.1"
+        )
+
+    with pytest.raises(ToolError, match=r"inside\.example has the address 10\.0\.0\.1, which is not public"):
+        await Downloader(transport).download(site.url("/"), lambda url: True)
+
+    assert len(site.requests) == 1
+
+
 async def test_an_address_without_an_answer_is_followed_by_the_next(site: Site) -> None:
     site.serve("/", b"hello", "text/plain")
 

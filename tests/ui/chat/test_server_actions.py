@@ -72,3 +72,17 @@ async def test_the_open_pages_follow_the_servers(monkeypatch: pytest.MonkeyPatch
         await on.until(lambda: isinstance(on.pilot.app.screen, TextPage) and "started" in shown())
         servers.lines += "\nended"
         await on.until(lambda: "ended" in shown())
+
+
+@pytest.mark.slow
+async def test_resources_of_a_server_complete_behind_its_name() -> None:
+    servers = Servers()
+    servers.fact = replace(servers.fact, state="ready", resources=("@docs:memo://one", "@docs:memo://two"))
+    async with stage([]) as on:
+        on.chat.bridge.open(on.loop, on.bus, servers=servers)
+        await on.type("see @docs:tw")
+        menu = on.chat.entry._suggestions
+        await on.until(lambda: "@docs:memo://two" in menu.render().plain and "memo://one" not in menu.render().plain)
+        await on.pilot.press("enter")
+
+        assert on.chat.entry.composer.text == "see @docs:memo://two "
