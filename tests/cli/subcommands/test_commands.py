@@ -174,6 +174,16 @@ def test_the_doctor_accepts_an_endpoint_of_your_own(tmp_path: Path, monkeypatch:
     assert not any("sk-secret" in finding.message for finding in findings)
 
 
+def test_the_doctor_says_how_to_name_a_model_of_a_configured_endpoint(user_file: Path, tmp_path: Path) -> None:
+    user_file.write_text('[providers.box]\nbase_url = "http://127.0.0.1:9"\n', "utf-8")
+
+    (key,) = [finding for finding in examine(tmp_path) if finding.subject == "key"]
+
+    assert key.state == "bad"
+    assert key.message.startswith("ANTHROPIC_API_KEY is not set, and the model ")
+    assert key.message.endswith(" needs it; a model of your own endpoints needs its name: box/MODEL")
+
+
 def test_the_doctor_reports_whether_a_browser_can_show_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def serving() -> tuple[str, str]:
         (found,) = [finding for finding in examine(tmp_path) if finding.subject == "serve"]

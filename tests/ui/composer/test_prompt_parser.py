@@ -64,6 +64,12 @@ def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:
     assert [entry.slash for entry in suggestions("/d", OWN)][-1] == "deploy", "built-in commands come first"
 
 
+def test_own_commands_come_first_from_the_second_letter_on_unless_a_built_in_one_is_named() -> None:
+    own = tuple(map(PromptCommand, ("fix", "files-of", "other:files")))
+    assert [entry.slash for entry in suggestions("/fi", own)] == ["fix", "files-of", "files", "other:files"]
+    assert [entry.slash for entry in suggestions("/files", own)] == ["files", "files-of", "other:files"]
+
+
 def test_a_command_of_a_file_is_a_message_and_never_replaces_a_built_in_one() -> None:
     assert parse_slash_call("/deploy", OWN) is None
     assert own_command("/deploy now\nand here", OWN) is OWN[1]

@@ -128,11 +128,19 @@ def _terminal() -> Finding:
     return Finding("terminal", "ok", f"{name}, {size.columns}×{size.lines}, {colours}")
 
 
+def _missing_key(settings: Settings) -> str:
+    missing = "ANTHROPIC_API_KEY is not set"
+    if not settings.providers:
+        return f"{missing}, and no endpoint of your own is configured"
+    names = ", ".join(f"{name}/MODEL" for name in settings.providers)
+    return f"{missing}, and the model {settings.model} needs it; a model of your own endpoints needs its name: {names}"
+
+
 def _model(loaded: LoadedSettings) -> Iterator[Finding]:
     settings = loaded.settings
     try:
         if lacks_key(settings, os.environ):
-            yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no endpoint of your own is configured")
+            yield Finding("key", "bad", _missing_key(settings))
         else:
             yield Finding("key", "ok", key_source(settings, os.environ))
         plugin = plugin_of(settings, os.environ)

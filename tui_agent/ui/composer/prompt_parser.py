@@ -181,8 +181,10 @@ def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall 
 def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command | PromptCommand, ...]:
     """Return the commands that a draft such as `/he` may become; none if it has more than one word.
 
-    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`. Behind the
-    name of a command with known arguments, such as `/model `, these are found by any part.
+    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`. From the
+    second letter on, own commands that begin with the draft come first, unless it is a built-in name: `/fi` offers the
+    user's `/fix` before `/files`. Behind the name of a command with known arguments, such as `/model `, these are found
+    by any part.
     """
     typed = draft[1:]
     if (words := _ARGUMENT.fullmatch(draft)) is not None:
@@ -191,6 +193,8 @@ def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command 
     own = [entry for entry in own if " " not in entry.slash]
     if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
-    built_in = (command for command in slash_commands() if (command.slash or "").startswith(typed))
-    found = (entry for entry in own if f":{typed}".casefold() in f":{entry.slash}".casefold())
-    return (*built_in, *sorted(found, key=lambda entry: not (entry.slash or "").startswith(typed)))
+    built_in = tuple(command for command in slash_commands() if (command.slash or "").startswith(typed))
+    begun = tuple(entry for entry in own if typed and entry.slash.startswith(typed))
+    found = (entry for entry in own if entry not in begun and f":{typed}".casefold() in f":{entry.slash}".casefold())
+    own_first = len(typed) > 1 and all(command.slash != typed for command in built_in)
+    return (*begun, *built_in, *found) if own_first else (*built_in, *begun, *found)
