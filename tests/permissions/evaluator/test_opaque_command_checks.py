@@ -103,7 +103,7 @@ def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest",
              "find", "rsync", "printf", "test", "[", "gcc", "zip", "vim", "ssh", "scp", "mosh", "ssh-keygen", "man",
              "sqlite3", "mapfile", "declare", "docker", "awk", "sort", "wget", "less", "nano", "emacs", "nvim", "ex",
-             "clang", "ld", "unzip", "pip", "cargo", "go", "tsc", "eslint", "ruff", "mypy", "black")  # fmt: skip
+             "ed", "openssl", "rg", "sudo", "clang", "ld", "unzip", "pip", "cargo", "go", "tsc", "eslint", "ruff", "mypy", "black")  # fmt: skip
     rules = [f"allow bash({name}:*)" for name in names]
     past, within = (
         {command: desk.bash(command, *rules) for command in commands(f"{where}_prefix_rules.txt")}

@@ -109,6 +109,11 @@ class Part:
     """True if it only reads."""
 
     @property
+    def is_fed(self) -> bool:
+        """True if its input is the output of other commands."""
+        return self.task.step.is_fed or any(PIPE in redirect.target.value for redirect in self.command.redirects)
+
+    @property
     def is_plain(self) -> bool:
         """True if it is the system's program, run as usual."""
         return self.is_harmless and not self.is_own
