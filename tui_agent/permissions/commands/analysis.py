@@ -63,6 +63,7 @@ _ALSO_FLAGS = names("-i -p -r")
 """Options with a program that are flags of other interpreters."""
 _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
+_PROGRAMS = names("program code script")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
@@ -346,6 +347,15 @@ def runs_code_from_input(words: Sequence[str]) -> bool:
         has_file = any(not word.startswith("-") for word in words[1:])
         return not has_file or "-i" in words[1:2] or not _INPUT.isdisjoint(words[1:])
     return name in group("program_input") or not _INPUT.isdisjoint(_parsed(words).of("script"))
+
+
+def has_options_beyond_reading(words: Sequence[str]) -> bool:
+    """True if a command that mostly reads has options that write, delete or run something."""
+    row = matching_row(words)
+    if row is None or canonical_name(words[0]) == "tar":
+        return canonical_name(words[0]) in ("find", "git", "tar")
+    kinds, changes = {"write", "into", *_PROGRAMS}, row[0].changes
+    return row[0].reads is not None and bool(changes.spelled or not kinds.isdisjoint(row[0].options.values()))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:

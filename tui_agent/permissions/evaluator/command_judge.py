@@ -52,7 +52,7 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector, runs_in_background
-from .execution_contexts import ExecutionContexts, Part, Task, runs_unknown
+from .execution_contexts import ExecutionContexts, Part, Task, may_get_options, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
@@ -347,6 +347,8 @@ class _Case:
             paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
         if not self._is_remote and (is_open or runs_unknown(part)):
             paths.check_unknown("files of commands that only the running shell knows")
+        if command.words and may_get_options(part):
+            paths.check_unknown("what a word known only when it runs does as an option")
         if command.words:
             paths.check_assigned_programs(command.assignments)
             paths.add_reasons_to_ask(self._suspicions.about(part))
