@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tui_agent.permissions.commands.searches import search_filter
-from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, names
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
 
 from .archives import tar_invocation, tar_with_dashes, unpacks_into, unzip_invocation
 from .argv import (
@@ -57,8 +57,13 @@ _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
 """Options with which `fd` and `rg` run a program."""
 _MAY_CONTAIN_PATH = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]|\A-\w")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
+_INPUT = names("- /dev/stdin /dev/fd/0 /proc/self/fd/0") | {PIPE}
+"""Names of a command's input, and of another command's output."""
+_ALSO_FLAGS = names("-i -p -r")
+"""Options with a program that are flags of other interpreters."""
 _SCRIPTED = names("sed awk")
 """Commands whose first operand is a program."""
+_PROGRAMS = names("program code script")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
@@ -218,7 +223,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     # Only the mounts among a container's words are paths of this machine.
     is_container = facts is not None and "mount" in facts.options.values()
     is_explained = facts is not None and not facts.mentions and (facts.has_effects or is_container)
-    if is_explained or (is_mostly_read_only(words[0]) and not runs):
+    if not runs and (is_explained or is_mostly_read_only(words[0])):
         return found
     kept = _without(words_by_program("text_options").get(name, ()), words[1:])
     known = facts.options if facts is not None else ()
@@ -328,9 +333,29 @@ def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) ->
     """
     name = canonical_name(words[0]) if words else ""
     if name == "make":
-        return not {"-", "/dev/stdin"}.isdisjoint(_parsed(words).of("read"))
+        return not _INPUT.isdisjoint(_parsed(words).of("read"))
     is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
     return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
+
+
+def runs_code_from_input(words: Sequence[str]) -> bool:
+    """True if a program that a command runs may come from its input, or from the output of a `<(…)`."""
+    name = canonical_name(words[0])
+    if name in INTERPRETERS and name not in _SCRIPTED:
+        if not (group("code_options") - _ALSO_FLAGS).isdisjoint(words[1:]):
+            return False
+        has_file = any(not word.startswith("-") for word in words[1:])
+        return not has_file or "-i" in words[1:2] or not _INPUT.isdisjoint(words[1:])
+    return name in group("program_input") or not _INPUT.isdisjoint(_parsed(words).of("script"))
+
+
+def has_options_beyond_reading(words: Sequence[str]) -> bool:
+    """True if a command that mostly reads has options that write, delete or run something."""
+    row = matching_row(words)
+    if row is None or canonical_name(words[0]) == "tar":
+        return canonical_name(words[0]) in ("find", "git", "tar")
+    kinds, changes = {"write", "into", *_PROGRAMS}, row[0].changes
+    return row[0].reads is not None and bool(changes.spelled or not kinds.isdisjoint(row[0].options.values()))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:

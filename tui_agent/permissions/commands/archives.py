@@ -76,6 +76,7 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
     elif found.has(*entry.changes.removing):
         writes += [Write(operand, whole=True) for operand in found.operands]
+        writes += [Write(UNKNOWN)] if found.of("list") else []
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
     return Invocation(
         writes=tuple(dict.fromkeys(writes)),

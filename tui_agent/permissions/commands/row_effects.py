@@ -55,6 +55,7 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     if found.has(*facts.changes.removing):
         removed = found.sources if role == "LAST" else operands[role == "FIRST" :]
         writes += [Write(operand, whole=True) for operand in removed if not is_remote(operand)]
+        writes += [Write(UNKNOWN)] if found.of("list") or found.has("-@", "--names-stdin") else []
     if (facts.changes.needed and not found.has(*facts.changes.needed)) or found.has(*facts.changes.preventing):
         return tuple(writes)
     if facts.changes.suffix:

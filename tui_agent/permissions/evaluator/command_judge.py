@@ -52,7 +52,7 @@ from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, Permissi
 from tui_agent.protocol.tool import Accesses
 
 from .command_accesses import AccessCollector, runs_in_background
-from .execution_contexts import ExecutionContexts, Part, Task, runs_unknown
+from .execution_contexts import ExecutionContexts, Part, Task, may_get_options, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
@@ -338,19 +338,22 @@ class _Case:
 
     def _on_effects(self, part: Part, paths: PathChecks, *, is_open: bool) -> None:
         """Judge the words, the hidden commands and the variables of a command that does not only read."""
-        command, scope, task = part.command, part.scope, part.task
+        command, scope = part.command, part.scope
         if scope and not scope.covers_words:
             paths.findings.extend(self._on_words_to_spell(part, scope))
-            if any(may_run_input(found.words, command.heredoc, is_fed=task.step.is_fed) for found in part.contexts):
+            if any(may_run_input(found.words, command.heredoc, is_fed=part.is_fed) for found in part.contexts):
                 paths.findings.append(self._by_mode(f"the input of `{_short(command.text)}`"))
         declared = (declared_assignments(command) or ()) if command.name in DECLARATION_COMMANDS else ()
         if self._forbids_any and any(one.name in ("BASH_ENV", "ENV") for one in (*command.assignments, *declared)):
             paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
         if not self._is_remote and (is_open or runs_unknown(part)):
             paths.check_unknown("files of commands that only the running shell knows")
+        if command.words and may_get_options(part):
+            paths.check_unknown("what a word known only when it runs does as an option")
         if command.words:
             paths.check_assigned_programs(command.assignments)
             paths.add_reasons_to_ask(self._suspicions.about(part))
+            paths.check_fed(self._suspicions.programs_fed_to(part))
         for found in part.contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable; programs read one that is exported already.

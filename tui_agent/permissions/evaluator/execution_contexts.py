@@ -8,9 +8,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal
 
-from tui_agent.permissions.commands.analysis import accepts_any_files, invocation_of, read_only_use
+from tui_agent.permissions.commands.analysis import (
+    accepts_any_files,
+    has_options_beyond_reading,
+    invocation_of,
+    read_only_use,
+)
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
 from tui_agent.permissions.commands.searches import find_filter
@@ -107,6 +113,11 @@ class Part:
     """True if its name runs a program from the workspace, which may do anything."""
     is_reading: bool
     """True if it only reads."""
+
+    @property
+    def is_fed(self) -> bool:
+        """True if its input is the output of other commands."""
+        return self.task.step.is_fed or any(PIPE in redirect.target.value for redirect in self.command.redirects)
 
     @property
     def is_plain(self) -> bool:
@@ -306,6 +317,21 @@ def runs_unknown(part: Part) -> bool:
     if wrapping.runs_file or wrapping.is_remote:
         return False
     return any(_is_computed(word, bindings) for word in command.words)
+
+
+def may_get_options(part: Part) -> bool:
+    """True if a word that the script computes may be an option with which a reader changes or runs something."""
+    command, bindings = part.command, _with_placeholder_values(part.command, part.task.step.bindings)
+    words = tuple(takewhile(lambda word: word.value != "--", command.words))
+    open_words = [word for word in words[1:] if _may_be_option(word) and _is_computed(word, bindings)]
+    return bool(open_words) and has_options_beyond_reading([word.value for word in command.words])
+
+
+def _may_be_option(word: Word) -> bool:
+    """True if a value may be an option: at the beginning of a word, or behind a blank in an unquoted one."""
+    is_split = any(not variable.quoted for variable in word.variables)
+    is_split = is_split or any(word.value[at] == UNKNOWN for at in word.live)
+    return is_split or word.value.removeprefix("-")[:1] in (UNKNOWN, VARIABLE)
 
 
 def _is_computed(word: Word, bindings: Bindings) -> bool:

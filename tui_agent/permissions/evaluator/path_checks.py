@@ -452,6 +452,13 @@ class PathChecks:
                 # Other pieces are keywords and names of the program, not paths.
                 self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
 
+    def check_fed(self, codes: Iterable[str]) -> None:
+        """Judge programs that other commands print: a rule may deny to change what they name."""
+        pieces = (piece for code in codes for piece in pieces_of(code)) if self._denies_changes else ()
+        for piece in dict.fromkeys(pieces):
+            if "." in piece or "/" in piece:
+                self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
+
     # --- findings -----------------------------------------------------------------------------------------------------
 
     def _forbidden(

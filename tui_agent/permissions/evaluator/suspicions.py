@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_agent.permissions.commands.analysis import is_mostly_read_only
+from tui_agent.permissions.commands.analysis import is_mostly_read_only, runs_code_from_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import INTERPRETERS, canonical_name, group, words_by_program, writer
 from tui_agent.permissions.commands.invocation import pieces_of
@@ -61,6 +61,7 @@ _PRINTS_NOTHING = names("test [ [[ true false : cd pushd")
 """Commands whose literal words reach no other command."""
 _SEARCHES = names("grep egrep fgrep rg")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
+_LEAVES_OUT = re.compile(r"--exclude|--ignore|!\S*\Z")
 _TAKES_OUT_NEXT = names("-not !")
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
@@ -111,7 +112,7 @@ class Suspicions:
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
             texts += [code for one in given for code in one.invocation.code]
-            texts += self._input_of(command, is_fed=part.task.step.is_fed)
+            texts += self._input_of(part)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
             texts += self._strings()
         for words in known:
@@ -119,11 +120,17 @@ class Suspicions:
                 return f"it may run {found[0]}, which the rule {found[1].shown} covers"
         return None
 
-    def _input_of(self, command: SimpleCommand, *, is_fed: bool) -> list[str]:
-        """Return texts that a command may read as a program: its here-document and its pipeline's output."""
-        if not reads_program_from_input([word.value for word in command.words]):
+    def programs_fed_to(self, part: Part) -> Iterator[str]:
+        """Yield the texts of a program that other commands print and a command certainly runs."""
+        words = [word.value for word in part.command.words]
+        if _gets_output(part) and words and not _is_judged(part.wrapping) and runs_code_from_input(words):
+            yield from self._strings()
+
+    def _input_of(self, part: Part) -> list[str]:
+        """Return texts that a command may read as a program: its here-document and the output of other commands."""
+        if not reads_program_from_input([word.value for word in part.command.words]):
             return []
-        return [command.heredoc or "", *(self._strings() if is_fed else ())]
+        return [part.command.heredoc or "", *(self._strings() if _gets_output(part) else ())]
 
     def _is_open(self, part: Part) -> bool:
         """True if only the running shell knows some of a command's arguments, or if its input may decide its effect."""
@@ -139,7 +146,7 @@ class Suspicions:
         if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
         return (
-            step.is_fed
+            _gets_output(part)
             and not _is_judged(wrapping)
             and reads_program_from_input([word.value for word in command.words])
         )
@@ -163,6 +170,11 @@ class Suspicions:
 def _is_judged(wrapping: Wrapping | None) -> bool:
     """True if everything that a command runs is judged separately."""
     return wrapping is not None and bool(wrapping.inner_commands or wrapping.scripts) and not wrapping.hidden
+
+
+def _gets_output(part: Part) -> bool:
+    """True if a command gets the output of others: as its input, or as a file."""
+    return part.is_fed or any(PIPE in word.value for word in part.command.words)
 
 
 def _has_unknowns(found: ExecutionContext) -> bool:
@@ -211,7 +223,7 @@ def _included_words(values: Sequence[str]) -> Iterator[str]:
     for at, value in enumerate(values[1:], start=1):
         # Without an `-o` after `-prune`, the next action applies to the pruned name.
         is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
-        is_left_out = value.startswith(("--exclude", "--ignore", "!")) or before.startswith("--exclude")
+        is_left_out = _LEAVES_OUT.match(value) or before.startswith("--exclude")
         if not (is_left_out or is_pruned or above in _TAKES_OUT_NEXT):
             yield value
         before, above = value, before
@@ -324,10 +336,8 @@ def find_indirect_command(
 def reads_program_from_input(words: Sequence[str]) -> bool:
     """True if a command's input may be a program or decide what the command does."""
     name = canonical_name(words[0])
-    if name in INTERPRETERS:
-        return len(words) == 1 or words[1] in ("-", "-i")  # Otherwise the program is in its arguments.
-    if name in group("program_input"):
-        return True
+    if runs_code_from_input(words) or name in INTERPRETERS:
+        return runs_code_from_input(words)
     return name not in group("named_by_operands") and writer(name) is None and not is_mostly_read_only(name)
 
 
