@@ -92,9 +92,16 @@ async def _read(stream: asyncio.StreamReader | None, command: str) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End git with everything that it started, if it runs."""
-    if process.returncode is not None:
-        return
+    """End git with everything that it started, if it runs, and close its pipes."""
+    try:
+        if process.returncode is None:
+            await _kill(process)
+    finally:
+        # Nothing public closes the pipes, whose ends nobody has read if this was cancelled.
+        getattr(process, "_transport").close()  # noqa: B009
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
     try:
         _signal(process.pid, signal.SIGTERM)
         with suppress(TimeoutError):
