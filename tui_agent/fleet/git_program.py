@@ -97,7 +97,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
             await _kill(process)
     finally:
-        # Nothing public closes the pipes, whose ends nobody has read if this was cancelled.
+        # Nothing public closes the pipes; a cancelled reader has not read to their ends.
         getattr(process, "_transport").close()  # noqa: B009
 
 
