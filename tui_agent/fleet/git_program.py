@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.protocol.background import first_error
+from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.visible_text import without_sequences
 
 from .unit_failure import UnitFailureError
@@ -97,8 +98,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
             await _kill(process)
     finally:
-        # Nothing public closes the pipes; a cancelled reader has not read to their ends.
-        getattr(process, "_transport").close()  # noqa: B009
+        close_pipes(process)
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:

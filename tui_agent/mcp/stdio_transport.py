@@ -20,6 +20,7 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.tool_server import ToolServer
 
 from .server_log import ServerLog
@@ -237,8 +238,7 @@ async def _finish(process: asyncio.subprocess.Process) -> None:
         if await _has_exited(process):
             break
     _signal_group(process, signal.SIGKILL)
-    # Nothing public closes the pipes, which a process that left the group may hold open.
-    getattr(process, "_transport").close()  # noqa: B009
+    close_pipes(process)
 
 
 async def _has_exited(process: asyncio.subprocess.Process) -> bool:

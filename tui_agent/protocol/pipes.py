@@ -1,8 +1,8 @@
-"""Standard input and output that never block the event loop.
+"""Standard input and output that never block the event loop, and the end of a child's pipes.
 
-Each has a thread: that works for files, pipes and terminals alike, whereas non-blocking mode would apply to every
-process
-that shares the descriptor. The threads are daemons, so that a blocked read or write does not keep the process alive.
+Each stream has a thread: that works for files, pipes and terminals alike, whereas non-blocking mode would apply to
+every process that shares the descriptor. The threads are daemons, so that a blocked read or write does not keep the
+process alive.
 """
 
 import asyncio
@@ -147,6 +147,12 @@ class PipeWriter:
 
     def _end(self, _: None) -> None:
         self._over.set()
+
+
+def close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Close the pipes of a child that has ended; a process that it left behind may hold their other ends open."""
+    # asyncio closes them in public only at the end of the output.
+    getattr(process, "_transport").close()  # noqa: B009
 
 
 class _LineCutter:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
+from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.tools.processes.process_tree import TreeMark, end_tree
 
@@ -126,8 +127,7 @@ class ServedApp:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
-        # Nothing public closes the pipes, which a process that it left behind may hold open.
-        getattr(self._process, "_transport").close()  # noqa: B009
+        close_pipes(self._process)
 
     @property
     def last_words(self) -> str:
