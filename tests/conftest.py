@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import os
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -35,10 +34,6 @@ REPEATING = (
 )
 """Modules with hundreds of commands or runs that take branches which other tests take, too; measuring triples their
 time."""
-
-SLOW_SECONDS = 6.0
-"""CPU seconds that a test may take without the mark `slow`: twice those of the slowest such test on an idle machine,
-because a test takes more of them while others use the same caches."""
 
 
 class FileScheduling(LoadScopeScheduling):
@@ -111,16 +106,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
     # Files that start programs take longest and wait much: at the end, one of them would run alone.
     items.sort(key=lambda item: item.get_closest_marker("pty") is None)
-
-
-@pytest.fixture(autouse=True)
-def cpu_budget(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail a test that takes more CPU time than a daily test may, unless it has a mark that excludes it."""
-    before = sum(os.times()[:4])
-    yield
-    taken = sum(os.times()[:4]) - before
-    if IS_CI and not {"slow", "pty", "property"} & {mark.name for mark in request.node.iter_markers()}:
-        assert taken <= SLOW_SECONDS, f"it takes {taken:.1f} CPU seconds; make it faster or mark it slow"
 
 
 @pytest.fixture(scope="session")

@@ -99,6 +99,7 @@ def test_empty_words_are_judged_like_others(desk: Desk, command: str) -> None:
     assert desk.bash(command).decision == "ask"
 
 
+@pytest.mark.slow
 def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest",
              "find", "rsync", "printf", "test", "[", "gcc", "zip", "vim", "ssh", "scp", "mosh", "ssh-keygen", "man",
