@@ -67,6 +67,6 @@ def test_typed_text_is_painted_before_the_rest_but_not_in_each_moment() -> None:
     assert not frames.is_painted(after=HEAD_SECONDS / 2)
     assert frames.is_painted(after=0.0, typed=True)
     assert not frames.is_painted(after=TYPED_SECONDS / 2, typed=True)
-    assert frames.is_painted(after=0.0)
+    assert frames.is_painted(after=HEAD_SECONDS)
     assert frames.is_painted(after=TYPED_SECONDS, typed=True)
     assert not frames.is_painted(after=INPUT_SECONDS, typed=True)

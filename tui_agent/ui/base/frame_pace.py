@@ -16,7 +16,7 @@ INPUT_SECONDS = 0.15
 """Seconds after an input in which no frame waits for the one before."""
 HEAD_SECONDS = 0.005
 """Seconds after an input in which frames wait for its effect."""
-TYPED_SECONDS = 0.01
+TYPED_SECONDS = 0.004
 """Least seconds between two frames that show typed text before the rest."""
 
 
