@@ -50,7 +50,7 @@ _BUILD_OFF_LOOP = 400
 
 
 def load_sdk() -> "type[SdkClient]":
-    """Import the SDK and return its client. Blocks: about a second.
+    """Import the SDK and return its client. Blocks: about half a second.
 
     Raises:
         ImportError, OSError, MemoryError: this is not possible now.

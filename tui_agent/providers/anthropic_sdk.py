@@ -1,4 +1,4 @@
-"""The only module that imports the SDK, which takes a second: it is loaded in a thread, never at start-up.
+"""The only module that imports the SDK, which takes half a second: it is loaded in a thread, never at start-up.
 
 It reads the raw bytes of an answer instead of the SDK's event objects, which halves the cost of reading. The SDK still
 handles addresses, credentials, headers, proxies, certificates and errors.
@@ -16,12 +16,14 @@ import httpx2
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_object
 
-from .hidden_package import hidden_package
+from .lean_import import hidden_package, load_names
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import VERSION_FIELD, Refusal
 
-# If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here.
+# If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here. Most of its
+# other modules are types of services that are not used either.
 with hidden_package("aiohttp"):
+    load_names("anthropic", ("AsyncAnthropic", "AsyncStream", "AnthropicError", "Omit"))
     from anthropic import (
         AnthropicError,
         APIConnectionError,

@@ -1,0 +1,155 @@
+"""Imports of the SDK without the parts that are not needed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_agent.providers.lean_import import hidden_package, load_names
+
+NAMES = """
+import json, sys
+{first}
+before = len([name for name in sys.modules if name.startswith("anthropic")])
+import anthropic
+from anthropic._error_classes import ERROR_CLASSES
+errors = {{str(key): [one.__name__ for one in kind.__mro__] for key, kind in ERROR_CLASSES.items()}}
+from anthropic import *
+public = sorted(name for name in anthropic.__all__ if hasattr(anthropic, name))
+types = sorted(name for name in dir(anthropic.types.beta) if name[0].isupper() and hasattr(anthropic.types.beta, name))
+print(json.dumps([before, public, types, errors]))
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the folder of a package that modules can be written to."""
+    folder = tmp_path / "made_up"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.split(".")[0] == "made_up"]:
+        del sys.modules[name]
+
+
+def write(folder: Path, **modules: str) -> None:
+    for name, text in modules.items():
+        path = folder / f"{name.replace('_of_', '/').replace('init', '__init__')}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+def loaded() -> set[str]:
+    return {name.removeprefix("made_up.") for name in sys.modules if name.startswith("made_up.")}
+
+
+def test_a_package_is_missing_inside_and_there_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+
+    with hidden_package("this"), pytest.raises(ImportError):
+        __import__("this")
+
+    assert "this" not in sys.modules
+
+
+def test_a_package_that_is_loaded_stays() -> None:
+    with hidden_package("json"):
+        assert __import__("json") is sys.modules["json"]
+
+    assert sys.modules["json"] is not None
+
+
+def test_the_sdk_loads_no_web_client_of_its_own_choice() -> None:
+    script = "import sys, tui_agent.providers.anthropic_sdk; print('aiohttp' in sys.modules); import aiohttp"
+
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    assert printed == "False\n"
+
+
+def test_only_modules_of_the_wanted_names_are_loaded(package: Path) -> None:
+    write(
+        package,
+        init="from .first import First\nfrom .second import Second as Other\nfrom .third import *\n",
+        first="class First: pass",
+        second="class Second: pass",
+        third="class Third: pass",
+    )
+
+    assert load_names("made_up", ["First"])
+    assert loaded() == {"first"}
+
+    import made_up  # pyright: ignore[reportMissingImports]
+
+    assert made_up.Other.__name__ == "Second"
+    assert loaded() == {"first", "second"}
+    assert made_up.Third.__name__ == "Third"
+    assert not hasattr(made_up, "Fourth")
+
+
+def test_a_package_below_it_that_only_gathers_names_is_lazy_and_any_other_is_not(package: Path) -> None:
+    write(
+        package,
+        init="from .first import First\n",
+        first="from .lazy import Name\nfrom . import busy\n\nclass First: pass",
+        lazy_of_init="from .one import Name\nfrom .two import Unused\n__all__ = ['Name', 'Unused']\n",
+        lazy_of_one="class Name: pass",
+        lazy_of_two="class Unused: pass",
+        busy_of_init="from .one import Name\nEFFECTS = [Name]\n",
+        busy_of_one="class Name: pass",
+    )
+
+    assert load_names("made_up", ["First"])
+    assert loaded() == {"first", "lazy", "lazy.one", "busy", "busy.one"}
+
+    names: dict[str, object] = {}
+    exec("from made_up.lazy import *", names)
+    assert {"Name", "Unused"} <= set(names)
+
+
+def test_a_module_is_found_as_an_attribute(package: Path) -> None:
+    write(package, init="from .first import First\nfrom . import second\n", first="First = 1", second="x = 2")
+
+    assert load_names("made_up", ["First", "second"])
+    assert sys.modules["made_up"].second.x == 2
+
+
+def test_what_cannot_be_loaded_lazily_is_loaded_as_always(package: Path) -> None:
+    """The child expects a name that `__init__` sets before it imports the child."""
+    write(
+        package,
+        init="READY = True\nfrom .child import Child\n",
+        child="from . import READY\nChild = READY",
+    )
+
+    assert not load_names("made_up", ["Child"])
+    assert loaded() == set()
+    assert "made_up" not in sys.modules
+
+    import made_up  # pyright: ignore[reportMissingImports]
+
+    assert made_up.Child
+
+
+def test_a_package_that_is_loaded_is_left_alone() -> None:
+    before = sys.modules["json"]
+
+    assert not load_names("json", ["loads"])
+    assert sys.modules["json"] is before
+
+
+def test_the_sdk_has_all_its_names_and_errors_although_most_of_it_is_loaded_later() -> None:
+    lean, whole = (
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", NAMES.format(first=first)], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for first in ("import tui_agent.providers.anthropic_sdk", "import anthropic")
+    )
+
+    assert lean[0] < whole[0] / 2
+    assert lean[1:] == whole[1:]

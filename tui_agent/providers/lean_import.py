@@ -1,0 +1,152 @@
+"""Imports of a large library without the parts that are not needed.
+
+Nothing is replaced: every part that is used later is imported then, and behaves as if it had been there.
+"""
+
+import ast
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, cast
+
+
+@contextmanager
+def hidden_package(name: str) -> Generator[None]:
+    """Let imports inside the context find a package missing, unless it is loaded already."""
+    loaded: dict[str, Any] = sys.modules
+    if name in loaded:
+        yield
+        return
+    loaded[name] = None
+    try:
+        yield
+    finally:
+        del loaded[name]
+
+
+def load_names(package: str, names: Iterable[str]) -> bool:
+    """Load some names of a package, and only the modules that define them.
+
+    The package's own `__init__` runs when something else of it is used. So does that of each package below it that only
+    gathers names of its modules; all others run as always.
+
+    Returns:
+        False if the package is loaded already, or if this fails; then nothing of it is loaded, and a plain import
+        loads all of it.
+    """
+    if package in sys.modules:
+        return False
+    finder = _LazyPackageFinder(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        module = import_module(package)
+        for name in names:
+            getattr(module, name)
+    except (ImportError, AttributeError, TypeError, NameError):
+        # The errors of modules that import each other and rely on an order.
+        for loaded in [name for name in sys.modules if _is_within(name, package)]:
+            del sys.modules[loaded]
+        return False
+    finally:
+        sys.meta_path.remove(finder)
+    return True
+
+
+class _LazyPackageFinder(MetaPathFinder):
+    """Finds a package, and those below it that only gather names, as lazy ones."""
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not _is_within(fullname, self._top):
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or spec.submodule_search_locations is None or not isinstance(spec.loader, SourceFileLoader):
+            return None
+        init = ast.parse(spec.loader.get_data(spec.loader.path)).body
+        if fullname != self._top and not all(map(_only_gathers, init)):
+            return None
+        spec.loader = _LazyPackageLoader(spec.loader.name, spec.loader.path)
+        spec.loader_state = dict(_gathered_names(init))
+        return spec
+
+
+class _LazyPackageLoader(SourceFileLoader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _LazyPackage(spec.name)
+        module.__dict__["_places"] = spec.loader_state
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the package's `__init__` for later."""
+
+    def run_init(self, module: ModuleType) -> None:
+        super().exec_module(module)
+
+
+class _LazyPackage(ModuleType):
+    """Package whose `__init__` runs when something is asked for that it does not simply take from a module."""
+
+    _places: dict[str, tuple[str, str]]
+    """Module and name for each name that `__init__` takes from a module of the package."""
+    _has_run = False
+
+    def __getattr__(self, name: str) -> object:
+        """Import what was asked for: a name from its module, else a module of this name, else everything."""
+        if name in self._places:
+            module, original = self._places[name]
+            value = getattr(import_module(f".{module}", self.__name__), original)
+        elif self._has_run or (name.startswith("__") and name != "__all__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        elif name != "__all__" and find_spec(f"{self.__name__}.{name}") is not None:
+            value = import_module(f"{self.__name__}.{name}")
+        else:
+            self._has_run = True
+            cast(_LazyPackageLoader, self.__loader__).run_init(self)
+            return cast(object, getattr(self, name))
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *self._places}
+
+
+def _is_within(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def _only_gathers(statement: ast.stmt) -> bool:
+    """True if a statement of an `__init__` has no effect but names from modules of the package."""
+    match statement:
+        case ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(targets=[ast.Name(id="__all__")]):
+            return True
+        case ast.ImportFrom(module="__future__"):
+            return True
+        case _:
+            return _is_gathering(statement)
+
+
+def _is_gathering(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.ImportFrom(level=1, module=str(), names=names):
+            return all(one.name != "*" for one in names)
+        case _:
+            return False
+
+
+def _gathered_names(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield each name that an `__init__` takes from a module of the package, with that module and its name there."""
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and _is_gathering(statement) and statement.module is not None:
+            for one in statement.names:
+                yield one.asname or one.name, (statement.module, one.name)
