@@ -133,5 +133,5 @@ async def test_a_missing_sdk_is_one_clear_sentence(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(server_task.importlib, "import_module", missing)
     async with running(hostile()) as servers:
-        assert servers.task().error == server_task.NOT_INSTALLED
+        assert servers.task().error == server_task.not_installed()
         assert servers.tools.names == ()

@@ -28,6 +28,7 @@ from tui_agent.permissions.paths.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
@@ -285,7 +286,7 @@ async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     try:
         exporter = await asyncio.to_thread(importlib.import_module, "tui_agent.tracing.span_exporter")
     except ImportError:
-        text = "No spans are sent to `otel.endpoint`: install the exporter with: pip install 'tui-agent[otel]'"
+        text = f"No spans are sent to `otel.endpoint`: install the exporter with: {install_command('otel')}"
         start.bus.publish(Warned(code="left_out", text=text))
         return
     await stack.enter_async_context(exporter.SpanStream.to_collector(start.bus, endpoint, __version__))

@@ -17,6 +17,7 @@ from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.extras import install_command
 
 from .fleet_unit_host import unit_host
 
@@ -82,7 +83,7 @@ def cluster_backend(choice: ClusterChoice, scratch: Path) -> Backend:
         ConfigurationError: Dask is not installed.
     """
     if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
-        raise ConfigurationError("a Dask cluster needs the extra `fleet`: pip install 'tui-agent[fleet]'")
+        raise ConfigurationError(f"a Dask cluster needs the extra `fleet`: {install_command('fleet')}")
     from tui_agent.fleet.dask_backend import DaskBackend
 
     return DaskBackend(choice, run_on_worker, scratch)

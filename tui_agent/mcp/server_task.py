@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import AgentEvent, McpStatus
+from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["connecting", "ready", "degraded", "failed", "closed"]
 
-NOT_INSTALLED = "the MCP client is not installed; install it with: pip install 'tui-agent[mcp]'"
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each new start of a server that died or did not start; after the last one, only the user starts it."""
 SIGN_IN_SECONDS = 310.0
@@ -57,6 +57,11 @@ class ServerParts:
     """Returns the marks for the processes of one start of a server; None: there are none."""
     tokens: Path | None = None
     """Directory with the tokens of servers (OAuth); None: no one can sign in."""
+
+
+def not_installed() -> str:
+    """Return the reason that no server can start without the extra `mcp`."""
+    return f"the MCP client is not installed; install it with: {install_command('mcp')}"
 
 
 class ServerTask:
@@ -243,7 +248,7 @@ class ServerTask:
         try:
             room = await asyncio.to_thread(importlib.import_module, "tui_agent.mcp.server_session")
         except ModuleNotFoundError as error:
-            raise ConfigurationError(NOT_INSTALLED) from error
+            raise ConfigurationError(not_installed()) from error
         parts = self._parts
         return room.ServerSession(
             room.SessionSetup(

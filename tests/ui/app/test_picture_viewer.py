@@ -133,7 +133,7 @@ async def test_a_key_opens_a_picture_as_a_page_where_no_program_can_draw(
             await on.pilot.press("escape")
             await on.until(lambda: not isinstance(on.app.screen, PartPage))
         notes = {note.message for note in on.app._notifications}
-        assert notes == (set() if has_packages else {picture_viewer.NEEDED})
+        assert notes == (set() if has_packages else {picture_viewer.missing_packages()})
 
 
 async def test_pictures_that_the_agent_reads_are_below_their_call_and_bounded() -> None:

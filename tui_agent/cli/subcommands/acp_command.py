@@ -11,6 +11,7 @@ import click
 from tui_agent.cli.command_line import launch, launch_options
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.extras import install_command
 from tui_agent.settings import Locations
 
 _NOT_FOR_EDITORS = (
@@ -27,7 +28,7 @@ def acp(**values: Any) -> int:
     The editor starts this command and opens sessions in the directories that it names.
     """
     if importlib.util.find_spec("acp") is None:
-        raise ConfigurationError("editors need the extra `acp`: pip install 'tui-agent[acp]'")
+        raise ConfigurationError(f"editors need the extra `acp`: {install_command('acp')}")
     locations = Locations.of_user(os.environ)
     log_to_file(locations, verbose=values["verbose"])
     options = launch_options({**values, "plain": True, "cwd": Path.cwd()})

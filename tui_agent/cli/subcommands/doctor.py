@@ -22,11 +22,12 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.fetch_tool import can_fetch_pages
-from tui_agent.tools.media.image_files import IMAGES_EXTRA, can_scale_images
+from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -171,15 +172,14 @@ def _web() -> Finding:
     return Finding(
         "web",
         "note",
-        "the packages that read pages are missing, so the tool `fetch` is off; "
-        "`pip install 'tui-agent[web]'` brings them",
+        f"the packages that read pages are missing, so the tool `fetch` is off; `{install_command('web')}` brings them",
     )
 
 
 def _images() -> Finding:
     if can_scale_images():
         return Finding("images", "ok", "images beyond the limits of the API are scaled")
-    return Finding("images", "note", f"large images are refused; {IMAGES_EXTRA} brings what scales them")
+    return Finding("images", "note", f"large images are refused; {images_extra()} brings what scales them")
 
 
 def _browser() -> Finding:
@@ -188,7 +188,7 @@ def _browser() -> Finding:
     from tui_agent.serve.browser_page import client_folder
 
     if client_folder() is None:
-        text = "`tui-agent serve` is off; `pip install 'tui-agent[serve]'` brings what shows the app in a browser"
+        text = f"`tui-agent serve` is off; `{install_command('serve')}` brings what shows the app in a browser"
         return Finding("serve", "note", text)
     text = "`tui-agent serve` shows the app in a browser: on 127.0.0.1, with a token in the address; "
     return Finding("serve", "ok", f"{text}a --host that other machines reach needs --i-know")
@@ -198,7 +198,7 @@ def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings)
     """Yield which tool servers a start here would use; nothing is started."""
     # Imported here, because the app loads this module, too.
     from tui_agent.cli.tool_servers import configured_servers
-    from tui_agent.mcp.server_task import NOT_INSTALLED
+    from tui_agent.mcp.server_task import not_installed
 
     servers, notes = configured_servers(LaunchOptions.for_command(directory), locations, loaded)
     yield from (Finding("mcp", "note", text) for text in notes)
@@ -206,7 +206,7 @@ def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings)
         return
     names = ", ".join(one.name for one in servers)
     if importlib.util.find_spec("mcp") is None:
-        yield Finding("mcp", "note", f"{names}: {NOT_INSTALLED}")
+        yield Finding("mcp", "note", f"{names}: {not_installed()}")
     else:
         yield Finding("mcp", "ok", f"{names}; `tui-agent mcp test NAME` tries one")
 

@@ -14,6 +14,7 @@ from tui_agent.cli.launch_options import PICK_SESSION
 from tui_agent.cli.process.controlling_terminal import say, say_error
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.extras import install_command
 from tui_agent.settings import Locations
 
 _NOT_FOR_PAGES = (
@@ -48,7 +49,7 @@ def serve(host: str, port: int, i_know: bool, **values: Any) -> int:
 
     folder = client_folder()
     if folder is None:
-        raise ConfigurationError("the browser needs the extra `serve`: pip install 'tui-agent[serve]'")
+        raise ConfigurationError(f"the browser needs the extra `serve`: {install_command('serve')}")
     launch_options(values)
     from tui_agent.serve.browser_server import ServerOptions, is_loopback, serve_browser
 

@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
@@ -41,8 +42,6 @@ MOST_PIXELS = 64_000_000
 SCALING_TIME = 20.0
 """Seconds that scaling may take."""
 
-IMAGES_EXTRA = "the extra `images` (pip install 'tui-agent[images]')"
-
 _WORKER = Path(__file__).with_name("image_worker.py")
 _FACTS_SIZE = 64_000
 _JPEG_SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -59,6 +58,11 @@ class LoadedImage:
     height: int
     note: str = ""
     """Changes by scaling, in words; empty if there are none."""
+
+
+def images_extra() -> str:
+    """Return the name of the extra with the packages that scale images, and its command."""
+    return f"the extra `images` ({install_command('images')})"
 
 
 @cache
@@ -141,7 +145,7 @@ def size_of_image(content: bytes, media_type: str, shown: str) -> tuple[int, int
 
 
 def _what_to_do() -> str:
-    extra = "" if can_scale_images() else f", or install {IMAGES_EXTRA}, which lets tui-agent scale images"
+    extra = "" if can_scale_images() else f", or install {images_extra()}, which lets tui-agent scale images"
     return f"resize the image first{extra}"
 
 

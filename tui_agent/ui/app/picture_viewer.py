@@ -10,11 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.visible_text import escaped
 
-NEEDED = "Pictures are drawn with the extra images: pip install 'tui-agent[images]'."
-"""Notice that the packages are missing."""
 _PROGRAM = Path(__file__).with_name("picture_program.py")
 _VARIABLES = ("TERM", "COLORTERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "LD_LIBRARY_PATH")
 """Variables that the program gets: those about the terminal, and those that Python needs."""
@@ -25,6 +24,11 @@ _LONGEST_REASON = 300
 def can_draw_pictures() -> bool:
     """True if the packages of the extra `images` are installed."""
     return find_spec("textual_image") is not None and find_spec("PIL") is not None
+
+
+def missing_packages() -> str:
+    """Return the notice that the packages are missing, and how to install them."""
+    return f"Pictures are drawn with the extra images: {install_command('images')}."
 
 
 def draw_picture(image: ImageBlock) -> None:

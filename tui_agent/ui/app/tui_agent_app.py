@@ -359,9 +359,9 @@ class TuiAgentApp(BaseApp[None]):
 
     async def _show_picture(self, event: PictureRequested) -> None:
         """Let a program draw the picture; where that is not possible, show its small form on a page."""
-        from .picture_viewer import NEEDED, can_draw_pictures, draw_picture
+        from .picture_viewer import can_draw_pictures, draw_picture, missing_packages
 
-        failure = "" if can_draw_pictures() else NEEDED
+        failure = "" if can_draw_pictures() else missing_packages()
         if not failure:
             with suppress(SuspendNotSupported), self.lend_terminal():
                 # An error that left this block would leave the terminal to the shell.
