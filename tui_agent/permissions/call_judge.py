@@ -1,6 +1,7 @@
 """Decisions on any tool call by the subject that its tool declares; no tool is known here by name."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.protocol.errors import TuiAgentError
@@ -154,7 +155,7 @@ def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence
         workspace: the directory that it may read.
         readable_paths: paths outside that may be read like it.
     """
-    judge = _judge_without_rules(workspace, readable_paths)
+    judge = _judge_without_rules(workspace, tuple(readable_paths))
     return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"
 
 
@@ -168,6 +169,7 @@ def accesses_of_command(command: str, workspace: Path) -> Accesses | None:
     return _judge_without_rules(workspace, ()).accesses(command)
 
 
-def _judge_without_rules(workspace: Path, readable_paths: Sequence[Path]) -> CommandJudge:
+@lru_cache(maxsize=8)
+def _judge_without_rules(workspace: Path, readable_paths: tuple[Path, ...]) -> CommandJudge:
     path_lookup = PathLookup(workspace, readable_paths=readable_paths)
     return CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))

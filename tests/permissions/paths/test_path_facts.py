@@ -119,8 +119,6 @@ def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
     assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it contains node_modules", "it contains .git")
     assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it contains {desk.root}/src/private"
     assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
-    assert path_lookup.is_directory(path_lookup.look("src"))
-    assert not path_lookup.is_directory(path_lookup.look("README.md"))
 
 
 def test_names_below_the_workspace_are_known_by_either_root(desk: Desk) -> None:

@@ -12,11 +12,7 @@ from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Re
 from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
-from tui_agent.permissions.paths.protected_paths import (
-    may_mean_protected,
-    names_project_definition,
-    protected_name,
-)
+from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
@@ -114,7 +110,7 @@ class PathChecks:
         for path in reads.paths:
             facts = self._look(path, directory) if reads.only_files and self.allow_scope is None else None
             # In a directory the command would follow links, which are not judged one by one.
-            if facts and self._lookup.is_directory(facts):
+            if facts and os.path.isdir(facts.resolved):
                 self._by_mode("look", f"reading everything in {path}")
             self._read(path, directory, "read")
         for tree in reads.trees:
@@ -302,7 +298,7 @@ class PathChecks:
             self._unknown_read(path, directory, is_allowed=is_allowed)
             return
         if intent == "source":
-            intent = "search" if self._lookup.is_directory(facts) else "read"
+            intent = "search" if os.path.isdir(facts.resolved) else "read"
         state = self._state
         found = state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
         if not facts.is_inside and not facts.is_device:

@@ -48,6 +48,8 @@ class PathFacts:
     """True for `/dev/null` and for the command's own streams."""
     private: str | None
     """Reason why only the user may decide: our own settings and sessions, other processes' secrets."""
+    passed: frozenset[str] | None
+    """Top-level directories on the way, such as `/proc`; None if the path may lead anywhere."""
 
 
 class PathLookup:
@@ -60,9 +62,9 @@ class PathLookup:
         """The workspace as named, absolute."""
         self.workspace = os.path.realpath(workspace)
         """The workspace, links followed."""
-        self._private = _spellings(map(str, private_paths))
-        self._own_definitions = _spellings(map(os.path.expanduser, _OWN_DEFINITIONS))
-        self._readable = tuple(os.path.realpath(path) for path in readable_paths)
+        self._private = _Places(map(str, private_paths))
+        self._own_definitions = _Places(map(os.path.expanduser, _OWN_DEFINITIONS))
+        self._readable = _Places(os.path.realpath(path) for path in readable_paths)
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
 
     def look(self, given: str, directory: str | None = None) -> PathFacts:
@@ -78,7 +80,7 @@ class PathLookup:
         found = resolve(named, base)
         lexical = os.path.normpath(os.path.join(base if directory else self.root, named))
         is_inside = found.is_certain and is_within(found.path, self.workspace) and found.passed.isdisjoint(self._apart)
-        is_readable = found.is_certain and _is_in(found.path, self._readable)
+        is_readable = found.is_certain and self._readable.hold(found.path)
         return PathFacts(
             given,
             lexical,
@@ -86,16 +88,13 @@ class PathLookup:
             is_inside,
             named in _STREAMS or (found.path == "/dev/null" and "/proc" not in found.passed),
             None if is_readable else self._why_private(lexical, found.path),
+            found.passed if found.is_certain else None,
         )
 
     def is_readable(self, facts: PathFacts) -> bool:
         """True if reading needs no answer: in the workspace and not private, or below a path opened for reading."""
-        is_open = facts.is_inside or _is_in(facts.resolved, self._readable)
+        is_open = facts.is_inside or self._readable.hold(facts.resolved)
         return facts.is_device or (facts.private is None and is_open)
-
-    def is_directory(self, facts: PathFacts) -> bool:
-        """True if a directory of that name exists."""
-        return os.path.isdir(facts.resolved)
 
     def why_maybe_private(self, given: str, directory: str | None) -> str | None:
         """Return why a partly known path may be private, or None if its known parts rule that out."""
@@ -109,7 +108,7 @@ class PathLookup:
             if is_within(start.resolved, "/proc"):
                 shows = not _is_plain(names[-1]) or names[-1] in (*_SECRET_NAMES, "maps", "smaps")
                 return _OTHERS if shows or not _SECRET_PLACES.isdisjoint(known_later) else None
-            if any(os.path.dirname(place) == start.resolved for place in self._private) and first + 1 < len(names):
+            if any(os.path.dirname(place) == start.resolved for place in self._private.tops) and first + 1 < len(names):
                 return f"it may be {_OURS}"
         elif first and directory is not None:
             return self.why_maybe_private(f"{directory}/{given}", None)
@@ -122,7 +121,7 @@ class PathLookup:
         # Searching `/` or a process's directory reads `environ` and the like.
         if facts.resolved == "/" or _PROCESS.match(facts.resolved):
             return "it shows the data of other processes"
-        inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
+        inside = self._private.below(facts.resolved)
         return f"it contains {_OURS}" if inside and os.path.lexists(inside) else None
 
     def why_protected(self, facts: PathFacts) -> str | None:
@@ -130,8 +129,7 @@ class PathLookup:
         if facts.is_device:
             return None
         # Relative to the workspace, so that a workspace below a protected name is not protected as a whole.
-        names = (self._below(facts.lexical), self._below(facts.resolved), self._below(facts.given))
-        for name in names:
+        for name in dict.fromkeys(map(self._below, (facts.lexical, facts.resolved, facts.given))):
             if why := protected_name(name):
                 return why
         if why := self._why_private(facts.lexical, facts.resolved):
@@ -140,18 +138,16 @@ class PathLookup:
 
     def may_be_private(self, names: Iterable[str]) -> str | None:
         """Return why a path may be private of which only these names are known, or None."""
-        tails = {os.path.basename(place) for place in self._private}
+        tails = {os.path.basename(place) for place in self._private.tops}
         name = next((name for name in names if name in tails), None)
         return f"{name} may be the agent's own settings or sessions" if name else None
 
     def why_lasting(self, facts: PathFacts) -> str | None:
         """Return why a change would count in later sessions, or None if it would not."""
-        is_definition = any(_is_in(path, self._own_definitions) for path in (facts.lexical, facts.resolved))
-        if is_definition:
+        if self._own_definitions.hold(facts.lexical) or self._own_definitions.hold(facts.resolved):
             return "later sessions take your own skills, commands, sub-agents and hooks from there"
         # Relative to the workspace, so that a workspace below such a folder is not one as a whole.
-        names = (self._below(facts.lexical), self._below(facts.resolved))
-        is_brought = any(map(names_project_definition, names))
+        is_brought = any(map(names_project_definition, {self._below(facts.lexical), self._below(facts.resolved)}))
         return "agents take hooks, skills, commands and sub-agents from there" if is_brought else None
 
     def why_too_much(self, facts: PathFacts) -> str | None:
@@ -167,7 +163,7 @@ class PathLookup:
             return "the workspace is in it"
         if held := holds_protected(facts.resolved):
             return f"it contains {held}"
-        inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
+        inside = self._private.below(facts.resolved)
         return f"it contains {inside}" if inside else None
 
     def below(self, path: str) -> str | None:
@@ -183,7 +179,7 @@ class PathLookup:
 
     def _why_private(self, *paths: str) -> str | None:
         for path in paths:
-            if _is_in(path, self._private):
+            if self._private.hold(path):
                 return f"it belongs to {_OURS}"
             if _SECRET.match(path):
                 return _OTHERS
@@ -194,10 +190,18 @@ def _is_plain(name: str) -> bool:
     return MARKS.isdisjoint(name)
 
 
-def _spellings(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return absolute paths as named and with links followed."""
-    return tuple(dict.fromkeys(spell(path) for path in paths for spell in (os.path.abspath, os.path.realpath)))
+class _Places:
+    """Paths, as named and with links followed, and everything below them."""
 
+    def __init__(self, paths: Iterable[str]) -> None:
+        both = (spell(path) for path in paths for spell in (os.path.abspath, os.path.realpath))
+        self.tops = tuple(dict.fromkeys(both))
+        self._starts = tuple(f"{top.rstrip('/')}/" for top in self.tops)
 
-def _is_in(path: str, places: Iterable[str]) -> bool:
-    return any(is_within(path, place) for place in places)
+    def hold(self, path: str) -> bool:
+        """True if an absolute path is one of them or below one."""
+        return path in self.tops or path.startswith(self._starts)
+
+    def below(self, directory: str) -> str | None:
+        """Return the first of them that is in a directory, or is the directory, or None."""
+        return next((top for top in self.tops if is_within(top, directory)), None)

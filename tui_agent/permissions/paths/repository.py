@@ -60,11 +60,11 @@ def protected_repository(path: str, workspace: str) -> str | None:
     Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
     the workspace itself.
     """
-    top = workspace if is_within(path, workspace) else "/"
-    for directory in _upwards(path, top):
+    around = _upwards(path, workspace if is_within(path, workspace) else "/")
+    for directory in around:
         if holds_repository(directory):
             return f"{directory} is a repository's data"
-    for directory in (*_upwards(path, top), *_upwards(workspace, "/")):
+    for directory in dict.fromkeys((*around, *_upwards(workspace, "/"))):
         for target in _pointed_at(directory):
             if is_within(path, target):
                 return f"{target} is where {directory}/.git points"
@@ -79,23 +79,23 @@ def data_directories(directory: str) -> list[str]:
 
 def holds_repository(directory: str) -> bool:
     """True if a directory holds a repository's data, whatever its name."""
-    if not os.path.lexists(os.path.join(directory, "HEAD")):
+    if not os.path.lexists(f"{directory}/HEAD"):
         return False
-    return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
+    return any(all(os.path.lexists(f"{directory}/{name}") for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
 
 
-def _upwards(path: str, top: str) -> Iterator[str]:
-    """Yield a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
-    for _ in range(_MAX_DEPTH):
-        yield path
-        if path in (top, "/"):
-            return
-        path = os.path.dirname(path)
+def _upwards(path: str, top: str) -> list[str]:
+    """Return a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
+    found = [path]
+    while path not in (top, "/") and len(found) < _MAX_DEPTH:
+        path = path.rpartition("/")[0] or "/"
+        found.append(path)
+    return found
 
 
 def _pointed_at(directory: str) -> list[str]:
     """Return the data directory of a `.git` file in `directory`, and the one it shares with other work trees."""
-    pointer = os.path.join(directory, ".git")
+    pointer = f"{directory}/.git"
     if not os.path.isfile(pointer):
         return []
     target = _first_line(pointer).removeprefix("gitdir:").strip()
@@ -174,13 +174,12 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
         seen.add(top)
         if len(seen) > MAX_NESTED:
             return "too many nested repositories"
-        places = data_directories(top)
+        places, is_linked = data_directories(top), os.path.isfile(f"{top}/.git")
         for place in places:
             for name in ("config", "config.worktree"):
-                path, is_linked = os.path.join(place, name), os.path.isfile(os.path.join(top, ".git"))
-                if setting := _in_file(path, top, is_linked=is_linked, is_protected=is_protected):
+                if setting := _in_file(f"{place}/{name}", top, is_linked=is_linked, is_protected=is_protected):
                     return setting
-            if not is_protected and os.path.lexists(hook := os.path.join(place, "hooks", _READING_HOOK)):
+            if not is_protected and os.path.lexists(hook := f"{place}/hooks/{_READING_HOOK}"):
                 return hook
         if places:
             nested = _index_entries(places[0], only_nested=True)
@@ -195,7 +194,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
 def repository_roots(directory: str) -> list[str]:
     """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
     upwards = (directory, *map(str, PurePath(directory).parents))
-    return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
+    return [place for place in upwards if os.path.lexists(f"{place}/.git")]
 
 
 def places_repository(variable: str) -> bool:
