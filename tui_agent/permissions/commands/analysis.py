@@ -13,13 +13,7 @@ from tui_agent.permissions.commands.searches import search_filter
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
 
 from .archives import tar_invocation, tar_with_dashes, unpacks_into, unzip_invocation
-from .argv import (
-    Arguments,
-    exact_arguments,
-    is_known,
-    is_remote,
-    parse_arguments,
-)
+from .argv import Arguments, arguments_of, exact_arguments, is_known, is_remote
 from .builtins import bracket_reads, builtin_reads, cd_reads, test_reads
 from .catalogue import (
     INTERPRETERS,
@@ -166,7 +160,7 @@ def shows_environments(words: Sequence[str]) -> bool:
     """
     if not words or canonical_name(words[0]) != "ps":
         return False
-    letters = any(operand.isalpha() and "e" in operand for operand in _parsed(words).operands)
+    letters = any(operand.isalpha() and "e" in operand for operand in arguments_of(words).operands)
     return letters or any("env" in word.lower() for word in words[1:])
 
 
@@ -202,7 +196,7 @@ def _may_change(words: Sequence[str]) -> bool:
 
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     row = matching_row(words)
-    facts, options = row[0] if row else None, _parsed(words)
+    facts, options = row[0] if row else None, arguments_of(words)
     found = invocation_by_row(name, *row) if row else Invocation()
     heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
     is_configured = name == "wget" and options.has("-i", "--input-file")
@@ -284,7 +278,7 @@ def _sources(words: Sequence[str]) -> Invocation:
 
     Sources are certainly read (by `cp`, `mv`, `ln`, `tar` and the like, and by options of known writers).
     """
-    name, row, found = canonical_name(words[0]), matching_row(words), _parsed(words)
+    name, row, found = canonical_name(words[0]), matching_row(words), arguments_of(words)
     if name in group("no_readers"):
         return Invocation(sources=tuple(found.given.get("--random-source", ())))
     if name == "dd":
@@ -321,11 +315,6 @@ def _searched(words: Sequence[str]) -> Iterator[str]:
         yield "."
 
 
-def _parsed(words: Sequence[str]) -> Arguments:
-    row = matching_row(words)
-    return parse_arguments(*row) if row else Arguments()
-
-
 def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) -> bool:
     """True if a command runs shell commands in its input, which a rule for its name does not mean.
 
@@ -333,7 +322,7 @@ def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) ->
     """
     name = canonical_name(words[0]) if words else ""
     if name == "make":
-        return not _INPUT.isdisjoint(_parsed(words).of("read"))
+        return not _INPUT.isdisjoint(arguments_of(words).of("read"))
     is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
     return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
 
@@ -346,7 +335,7 @@ def runs_code_from_input(words: Sequence[str]) -> bool:
             return False
         has_file = any(not word.startswith("-") for word in words[1:])
         return not has_file or "-i" in words[1:2] or not _INPUT.isdisjoint(words[1:])
-    return name in group("program_input") or not _INPUT.isdisjoint(_parsed(words).of("script"))
+    return name in group("program_input") or not _INPUT.isdisjoint(arguments_of(words).of("script"))
 
 
 def has_options_beyond_reading(words: Sequence[str]) -> bool:
@@ -354,8 +343,8 @@ def has_options_beyond_reading(words: Sequence[str]) -> bool:
     row = matching_row(words)
     if row is None or canonical_name(words[0]) == "tar":
         return canonical_name(words[0]) in ("find", "git", "tar")
-    kinds, changes = {"write", "into", *_PROGRAMS}, row[0].changes
-    return row[0].reads is not None and bool(changes.spelled or not kinds.isdisjoint(row[0].options.values()))
+    facts, kinds = row[0], {"write", "into", *_PROGRAMS}
+    return facts.reads is not None and bool(facts.changes.spelled or not kinds.isdisjoint(facts.options.values()))
 
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:

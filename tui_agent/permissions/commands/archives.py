@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
-from .argv import Arguments, is_remote, parse_arguments
-from .catalogue import CommandFacts, pairs, writer
+from .argv import arguments_of, is_remote
+from .catalogue import pairs
 from .invocation import Copy, Invocation, Write, attached_paths, writes_to
 
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
@@ -47,21 +47,13 @@ def unzip_invocation(words: Sequence[str]) -> Invocation:
     return Invocation(writes=writes, copies=tuple(Copy(named, top, is_archive=True) for top in tops))
 
 
-def tar_arguments(words: Sequence[str]) -> tuple[CommandFacts, Arguments]:
-    """Return the row and the parsed words of a `tar` command (with its name)."""
-    rest = tar_with_dashes(words[1:])
-    # The mode is only known once the options are parsed, and the modes take different values.
-    entry = writer("tar", "create") or CommandFacts("tar")
-    found = parse_arguments(entry, rest)
-    if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
-        entry = writer("tar", "extract") or CommandFacts("tar")
-        found = parse_arguments(entry, rest)
-    return entry, found
-
-
 def tar_invocation(words: Sequence[str]) -> Invocation:
     """Return the archive that `tar` writes, or the directory and the members that it extracts."""
-    entry, found = tar_arguments(words)
+    rest = tar_with_dashes(words[1:])
+    # The mode is only known once the options are parsed, and the modes take different values.
+    found = arguments_of(("tar", "create", *rest))
+    if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
+        found = arguments_of(("tar", "extract", *rest))
     writes = [Write(path) for path in found.of("write") if path != "-" and not is_remote(path)]
     copies: tuple[Copy, ...] = ()
     if found.has(*_TAR_TAKING) and not found.has("-O", "--to-stdout"):
@@ -74,7 +66,7 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
         # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
-    elif found.has(*entry.changes.removing):
+    elif found.has("--remove-files"):
         writes += [Write(operand, whole=True) for operand in found.operands]
         writes += [Write(UNKNOWN)] if found.of("list") else []
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()

@@ -12,7 +12,7 @@ from typing import get_args
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
-from .catalogue import CommandFacts, ValueKind, group
+from .catalogue import CommandFacts, ValueKind, group, matching_row
 
 _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
@@ -40,24 +40,22 @@ class Arguments:
     unclear: list[str] = field(default_factory=list[str])
     """Words that may be paths that are changed: the words after options without facts."""
 
+    directory: str | None = None
+    """Directory that the command changes to first."""
+    into: str | None = None
+    """Target directory named by an option."""
+
     def of(self, *kinds: ValueKind) -> list[str]:
         """Return the values of some kinds."""
-        return [value for kind in kinds for value in self.values.get(kind, ())]
+        found: list[str] = []
+        for kind in kinds:
+            found += self.values.get(kind, ())
+        return found
 
     @property
     def paths(self) -> list[str]:
         """Values of options that name files that are read."""
         return [path for path in self.of("read", "script", "list") if path not in ("-", PIPE)]
-
-    @property
-    def directory(self) -> str | None:
-        """Directory that the command changes to first."""
-        return (self.of("directory") or [None])[-1]
-
-    @property
-    def into(self) -> str | None:
-        """Target directory named by an option."""
-        return (self.of("into") or [None])[-1]
 
     @property
     def sources(self) -> list[str]:
@@ -102,6 +100,12 @@ def host_side(mount: str) -> list[str]:
 def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
     """Sort the words after a command's name, once for all who ask; do not change the result."""
     return _parsed(facts, tuple(words))
+
+
+def arguments_of(words: Sequence[str]) -> Arguments:
+    """Sort the words of a command, with its name; the result is empty for a program without facts."""
+    row = matching_row(words)
+    return parse_arguments(*row) if row is not None else Arguments()
 
 
 @lru_cache(maxsize=256)
@@ -262,5 +266,10 @@ class _Parser:
         return not meant and value is None and word not in group("plain_flags")
 
     def _keep(self, kind: ValueKind, value: str) -> None:
-        written = host_side(value) if kind == "mount" else [value]
-        self._found.values.setdefault("write" if kind == "mount" else kind, []).extend(written)
+        if kind == "directory":
+            self._found.directory = value
+        elif kind == "into":
+            self._found.into = value
+        else:
+            written = host_side(value) if kind == "mount" else [value]
+            self._found.values.setdefault("write" if kind == "mount" else kind, []).extend(written)

@@ -1,22 +1,19 @@
-"""Shell built-ins that change nothing but their own shell, with their harmless arguments, and conditions.
+"""Shell built-ins that change nothing but their own shell, with their harmless arguments, conditions, and variables.
 
 `-v` and `-R` evaluate the subscript of a variable's name, and numbers inside `[[ ]]` are arithmetic: both can run
 commands from data. So operators must be literal and numbers must be numbers.
 """
 
+import os
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from tui_agent.permissions.rules.normalized_argv import (
-    declared_assignments,
-    is_display_variable,
-    is_script_variable,
-    sets_only_harmless,
-)
-from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
+from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word, names
 
 from .argv import is_known
+from .catalogue import group
 from .invocation import Reads
 
 _SWITCHES = re.compile(r"[-+][eux]+\Z")
@@ -164,3 +161,77 @@ def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
     elif len(values) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}:
         paths = values[1:] if operators[0] in _PATH_UNARY else []
     return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None
+
+
+# --- variables --------------------------------------------------------------------------------------------------------
+
+_LOCALE = re.compile(r"LC_[A-Z]+\Z")
+_HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
+DECLARATION_COMMANDS = names("export declare typeset local readonly")
+"""Commands that set variables; written literally, their arguments are assignments."""
+_DECLARED = re.compile(r"([A-Za-z_]\w*)(?:(=)|\Z)", re.ASCII)
+_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z", re.ASCII)
+_LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
+"""Lower-case variables that programs read."""
+
+
+def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
+    """True if assignments change only how output is displayed."""
+    return all(
+        is_display_variable(assignment.name)
+        and assignment.value.is_fixed
+        and not assignment.value.live
+        and "+=" not in assignment.text
+        and _HARMLESS_VALUE.match(assignment.value.value)
+        for assignment in assignments
+    )
+
+
+def is_display_variable(name: str) -> bool:
+    """True if a variable changes how commands display things, never what they run or read."""
+    return name in group("display_variables") or bool(_LOCALE.match(name))
+
+
+def is_script_variable(name: str) -> bool:
+    """True if a script may set a variable of this name, without exporting it, and affect no program.
+
+    Either no program reads such a name, or the commands of this process do not inherit it.
+    """
+    if _OWN_NAME.match(name):
+        return name not in _LIVE_VARIABLES and name != "_"
+    if name and group("script_words").issuperset(name.split("_")):
+        return True
+    is_inherited = not _CAPITALS.match(name) or name in os.environ
+    return not is_inherited and not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
+
+
+def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | None:
+    """Return the variables that `export`, `declare` and the like set or mark, or None if the command may do more."""
+    found: list[Assignment] = []
+    if command.name not in DECLARATION_COMMANDS or command.words[0].text != command.name or command.assignments:
+        return None
+    for word in command.words[1:]:
+        if word.value in ("-r", "-g", "-gr") and word.is_fixed and command.name != "export":
+            continue
+        match = _DECLARED.match(word.value)
+        if match is None or word.live or (match.group(2) is None and word.variables):
+            return None
+        value = Word(word.value[match.end() :], frozenset(), word.variables, word.text)
+        found.append(Assignment(match.group(1), value, word.text or word.value))
+    # Without a name, the command prints every variable.
+    return tuple(found) or None
+
+
+def is_harmless_setting(command: SimpleCommand) -> bool:
+    """True if a command's assignments change nothing about what any program does.
+
+    These are the script's own variables if no command follows, display variables before a command, and `IFS` before
+    `read`.
+    """
+    assignments = command.assignments
+    if not command.words:
+        assignments = tuple(assignment for assignment in assignments if not is_script_variable(assignment.name))
+    elif command.name == "read":
+        assignments = tuple(assignment for assignment in assignments if assignment.name != "IFS")
+    return sets_only_harmless(assignments)

@@ -12,6 +12,7 @@ To add a read-only command, add a row with `reads` and `options`, and a line in 
     everywhere options with which it also changes files below the working directory that its words do not name
     suffix     it makes or removes files of the operands' names with this ending
     unpacks    it removes this ending
+    beside     options with which it changes only what its operands name, so that it may run beside other calls
     works_in   a rule for the command is not meant for operands outside the workspace
     spelled    a rule covers the command only if it spells out the last word of its name
     runs       its operands are another command: `transparent` (that command alone decides), `opaque`, `runner` (a
@@ -160,6 +161,7 @@ class ChangeFacts:
     """Options that a rule covers only if it spells them out; "" for the command itself."""
     files: tuple[str, ...] = ()
     everywhere: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
     suffix: str = ""
     unpacks: bool = False
 
@@ -316,7 +318,7 @@ def parse_row(name: str, row: Mapping[str, Any]) -> CommandFacts:
     options: dict[str, ValueKind] = {**safe, **dict(_options(effects, marked, joins=False))}
     longer = {option[1:] for option in options if len(option) > 2 and option[1] != "-"}
     found |= {key: re.compile(found[key], re.DOTALL) for key in ("only", "words") if key in found}
-    found |= {key: names(found.get(key, "")) for key in ("everywhere", "selects", "descends", "lists")}
+    found |= {key: names(found.get(key, "")) for key in ("everywhere", "beside", "selects", "descends", "lists")}
     found |= {key: frozenset(marked[mark]) for mark, key in _EFFECTS.items()}
     found |= {
         "options": options, "harmless": frozenset(safe), "gives_pattern": frozenset(gives_pattern), "joins": joins,

@@ -117,7 +117,7 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link lets later commands change the same file under another name.
         writes += map(Write, found.sources)
-    places = [*found.of("directory")[-1:], *found.of("place")]
+    places = [*([] if found.directory is None else [found.directory]), *found.of("place")]
     places += [one for one in found.operands if facts.works_in and not (name == "git" and is_remote(one))]
     return Invocation(
         writes=tuple(writes),

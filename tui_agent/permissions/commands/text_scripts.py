@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, SimpleCommand
 
-from .argv import Arguments, exact_arguments, parse_arguments
+from .argv import Arguments, arguments_of, exact_arguments, is_known, parse_arguments
 from .catalogue import CommandFacts, facts_of
 from .invocation import Reads
 
@@ -62,12 +62,25 @@ _SED_GRAMMARS = (_sed_grammar(reads_brackets=False), _sed_grammar(reads_brackets
 def sed_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
     options, scripts, operands = _arguments(words)
-    # Versions of sed also disagree about text that continues on the next line.
-    if not options.is_exact or not scripts or "\\\n" in "\n".join(scripts):
-        return None
-    if any(reading != SedScript() for reading in _readings(scripts)):
+    if not options.is_exact or not _only_prints(scripts):
         return None
     return Reads(tuple(operand for operand in operands if operand not in ("-", PIPE)))
+
+
+def edited_files(words: Sequence[str]) -> list[str] | None:
+    """Return the files that `sed -i` (with its name) edits without a copy of them, or None if it may do more."""
+    options, scripts, operands = _arguments(words)
+    copies = {*options.given.get("-i", ("",)), *options.given.get("--in-place", ("",))} - {""}
+    # Some versions take an empty word for the ending of a copy.
+    is_certain = all(map(is_known, words)) and {"", "--"}.isdisjoint(words)
+    is_edit = is_certain and options.has("-i", "--in-place") and not copies and _only_prints(scripts)
+    return operands or None if is_edit else None
+
+
+def _only_prints(scripts: Sequence[str]) -> bool:
+    # Versions of sed also disagree about text that continues on the next line.
+    is_joined = "\\\n" in "\n".join(scripts)
+    return bool(scripts) and not is_joined and all(reading == SedScript() for reading in _readings(scripts))
 
 
 def sed_effects(words: Sequence[str]) -> SedScript:
@@ -86,8 +99,7 @@ def _readings(scripts: Sequence[str]) -> list[SedScript | None]:
 
 def _arguments(words: Sequence[str]) -> tuple[Arguments, list[str], list[str]]:
     """Return the parsed words, the scripts and the files."""
-    facts = facts_of("sed")
-    options = parse_arguments(facts, words[1:]) if facts else Arguments()
+    options = arguments_of(("sed", *words[1:]))
     scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]
     if scripts or options.has("-f", "--file"):
         return options, scripts, options.operands

@@ -14,7 +14,7 @@ from tui_agent.permissions.commands.searches import pathspec_filter
 from tui_agent.permissions.paths.repository import index_names, repository_roots
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
-from .argv import Arguments, exact_arguments, is_known, parse_arguments
+from .argv import Arguments, arguments_of, exact_arguments, is_known, parse_arguments
 from .catalogue import (
     CommandFacts,
     canonical_name,
@@ -155,8 +155,7 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
 
 def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     """True if a subcommand may change tracked files that its words do not name."""
-    row = matching_row(("git", name, *words))
-    found = parse_arguments(*row) if row else Arguments()
+    row, found = matching_row(("git", name, *words)), arguments_of(("git", name, *words))
     writes = row is not None and row[0].writes != "NONE"
     if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
@@ -217,8 +216,7 @@ def programs_in(words: Sequence[str]) -> list[str]:
     named = [_matching("program_settings", setting) for setting in _set_by_option(words)]
     programs = [setting.group(1) for setting in named if setting is not None]
     programs += [word.partition("!")[2] for word in words[1 : subcommand_at(words)] if "=!" in word.replace(" ", "")]
-    found = matching_row(words)
-    return programs + (parse_arguments(*found).of("code", "program") if found else [])
+    return programs + arguments_of(words).of("code", "program")
 
 
 def _set_by_option(words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Literal
 from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
-from .argv import Arguments, OptionWord, parse_arguments, split_options
+from .argv import Arguments, OptionWord, arguments_of, split_options
 from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
@@ -124,8 +124,7 @@ def splits_at_nul(outer: SimpleCommand) -> bool | None:
 
 
 def _options_of_xargs(words: Sequence[Word]) -> Arguments:
-    row = wrapper_of("xargs")
-    return parse_arguments(row, [word.value for word in words]) if row is not None else Arguments()
+    return arguments_of(("xargs", *(word.value for word in words)))
 
 
 def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:

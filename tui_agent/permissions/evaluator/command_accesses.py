@@ -1,7 +1,7 @@
 """Paths that a whole command reads and changes, for the scheduler; nothing unless the list is certainly complete.
 
-Complete are scripts of the programs below, with options that are listed here or known to only read. Everything else
-runs alone: version control, package managers, interpreters, the network, the background.
+Complete are scripts of a few programs, with options that the catalogue lists as `beside` or knows to only read.
+Everything else runs alone: version control, package managers, interpreters, the network, the background.
 
 The scheduler compares paths when it registers a call, and the call may run after others. That is right as long as no
 call that has a list makes or removes a link, or removes or moves a directory: a path then leads to the same place, and
@@ -17,13 +17,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tui_agent.permissions.commands.argv import Arguments, is_known, parse_arguments
+from tui_agent.permissions.commands.argv import Arguments, arguments_of, is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, group, is_trusted_name, matching_row
 from tui_agent.permissions.commands.invocation import Reads
-from tui_agent.permissions.commands.text_scripts import sed_reads
+from tui_agent.permissions.commands.text_scripts import edited_files
 from tui_agent.permissions.commands.wrappers import Wrapping
-from tui_agent.permissions.paths.path_facts import PathLookup
-from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within, resolve
+from tui_agent.permissions.paths.path_facts import PathFacts, PathLookup
+from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, has_glob
 from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
 from tui_agent.protocol.tool import Accesses
@@ -34,17 +34,14 @@ from .path_checks import ExecutionContext
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""
 
-_WRITERS = {
-    "chmod": "cfvR", "cp": "afnprRuv", "mkdir": "pv", "rm": "fv", "tee": "ai", "touch": "acm",
-}  # fmt: skip
-"""Programs that change only files that their words name, with the letters of the options that keep it so."""
+_REPLACERS = names("rm sed")
+"""Programs that remove the files that they change, or replace them by others."""
 _WRAPPERS = names("nice timeout")
 """Programs that run another one and touch nothing themselves."""
 _PRINTERS = names("echo printf")
 """Programs to which every word is text."""
-_SED_IN_PLACE = re.compile(r"-[nErsuz]*i\Z")
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
-_SYSTEM = ("/proc", "/dev", "/sys", "/run")
+_SYSTEM = names("/proc /dev /sys /run")
 
 
 class _UnknownError(Exception):
@@ -57,7 +54,7 @@ class AccessCollector:
     def __init__(self, path_lookup: PathLookup, expander: Expander, *, is_wanted: bool = True) -> None:
         self._lookup = path_lookup
         self._expander = expander
-        self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir()))
+        self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir())) if is_wanted else ()
         """Directories in which a command may change files beside others."""
         self._reads: set[str] = set()
         self._writes: set[str] = set()
@@ -191,30 +188,20 @@ class AccessCollector:
 
     def _add_changes(self, name: str, command: SimpleCommand, context: ExecutionContext) -> None:
         before, self._writes = self._writes, set[str]()
-        place, words = context.directory, context.words[1:]
-        if name == "sed":
-            for path in _edited_by_sed(words):
-                self._replace(path, place)
+        options, paths = _changed(name, context.words)
+        is_whole = options.has("-r", "-a", "-R")
+        if name == "cp":
+            self._add_copies(paths[:-1], paths[-1], context.directory, is_whole=is_whole)
         else:
-            self._add_writer(name, *_options_and_operands(name, words), place)
+            add = self._replace if name in _REPLACERS else self._write
+            for path in paths:
+                add(path, context.directory, is_whole=is_whole)
         if any(has_glob(word) and word.value[0] in "*?[" for word in command.words):
             raise _UnknownError  # A file's name may be an option.
         if self._add_listing(command, context):
             for path in (*map(os.path.dirname, self._writes), *context.listed.directories):
                 self._write(path, None)
         self._writes |= before
-
-    def _add_writer(self, name: str, options: set[str], operands: list[str], place: str | None) -> None:
-        is_whole = not options.isdisjoint("raR")
-        match name:
-            case "cp":
-                self._add_copies(operands[:-1], operands[-1], place, is_whole=is_whole)
-            case "rm":
-                for path in operands:
-                    self._replace(path, place)
-            case _:
-                for path in operands[1:] if name == "chmod" else operands:
-                    self._write(path, place, is_whole=is_whole)
 
     def _add_copies(self, sources: Sequence[str], target: str, place: str | None, *, is_whole: bool) -> None:
         # What is a directory now is one when the command runs; anything else may have become one.
@@ -248,16 +235,15 @@ class AccessCollector:
                 raise _UnknownError
 
     def _write(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
-        found = self._resolved(path, directory)
-        if found:
-            facts = self._lookup.look(path, directory)
+        facts = self._look(path, directory)
+        if facts is not None:
             why = self._lookup.why_protected(facts) or (is_whole and self._lookup.why_tree_protected(facts))
-            if why or not self._is_in_zone(found):
+            if why or not self._is_in_zone(facts.resolved):
                 raise _UnknownError
-            _expect_one_name(found)
+            _expect_one_name(facts.resolved)
             if is_whole:
-                _expect_plain_tree(found)
-            self._writes.add(_first_missing(found))
+                _expect_plain_tree(facts.resolved)
+            self._writes.add(_first_missing(facts.resolved))
 
     def _replace(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
         """Add a path that is removed, or replaced by another file."""
@@ -271,22 +257,24 @@ class AccessCollector:
 
     def _resolved(self, path: str, directory: str | None) -> str:
         """Return where a path leads; empty for `/dev/null` and the command's own streams."""
+        facts = self._look(path, directory)
+        return "" if facts is None else facts.resolved
+
+    def _look(self, path: str, directory: str | None) -> PathFacts | None:
+        """Return the facts of a path; None for `/dev/null` and the command's own streams."""
         if not path or not is_known(path) or PIPE in path or path.startswith("~"):
             raise _UnknownError
         if directory is None and not path.startswith("/"):
             raise _UnknownError
         facts = self._lookup.look(path, directory)
         if facts.is_device:
-            return ""
+            return None
         names_passed = _components(path)
         ups = next((at for at, name in enumerate(names_passed) if name != ".."), len(names_passed))
         # The way up from a directory needs that directory, which the result does not name.
-        if ".." in names_passed[ups:] or facts.private:
+        if ".." in names_passed[ups:] or facts.private or facts.passed is None or not _SYSTEM.isdisjoint(facts.passed):
             raise _UnknownError
-        found = resolve(path, directory or "/")
-        if not found.is_certain or not found.passed.isdisjoint(_SYSTEM):
-            raise _UnknownError
-        return found.path
+        return facts
 
 
 def runs_in_background(text: str) -> bool:
@@ -319,33 +307,18 @@ def _passes_on(command: SimpleCommand, wrapping: Wrapping) -> bool:
     return is_known_wrapper and wrapping.is_transparent and not wrapping.scripts and wrapping.hidden is None
 
 
-def _options_and_operands(name: str, words: Sequence[str]) -> tuple[set[str], list[str]]:
-    """Return the letters of the options and the operands of a writer."""
-    row, allowed = matching_row((name, *words)), _WRITERS.get(name)
-    found = parse_arguments(*row) if row else Arguments()
-    letters = {flag[1:] for flag in found.flags if len(flag) == 2}
-    is_long = any(flag.startswith("--") for flag in found.flags)
-    if allowed is None or is_long or not letters <= set(allowed) or not found.operands or "-" in found.operands:
+def _changed(name: str, words: Sequence[str]) -> tuple[Arguments, Sequence[str]]:
+    """Return the arguments of a command that changes only files that its words name, and these files."""
+    row, found = matching_row(words), arguments_of(words)
+    # Flags of one dash are listed one by one.
+    flags = {flag for flag in found.flags if len(flag) == 2 or flag.startswith("--")}
+    if row is None or not row[0].changes.beside or not flags <= row[0].changes.beside | row[0].harmless:
         raise _UnknownError
-    return letters, found.operands
-
-
-def _edited_by_sed(words: Sequence[str]) -> Sequence[str]:
-    """Return the files that `sed -i` edits without keeping a copy, if its script would otherwise only print them."""
-    printing = ["sed"]
-    is_edit = False
-    for word in words:
-        if word in ("", "--") or (word.startswith("-") and printing[-1] in ("-e", "--expression", "-l")):
-            raise _UnknownError
-        if word == "--in-place" or _SED_IN_PLACE.match(word):
-            is_edit = True
-            printing += [word[:-1]] if len(word) > 2 and word != "--in-place" else []
-        else:
-            printing.append(word)
-    reads = sed_reads(printing, SimpleCommand("", ()))
-    if not is_edit or reads is None or not reads.paths:
+    # The first operand of chmod is the mode.
+    paths = edited_files(words) if name == "sed" else found.operands[name == "chmod" :]
+    if paths is None or not found.operands or "-" in found.operands:
         raise _UnknownError
-    return reads.paths
+    return found, paths
 
 
 def _has_letter(words: Iterable[str], *letters: str) -> bool:

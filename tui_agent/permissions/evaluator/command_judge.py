@@ -12,15 +12,11 @@ from typing import Literal
 
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, declared_assignments, is_script_variable
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.repository import find_program_setting, places_repository
-from tui_agent.permissions.rules.normalized_argv import (
-    DECLARATION_COMMANDS,
-    declared_assignments,
-    is_script_variable,
-)
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander

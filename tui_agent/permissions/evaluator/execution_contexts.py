@@ -17,20 +17,15 @@ from tui_agent.permissions.commands.analysis import (
     invocation_of,
     read_only_use,
 )
+from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_harmless_setting
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
 from tui_agent.permissions.commands.searches import find_filter
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, Wrapping, expand_command_braces, splits_at_nul, unwrap
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
 from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
-from tui_agent.permissions.rules.normalized_argv import (
-    DECLARATION_COMMANDS,
-    is_harmless_setting,
-    normalize_command,
-    without_expansion,
-)
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope
-from tui_agent.permissions.rules.rule_set import Ruling
+from tui_agent.permissions.rules.rule_set import Ruling, normalize_command
 from tui_agent.permissions.shell.expansion import (
     OPEN,
     Bindings,
@@ -40,6 +35,7 @@ from tui_agent.permissions.shell.expansion import (
     has_glob,
     is_computed_name,
     single_bindings,
+    without_expansion,
 )
 from tui_agent.permissions.shell.syntax import (
     PIPE,
@@ -406,7 +402,8 @@ def workspace_program(name: str, workspace: str, directory: str | None) -> str |
     for entry, is_workspace_program in _path_entries(os.environ.get("PATH", os.defpath), workspace):
         if not entry.startswith("/") and directory is None:
             return f"{entry or '.'}/{name}"
-        program = os.path.join(directory or "/", entry, name)
+        place = entry if entry.startswith("/") else os.path.join(directory or "/", entry)
+        program = f"{place.rstrip('/')}/{name}"
         if not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
         # A link in a system directory may lead to a program of the workspace.

@@ -24,15 +24,7 @@ from tui_agent.permissions.commands.searches import (
 from tui_agent.permissions.commands.version_control import names_of_tracked
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, is_computed_name
-from tui_agent.permissions.shell.syntax import (
-    UNKNOWN,
-    Pipeline,
-    SimpleCommand,
-    Statement,
-    Subshell,
-    Word,
-    names,
-)
+from tui_agent.permissions.shell.syntax import UNKNOWN, Pipeline, SimpleCommand, Statement, Subshell, Word, names
 from tui_agent.permissions.shell.syntax import Sequence as Statements
 
 MAX_NAMES = 3_000

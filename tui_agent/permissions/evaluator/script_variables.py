@@ -10,10 +10,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.builtins import read_names
+from tui_agent.permissions.commands.builtins import declared_assignments, is_script_variable, read_names
 from tui_agent.permissions.commands.version_control import prints_revisions, prints_top
 from tui_agent.permissions.paths.repository import repository_roots
-from tui_agent.permissions.rules.normalized_argv import declared_assignments, is_script_variable
 from tui_agent.permissions.shell.expansion import (
     NUMBER,
     OPEN,

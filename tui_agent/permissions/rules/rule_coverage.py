@@ -12,18 +12,13 @@ from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.catalogue import (
-    CommandFacts,
-    canonical_name,
-    matching_row,
-    writer,
-)
+from tui_agent.permissions.commands.builtins import is_script_variable
+from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row, writer
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
 from tui_agent.permissions.verdicts import Finding, finding_for_rule
 
-from .normalized_argv import is_script_variable
 from .patterns import command_patterns
 from .rule_set import NormalizedCommand, Ruling
 
@@ -107,11 +102,8 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
-    if name in _TAR:
-        entry = writer("tar", "create")
-        yield from _programs(entry, tar_with_dashes(words[1:])) if entry else ()
-    elif found := matching_row(words):
-        yield from _programs(*found)
+    row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
+    yield from _programs(*row) if row else ()
 
 
 def _sed_scripts(words: Sequence[str]) -> Iterator[str]:

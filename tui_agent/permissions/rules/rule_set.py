@@ -7,10 +7,14 @@ grant by the user answers an `ask`, never a `deny` (S1-14).
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from tui_agent.permissions.commands.invocation import FileFilter
+from tui_agent.permissions.commands.version_control import forms_of
 from tui_agent.permissions.paths.path_facts import PathFacts
+from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
 from tui_agent.protocol.permissions import Verdict
 
 from .patterns import BORDER, Match, command_patterns, is_open, path_pattern
@@ -21,6 +25,8 @@ RuleResolution = Literal["first_match", "severity"]
 
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 """Rank of each verdict; the larger wins."""
+_GLOB = "\x02"
+"""Placeholder that no rule contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,27 @@ class NormalizedCommand:
     normalized_forms: tuple[str, ...] = ()
     """Equivalent forms, which only forbidding rules are compared with."""
 
-    @property
-    def all_texts(self) -> tuple[str, ...]:
-        """Every text, once each."""
-        return tuple(dict.fromkeys((self.words, self.with_assignments, *self.normalized_forms)))
+
+def normalize_command(command: SimpleCommand) -> NormalizedCommand:
+    """Return the forms of a command, whose braces are already expanded, that rules are compared with."""
+    words = [word.value for word in command.words]
+    if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
+        words[0] = UNKNOWN
+    pairs = zip(command.words, words, strict=True)
+    literal = [_without_globs(word) if word.value == value else value for word, value in pairs]
+    shown = BORDER.join(literal)
+    assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
+    name = words[0].rsplit("/", 1)[-1] if words else ""
+    forms = (words, [name, *words[1:]], *forms_of((name, *words[1:]))) if words else ()
+    normalized = dict.fromkeys(form for form in map(BORDER.join, forms) if form != shown)
+    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized))
+
+
+def _without_globs(word: Word) -> str:
+    """Return a word with `_GLOB` for `[` and `?` that the shell takes for a pattern: a rule's are literal."""
+    if not word.live or word.value in ("[", "[["):
+        return word.value
+    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(word.value))
 
 
 class RuleSet:
@@ -82,7 +105,7 @@ class RuleSet:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Every rule, list by list, without grants."""
-        return tuple(rule for layer in (*self._layers, self.restrictions) for rule in layer)
+        return tuple(chain(*self._layers, self.restrictions))
 
     def forbids_any(self, tool: str) -> bool:
         """True if a rule denies or asks about some calls of a tool."""
@@ -100,7 +123,7 @@ class RuleSet:
 
     def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
         """Return the verdict of the rules for `tool` on one simple command."""
-        texts = view.all_texts
+        texts = tuple(dict.fromkeys((view.words, view.with_assignments, *view.normalized_forms)))
         open_texts = tuple(text for text in texts if is_open(text))
 
         def match(rule: Rule, pattern: str) -> Match:

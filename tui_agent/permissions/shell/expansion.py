@@ -193,6 +193,11 @@ def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings]
     return [{**bindings, **{name: Value("text", (text,)) for name, text in turn}} for turn in chosen]
 
 
+def without_expansion(word: Word) -> Word:
+    """Return a word of `[[ … ]]`, where braces and patterns are not expanded."""
+    return Word(word.value, frozenset(), word.variables, word.text)
+
+
 def base_name(name: str) -> str:
     """Return the variable that `name%pattern` and the like trim; any other name is returned as it is."""
     found = _OPERATION.match(name)
