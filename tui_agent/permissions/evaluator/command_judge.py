@@ -12,6 +12,7 @@ from typing import Literal
 
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.builtins import changes_shell, text_changes_shell
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
@@ -65,6 +66,7 @@ MAX_PARTS = 2_000
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
 
+_CHANGES_SHELL = "files of later commands, after a change of the shell itself"
 _MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
 """Commands that make nothing below their targets."""
 _ONLY_READS = Finding("allow", "read_only", "it only reads, and only inside the workspace")
@@ -209,9 +211,8 @@ class _Case:
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
-        is_code = "$" in text or "`" in text
-        if (is_code and may_evaluate_strings(everything)) or declares_array_again(everything):
-            self._evaluated_strings(scope)
+        if may_evaluate_strings(everything) or declares_array_again(everything):
+            self._unknown_effects(scope, "values of variables run as commands")
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self.accesses.give_up()
@@ -232,6 +233,8 @@ class _Case:
         self.accesses.give_up()
         text, reason = unsupported.text, unsupported.reason
         self._trace.append(f"shell: {reason}")
+        if not unsupported.unreadable and text_changes_shell(text):
+            self._unknown_effects(scope, _CHANGES_SHELL, text)
         if unsupported.unreadable:
             self.note(text, [self._unreadable(reason)], step.operator)
         elif self._forbids_any:
@@ -255,6 +258,8 @@ class _Case:
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
         self.accesses.add_loop(loop)
+        if text_changes_shell(f"{loop.variable}="):
+            self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
             self._other(step, f"setting {loop.variable}", scope)
         self._expander.take_listed_directories()  # Drops listings of earlier expansions.
@@ -271,14 +276,13 @@ class _Case:
             return self._by_mode(f"a command that cannot be read with certainty ({reason})")
         return Finding("ask", "floor", f"it is unclear what this command runs: {reason}")
 
-    def _evaluated_strings(self, scope: AllowScope | None) -> None:
-        """Judge commands in the values of variables."""
-        what = "values of variables run as commands"
+    def _unknown_effects(self, scope: AllowScope | None, what: str, text: str = "") -> None:
+        """Judge a part after which only the running shell knows which commands run."""
         paths = PathChecks(self._state, scope, scope.finding if scope else self._by_mode(what))
         paths.check_unknown(what)
         if self._forbids_any:
             paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
-        self._keep("", paths)
+        self._keep(text, paths)
 
     # --- simple commands ----------------------------------------------------------------------------------------------
 
@@ -308,11 +312,14 @@ class _Case:
             self._command(Task(replace(step, operator="runs"), inner, task.depth + 1, None, is_written=False))
         if part.wrapping:
             self._inside(part, part.wrapping)
+        if not self._is_remote and changes_shell(command):
+            self._unknown_effects(part.scope, _CHANGES_SHELL, command.text)
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
-            makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
-            if makes_trees and not all(map(_only_rewrites, part.contexts)):
+            # A formatter changes only the contents of files.
+            writes = [{write.includes is not None for write in found.invocation.writes} for found in part.contexts]
+            if canonical_name(command.name) not in _MAKES_NO_TREE and any(one != {True} for one in writes):
                 self._state.changed_trees += paths.targets
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
@@ -355,11 +362,11 @@ class _Case:
             paths.add_reasons_to_ask(self._suspicions.about(part))
             paths.check_fed(self._suspicions.programs_fed_to(part))
         for found in part.contexts:
-            for assignment in command.assignments:
+            for name, assignment in ((one.name, one) for one in command.assignments):
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
-                if command.words or _is_inherited(assignment.name):
+                if command.words or name in os.environ or places_repository(name):
                     values = self._expander.assigned(assignment.value, found.directory, found.bindings)
-                    paths.check_assignment(assignment.name, values, found.directory)
+                    paths.check_assignment(name, values, found.directory)
 
     def _named_by_variable(self, command: SimpleCommand, bindings: Bindings) -> tuple[SimpleCommand, ...] | None:
         """Return the commands that a name in a variable of the script may mean; none if it may mean any other.
@@ -436,11 +443,6 @@ class _Case:
         self._is_remote = was_remote
 
 
-def _is_inherited(name: str) -> bool:
-    """True if programs may read a variable that a script sets without exporting it."""
-    return name in os.environ or places_repository(name) or name.startswith("HIST")
-
-
 def _consequences(part: Part) -> tuple[str, ...]:
     """Return the known consequences of a command that does not only read, the worst first."""
     command, step = part.command, part.task.step
@@ -449,19 +451,9 @@ def _consequences(part: Part) -> tuple[str, ...]:
     if runs_input(words):
         feeding = (*command.nested, *((step.fed_by,) if step.fed_by is not None else ()))
         inner = (part for statement in feeding for part in walk_statements(statement))
-        if any(_fetches(part) for part in inner if isinstance(part, SimpleCommand)):
-            found.append(NETWORK_CODE)
+        texts = ([word.value for word in part.words] for part in inner if isinstance(part, SimpleCommand))
+        found += [NETWORK_CODE] if any("uses the network" in consequences_of(one) for one in texts) else []
     return sorted_consequences(found)
-
-
-def _fetches(command: SimpleCommand) -> bool:
-    return "uses the network" in consequences_of([word.value for word in command.words])
-
-
-def _only_rewrites(context: ExecutionContext) -> bool:
-    """True if a command changes only the contents of files, as a formatter does."""
-    writes = context.invocation.writes
-    return bool(writes) and all(write.includes is not None for write in writes)
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:

@@ -73,7 +73,7 @@ def is_script_variable(name: str) -> bool:
         return name not in _LIVE_VARIABLES and name != "_"
     if name and group("script_words").issuperset(name.split("_")):
         return True
-    is_inherited = not _CAPITALS.match(name) or name in os.environ
+    is_inherited = not _CAPITALS.match(name) or name in os.environ or name in group("bash_variables")
     return not is_inherited and not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
 
 
