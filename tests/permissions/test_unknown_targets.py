@@ -272,14 +272,15 @@ def test_values_that_a_script_makes(desk: Desk, command: str, decision: str) -> 
 
 
 @pytest.mark.parametrize("command", [
-    "set -euo pipefail", "set -Eeux; set +e -o pipefail", "set -a; . ./.env; set +a", "set -- a b; shift", "set -o",
+    "set -euo pipefail", "set -Eeux; set +e -o pipefail", "set -a; . ./.env; set +a", "set -- a b; shift", "set +H",
     "shopt -s nullglob globstar", "hash -r; hash python3", "enable", "jobs -l", "bind -l", "complete -p", "history 5",
     "alias ll='ls -l'", "unset X BASH_ENV", "export PATH=$HOME/bin:$PATH", "export X=1 Y", "export -f f", "local x=$1",
-    "declare -A m; m[a]=1; m['b c']=2; m[\"$k\"]=3", "declare -i n=1; (( n++ )); let n+=1", "declare -p x",
+    "declare -A m; m[a]=1; m['b c']=2; m[\"$k\"]=3", "declare -i n=1; (( n++ )); let n+=1 \"n = n + 1\"",
+    "declare -p x",
     "readonly X=1", "IFS=$'\\n'; for f in $(ls src); do echo $f; done", "IFS=, read -r a b <<< 1,2", "local IFS=,",
     "LANG=C LC_ALL=C make", "HISTCONTROL=ignoredups", "HISTFILE=/dev/null", "OPTIND=1; SECONDS=0; RANDOM=42", "TMOUT=5",
     "PS4='+ ${BASH_SOURCE}:${LINENO}: '; set -x", "while getopts ab: o; do echo $o; done", "mapfile -t xs < notes.txt",
-    "read -r x y < notes.txt", "read -p x -n 1 y", "printf -v x %03d 1", "wait \"$pid\"", "x=a; x+=b; make $x",
+    "read -r x y < notes.txt", "read -rsn1 -p x y", "printf -v x %03d 1", "wait \"$pid\"", "x=a; x+=b; make $x",
     "[ ${PIPESTATUS[0]} = 0 ]", "echo ${BASH_SOURCE[0]##*/}", "trap 'rm -f x' EXIT", "bash -euo pipefail -c ls",
     "git config user.name x", "git config --global pull.rebase true", "git config core.hooksPath",
     "git clone -c core.eol=lf u",

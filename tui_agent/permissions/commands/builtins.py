@@ -43,7 +43,7 @@ def changes_shell(command: SimpleCommand) -> bool:
     name, *words = [word.value for word in command.words] or [""]
     use = next((pattern for builtin, pattern in pairs("plain_uses") if builtin == name), ".*")
     settings = [f"{one.name}={UNKNOWN if one.items else one.value.value}" for one in command.assignments]
-    if name in group("sets_variables"):
+    if name in group("sets_variables") or (name == "printf" and "".join(words[:1]).startswith("-v")):
         settings += [word if "=" in word else f"{word.removeprefix('-v')}={UNKNOWN}" for word in words]
     texts = words if name in group("evaluates") else [setting.partition("=")[2] for setting in settings]
     settings += [f"{found[1]}={UNKNOWN}" for text in texts for found in _ASSIGNED.finditer(text)]
