@@ -200,6 +200,13 @@ UNKNOWN = 'touch "$X"'
         # a protected path that any part names
         (f"cat .git/HEAD; {UNKNOWN}", "allow", (), "ask", "ask, confined"),
         ("cat .git/HEAD; make $X", "allow", (), "ask", "ask"),
+        # a container that gets a directory with a protected path; a rule for the program is meant for the workspace
+        ("docker run -v .:/x i", "allow", (), "ask", "confined"),
+        ('podman run --volume="$PWD":/x i', "allow", (), "ask", "confined"),
+        ("nerdctl run --mount type=bind,source=.,target=/x i", "allow", (), "ask", "confined"),
+        ("docker run -v .:/x:ro i", "allow", (), "allow", "allow"),
+        ("docker run -v ./src:/x -v data:/y i", "allow", (), "allow", "allow"),
+        ("docker run -v .:/x i", "ask", ("allow bash(docker:*)",), "allow", "allow"),
         # another machine, a file of commands and the user's own variables
         ("ssh h rm $X", "allow", (), "allow", "allow"),
         ("bash script.sh $X", "allow", (), "allow", "allow"),
@@ -262,6 +269,27 @@ def test_unknown_targets_by_mode_and_rule(
 )  # fmt: skip
 def test_values_that_a_script_makes(desk: Desk, command: str, decision: str) -> None:
     assert desk.bash(command, mode="allow").decision == decision
+
+
+@pytest.mark.parametrize("command", [
+    "set -euo pipefail", "set -Eeux; set +e -o pipefail", "set -a; . ./.env; set +a", "set -- a b; shift", "set +H",
+    "shopt -s nullglob globstar", "hash -r; hash python3", "enable", "jobs -l", "bind -l", "complete -p", "history 5",
+    "alias ll='ls -l'", "unset X BASH_ENV", "export PATH=$HOME/bin:$PATH", "export X=1 Y", "export -f f", "local x=$1",
+    "declare -A m; m[a]=1; m['b c']=2; m[\"$k\"]=3", "declare -i n=1; (( n++ )); let n+=1 \"n = n + 1\"",
+    "declare -p x",
+    "readonly X=1", "IFS=$'\\n'; for f in $(ls src); do echo $f; done", "IFS=, read -r a b <<< 1,2", "local IFS=,",
+    "LANG=C LC_ALL=C make", "HISTCONTROL=ignoredups", "HISTFILE=/dev/null", "OPTIND=1; SECONDS=0; RANDOM=42", "TMOUT=5",
+    "PS4='+ ${BASH_SOURCE}:${LINENO}: '; set -x", "while getopts ab: o; do echo $o; done", "mapfile -t xs < notes.txt",
+    "read -r x y < notes.txt", "read -rsn1 -p x y", "printf -v x %03d 1", "wait \"$pid\"", "x=a; x+=b; make $x",
+    "[ ${PIPESTATUS[0]} = 0 ]", "echo ${BASH_SOURCE[0]##*/}", "trap 'rm -f x' EXIT", "bash -euo pipefail -c ls",
+    "git config user.name x", "git config --global pull.rebase true", "git config core.hooksPath",
+    "git clone -c core.eol=lf u",
+])  # fmt: skip
+def test_ordinary_changes_of_the_shell_need_no_answer(desk: Desk, command: str) -> None:
+    for rules in ((), ("deny edit(x.lock)",)):
+        decision = desk.bash(f"{command}\nmake", *rules, mode="allow")
+
+        assert decision.decision == "allow", decision.reason
 
 
 def test_a_grant_keeps_the_sandbox_that_its_question_named(desk: Desk) -> None:

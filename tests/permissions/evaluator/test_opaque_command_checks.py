@@ -94,6 +94,20 @@ def test_a_command_that_may_change_denied_files_needs_an_answer(desk: Desk, rule
     assert desk.bash("git pull", "deny edit(x)", "allow bash(git pull)").decision == "allow"
 
 
+@pytest.mark.parametrize("command", [
+    "sqlite3 db '.output x'", "perl -e 'unlink \"x\"'", "node -e \"fs.unlinkSync('x')\"",
+    "ruby -e 'FileUtils.rm \"x\"'",
+    "python3 -c \"import os; os.remove('x')\"", "php -r 'file_put_contents(\"x\", 1);'", "perl -e 'open F, \"+<x\"'",
+    "awk 'BEGIN { f = \"x\"; print > f }'", "echo \"import os; os.remove('x')\" | python3 -", "julia -e 'rm(\"x\")'",
+])  # fmt: skip
+def test_code_may_change_a_denied_file_without_an_ending(desk: Desk, command: str) -> None:
+    assert desk.bash(command, "deny edit(x)", mode="allow").decision == "ask"
+    assert desk.bash(command, "deny edit(y)", mode="allow").decision == (
+        "ask" if command.startswith("awk") else "allow"
+    )
+    assert desk.bash("python3 -c \"print(open('x').read())\"", "deny edit(x)", mode="allow").decision == "allow"
+
+
 @pytest.mark.parametrize("command", ["tar ''", 'tar "> a.tar --to-command=make', "tar '' x", "unzip ''", "git ''"])
 def test_empty_words_are_judged_like_others(desk: Desk, command: str) -> None:
     assert desk.bash(command).decision == "ask"

@@ -93,8 +93,9 @@ def host_side(mount: str) -> list[str]:
     else:
         host, _, rest = mount.partition(":")
         host, is_read_only = host if rest else "", "ro" in rest.rpartition(":")[2].split(",")
-    # A bare name is a volume of the container program.
-    return [host] if host and not is_read_only and (host[0] in "./~" or not is_known(host)) else []
+    # Otherwise a bare name is a volume of the container program.
+    is_bind = settings.get("type") == "bind"
+    return [host] if host and not is_read_only and (is_bind or host[0] in "./~" or not is_known(host)) else []
 
 
 def parse_arguments(facts: CommandFacts, words: Sequence[str]) -> Arguments:
@@ -272,4 +273,4 @@ class _Parser:
             self._found.into = value
         else:
             written = host_side(value) if kind == "mount" else [value]
-            self._found.values.setdefault("write" if kind == "mount" else kind, []).extend(written)
+            self._found.values.setdefault(kind, []).extend(written)

@@ -13,12 +13,10 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word, names
 
 from .argv import is_known
-from .catalogue import group
+from .catalogue import group, pairs
 from .invocation import Reads
 
-_SWITCHES = re.compile(r"[-+][eux]+\Z")
-_NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
-_SWITCH_NAMES = names("pipefail errexit nounset xtrace")
+_SWITCHES = re.compile(r"(?:[-+](?:[eux]*o\0(?:pipefail|errexit|nounset|xtrace)|[eux]+)\0)+")
 """Options of the shell that make it stricter or more verbose and do not change the meaning of a command."""
 _JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
@@ -30,6 +28,35 @@ _BINARY = names("= == != < > =~") | _NUMBER_BINARY
 _EVALUATING = names("-v -R")
 _GLUE = names("& | ( ) !")
 _INTEGER = re.compile(r"-?\d+\Z")
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[.*?\])?\s*(?:\+\+|--|:?(?:[-+*/%&|^]|<<|>>)?=(?!=))")
+"""A variable that arithmetic, a subscript or an expansion sets."""
+_QUOTED_SUBSCRIPT = re.compile(r"\w\[(?:[^]'\\]|'[\w .,:/@%+-]*')*+['\\]|\$\{![^}]*=")
+"""A subscript that may hide a command, or an assignment to a variable whose name is a value."""
+
+
+def changes_shell(command: SimpleCommand) -> bool:
+    """True if a command may change the shell by a use of a built-in, or a value of a variable, that is not listed."""
+    name, *words = [word.value for word in command.words] or [""]
+    use = next((pattern for builtin, pattern in pairs("plain_uses") if builtin == name), ".*")
+    settings = [f"{one.name}={UNKNOWN if one.items else one.value.value}" for one in command.assignments]
+    if name in group("sets_variables") or (name == "printf" and "".join(words[:1]).startswith("-v")):
+        settings += [word if "=" in word else f"{word.removeprefix('-v')}={UNKNOWN}" for word in words]
+    texts = words if name in group("evaluates") else [setting.partition("=")[2] for setting in settings]
+    settings += [f"{found[1]}={UNKNOWN}" for text in texts for found in _ASSIGNED.finditer(text)]
+    return not re.fullmatch(use, "".join(f"{word}\0" for word in words), re.DOTALL) or any(map(_is_hidden, settings))
+
+
+def text_changes_shell(text: str) -> bool:
+    """True if arithmetic, a subscript or an expansion may do so, or may run a command that quotes hide."""
+    settings = (f"{found[1]}={UNKNOWN}" for found in _ASSIGNED.finditer(text))
+    return _QUOTED_SUBSCRIPT.search(text) is not None or any(map(_is_hidden, settings))
+
+
+def _is_hidden(setting: str) -> bool:
+    """True if `NAME=value` sets a variable that bash reads to a value that is not listed."""
+    name = setting.partition("=")[0].partition("[")[0].removesuffix("+")
+    is_read = name in group("bash_variables") or name.startswith("BASH_")
+    return is_read and not re.fullmatch(pairs("plain_values")[0][1].strip(), setting, re.DOTALL)
 
 
 def cd_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
@@ -46,15 +73,7 @@ def cd_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
 
 def sets_switches_only(words: Sequence[str]) -> bool:
     """True if a `set` command, such as `set -euo pipefail`, sets only harmless options."""
-    rest = list(words[1:])
-    while rest:
-        word = rest.pop(0)
-        if _NAMED_SWITCHES.match(word):
-            if not rest or rest.pop(0) not in _SWITCH_NAMES:
-                return False
-        elif not _SWITCHES.match(word):
-            return False
-    return len(words) > 1
+    return _SWITCHES.fullmatch("".join(f"{word}\0" for word in words[1:])) is not None
 
 
 def only_redirects(raw: SimpleCommand) -> bool:
@@ -68,12 +87,6 @@ def declares_harmless(raw: SimpleCommand) -> bool:
     declared = declared_assignments(raw)
     others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
     return declared is not None and sets_only_harmless(tuple(others))
-
-
-def unsets_script_variables(words: Sequence[str]) -> bool:
-    """True if an `unset` removes only display variables or the script's own."""
-    unset = [word for word in words[1:] if word != "-v"]
-    return words[:1] in (["unset"], ("unset",)) and all(is_script_variable(x) or is_display_variable(x) for x in unset)
 
 
 def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -101,7 +114,8 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
         case "set":
             is_harmless = sets_switches_only(words)
         case "unset":
-            is_harmless = unsets_script_variables(words)
+            unset = [word for word in words[1:] if word != "-v"]
+            is_harmless = all(is_script_variable(word) or is_display_variable(word) for word in unset)
         case "read":
             is_harmless = read_names(words) is not None
         case "command":
@@ -202,7 +216,7 @@ def is_script_variable(name: str) -> bool:
         return name not in _LIVE_VARIABLES and name != "_"
     if name and group("script_words").issuperset(name.split("_")):
         return True
-    is_inherited = not _CAPITALS.match(name) or name in os.environ
+    is_inherited = not _CAPITALS.match(name) or name in os.environ or name in group("bash_variables")
     return not is_inherited and not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
 
 

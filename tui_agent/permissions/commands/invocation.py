@@ -83,6 +83,8 @@ class Write:
     """True if it may be a directory in which some files are changed."""
     includes: FileFilter | None = None
     """Filter for these files, which a formatter or the like rewrites in place; None for any change."""
+    is_mount: bool = False
+    """True if a container gets it."""
 
 
 @dataclass(frozen=True, slots=True)

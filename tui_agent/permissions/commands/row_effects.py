@@ -52,6 +52,7 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
     role: Role = "ALL" if name == "install" and found.has("-d", "--directory") else facts.writes
     is_below, anywhere = role == "BELOW", Write(".", below=True, includes=FileFilter())
     writes = [Write(path, is_whole, is_below) for path in (*found.of("write"), *([into] if into is not None else []))]
+    writes += [Write(path, below=True, is_mount=True) for path in found.of("mount")]
     if found.has(*facts.changes.removing):
         removed = found.sources if role == "LAST" else operands[role == "FIRST" :]
         writes += [Write(operand, whole=True) for operand in removed if not is_remote(operand)]

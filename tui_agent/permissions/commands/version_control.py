@@ -35,7 +35,7 @@ _ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|forma
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
-_SETTING_KEY = re.compile(r"[A-Za-z][\w-]*\.\S")
+_SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
 _PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
 _DIFF_PLAIN = frozenset(("--name-only", "--relative"))
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -240,14 +240,19 @@ def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
     at = subcommand_at(words)
     yield from (word for word in words[1:at] if word.startswith(("--exec-path=", "--config-env")))
     yield from (setting for setting in _set_by_option(words) if not _is_plain(setting))
-    if "config" in words[at : at + 1] and group("git_reading_settings").isdisjoint(words[at + 1 :]):
-        yield from _settings(words[at + 1 :])
+    yield from stored_settings(words)
 
 
-def _settings(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of `git config` with which it changes more than a plain setting."""
+def stored_settings(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words with which `git config` or `git clone` stores more than a plain setting."""
+    words = words[subcommand_at(words) :] if canonical_name(words[0]) == "git" else ()
+    if "clone" in words[:1]:
+        given = (after for before, after in pairwise(words) if before in ("-c", "--config"))
+        yield from (setting for setting in given if not _is_plain(setting))
+    if "config" not in words[:1] or not group("git_reading_settings").isdisjoint(words):
+        return
     yield from (word for word in words if word in group("git_changes_sections"))
-    at = next((at for at, word in enumerate(words) if _SETTING_KEY.match(word)), len(words))
+    at = next((at for at, word in enumerate(words) if _SETTING_KEY.search(word)), len(words))
     key, value = (*words[at:], "", "")[:2]
     # Without a value, it only shows the setting.
     if words[at + 1 :] and not _is_plain(f"{key}={value}"):

@@ -260,7 +260,8 @@ def _shell(command: SimpleCommand) -> Wrapping:
         if not word.is_fixed:
             return _unknown() if takes_script else _hidden()
         if is_value and not value.startswith(("-", "+")):
-            is_plain = is_plain and value in _SHELL_SETTINGS
+            if value not in _SHELL_SETTINGS:
+                return _unknown()  # Such as `-O dotglob`, or a file of commands.
             is_value = False
         elif value.startswith(("-", "+")):
             # `-c` may be joined with other letters, as in `bash -lc`.
@@ -349,11 +350,6 @@ def _eval(command: SimpleCommand) -> Wrapping | None:
     return replace(_unknown(), is_unknown=not all(word.is_fixed for word in words))
 
 
-def _fc(command: SimpleCommand) -> Wrapping | None:
-    """Return None if it lists the history, whose commands it runs otherwise."""
-    return None if any(re.match(r"-[a-z]*l", word.value) for word in command.words[1:]) else _unknown()
-
-
 def _alias(command: SimpleCommand) -> Wrapping:
     scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
     return Wrapping(scripts=scripts, hidden="it redefines the name of a command")
@@ -404,7 +400,7 @@ def _text_of(words: tuple[Word, ...]) -> str:
 
 
 _SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
-    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias, "fc": _fc,
+    "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias,
     "awk": _awk,
 }  # fmt: skip
 """Commands whose other commands no row can tell."""

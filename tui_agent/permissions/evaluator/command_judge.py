@@ -12,7 +12,13 @@ from typing import Literal
 
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
-from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, declared_assignments, is_script_variable
+from tui_agent.permissions.commands.builtins import (
+    DECLARATION_COMMANDS,
+    changes_shell,
+    declared_assignments,
+    is_script_variable,
+    text_changes_shell,
+)
 from tui_agent.permissions.commands.catalogue import canonical_name, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
@@ -61,6 +67,7 @@ MAX_PARTS = 2_000
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
 
+_CHANGES_SHELL = "files of later commands, after a change of the shell itself"
 _MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
 """Commands that make nothing below their targets."""
 _ONLY_READS = Finding("allow", "read_only", "it only reads, and only inside the workspace")
@@ -205,9 +212,8 @@ class _Case:
         self._repeats = self._repeats or any(isinstance(part, ForEach | Branches | Definition) for part in everything)
         for name, value in assigned_names(everything):
             self._assigned.setdefault(name, []).append(value)
-        is_code = "$" in text or "`" in text
-        if (is_code and may_evaluate_strings(everything)) or declares_array_again(everything):
-            self._evaluated_strings(scope)
+        if may_evaluate_strings(everything) or declares_array_again(everything):
+            self._unknown_effects(scope, "values of variables run as commands")
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self.accesses.give_up()
@@ -228,6 +234,8 @@ class _Case:
         self.accesses.give_up()
         text, reason = unsupported.text, unsupported.reason
         self._trace.append(f"shell: {reason}")
+        if not unsupported.unreadable and text_changes_shell(text):
+            self._unknown_effects(scope, _CHANGES_SHELL, text)
         if unsupported.unreadable:
             self.note(text, [self._unreadable(reason)], step.operator)
         elif self._forbids_any:
@@ -251,6 +259,8 @@ class _Case:
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
         self.accesses.add_loop(loop)
+        if text_changes_shell(f"{loop.variable}="):
+            self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
             self._other(step, f"setting {loop.variable}", scope)
         self._expander.take_listed_directories()  # Drops listings of earlier expansions.
@@ -267,14 +277,13 @@ class _Case:
             return self._by_mode(f"a command that cannot be read with certainty ({reason})")
         return Finding("ask", "floor", f"it is unclear what this command runs: {reason}")
 
-    def _evaluated_strings(self, scope: AllowScope | None) -> None:
-        """Judge commands in the values of variables."""
-        what = "values of variables run as commands"
+    def _unknown_effects(self, scope: AllowScope | None, what: str, text: str = "") -> None:
+        """Judge a part after which only the running shell knows which commands run."""
         paths = PathChecks(self._state, scope, scope.finding if scope else self._by_mode(what))
         paths.check_unknown(what)
         if self._forbids_any:
             paths.findings.append(Finding("ask", "floor", f"{what}, and rules forbid some commands"))
-        self._keep("", paths)
+        self._keep(text, paths)
 
     # --- simple commands ----------------------------------------------------------------------------------------------
 
@@ -304,6 +313,8 @@ class _Case:
             self._command(Task(replace(step, operator="runs"), inner, task.depth + 1, None, is_written=False))
         if part.wrapping:
             self._inside(part, part.wrapping)
+        if not self._is_remote and changes_shell(command):
+            self._unknown_effects(part.scope, _CHANGES_SHELL, command.text)
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
@@ -353,7 +364,7 @@ class _Case:
         for found in part.contexts:
             for assignment in command.assignments:
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
-                if command.words or _is_inherited(assignment.name):
+                if command.words or assignment.name in os.environ or places_repository(assignment.name):
                     values = self._expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.check_assignment(assignment.name, values, found.directory)
 
@@ -430,11 +441,6 @@ class _Case:
             speaks = scope is not None and (scope.covers_words or wrapping.allows_scripts)
             self._run(script, step.places, task.depth + 1, scope if speaks else None)
         self._is_remote = was_remote
-
-
-def _is_inherited(name: str) -> bool:
-    """True if programs may read a variable that a script sets without exporting it."""
-    return name in os.environ or places_repository(name) or name.startswith("HIST")
 
 
 def _consequences(part: Part) -> tuple[str, ...]:

@@ -27,10 +27,11 @@ MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_MARK = f"[{''.join(MARKS)}]"
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
-    r"write|\brm\w*\(|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
+    r"write|\brm\w*\(|\b(?:rm|mv|cp)\b|put_|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|\+<|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
     r"delete|output|attach|(?:open|creat\w*|file):|\.(?:once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
@@ -186,8 +187,9 @@ class PathChecks:
             source = self._look(copy.source or "", directory)
             if source is not None and is_copy and os.path.islink(source.lexical):
                 self._links.append((source.resolved, directory))
-            # Only an earlier part could make the source.
-            if source is not None and not self._state.has_changed and not _is_there(source.resolved):
+            # Only an earlier part could make the source, or an archive of that name with the usual ending.
+            places = (source.resolved, f"{source.resolved}.zip") if source and not self._state.has_changed else ()
+            if places and not any(map(os.path.lexists, places)):
                 continue
             if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
                 what = "a directory that it copies over another" if is_copy else "an archive or patch"
@@ -327,6 +329,8 @@ class PathChecks:
             is_tree = write.below and os.path.isdir(facts.resolved)
             if is_tree and (found := self._forbidden(facts, "write", whole=True, includes=write.includes)):
                 self._ask_for(found, f"files in {facts.given} may change")
+            if write.is_mount and self.allow_scope is None and self._lookup.why_tree_protected(facts):
+                self.check_unknown(f"files in {facts.given}")
             if write.whole and (too_much := self._lookup.why_too_much(facts)):
                 self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
             self.findings.append(self._writing(facts, whole=write.whole, allowed_by=self._allowance(facts)))
@@ -433,27 +437,25 @@ class PathChecks:
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""
         writes = _CODE_WRITES.search(code) is not None
-        for piece in pieces_of(code):
+        for piece in dict.fromkeys(pieces_of(code)):
             facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
             why = protected_name(piece) or ("it is private" if facts and facts.private else None)
             if why and writes:
                 self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
             elif why:
                 self._doubt(f"code that names {piece}: {why}")
-            elif not is_known(piece) and _may_become_protected(piece):
+            elif not is_known(piece) and any(map(may_mean_protected, re.sub(_MARK, "*", piece).split("/"))):
                 self._doubt(f"code that may name {_shown(piece)}")
             elif writes and names_project_definition(piece):
                 self._doubt(f"code that may change {piece}: agents take hooks, skills and commands from there")
-            elif writes and ("." in piece or "/" in piece):
-                # Other pieces are keywords and names of the program, not paths.
+            elif writes:
                 self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
 
     def check_fed(self, codes: Iterable[str]) -> None:
         """Judge programs that other commands print: a rule may deny to change what they name."""
         pieces = (piece for code in codes for piece in pieces_of(code)) if self._denies_changes else ()
         for piece in dict.fromkeys(pieces):
-            if "." in piece or "/" in piece:
-                self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
+            self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
 
     # --- findings -----------------------------------------------------------------------------------------------------
 
@@ -492,11 +494,6 @@ class PathChecks:
         return self._lookup.look(path, directory)
 
 
-def _is_there(path: str) -> bool:
-    """True if a path exists, or an archive of that name with the usual ending."""
-    return os.path.lexists(path) or os.path.lexists(f"{path}.zip")
-
-
 def _below(directory: str | None, path: str) -> str | None:
     if not is_known(path):
         return None
@@ -507,12 +504,6 @@ def _below(directory: str | None, path: str) -> str | None:
 
 def _shown(path: str) -> str:
     return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
-
-
-def _may_become_protected(piece: str) -> bool:
-    """True if a component of a partly known path may be a protected name."""
-    pattern = piece.translate({ord(mark): "*" for mark in MARKS})
-    return any(may_mean_protected(component) for component in pattern.split("/"))
 
 
 def _patterns(word: Word) -> Iterator[str]:

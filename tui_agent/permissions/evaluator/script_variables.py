@@ -150,10 +150,10 @@ class ScriptVariables:
         name, value, words = assignment.name, assignment.value, self._given[assignment.name]
         if not self._is_own(name) or name in self._loops:
             return None
-        is_literal = all(map(_is_literal, words))
-        if name in self._numbers and not is_literal:
+        is_fixed = all(map(is_literal, words))
+        if name in self._numbers and not is_fixed:
             return NUMBER
-        if words != [value] and not is_literal:
+        if words != [value] and not is_fixed:
             return None  # Another assignment may have run last, with an unknown value.
         if value.value == VARIABLE:
             held = now.get(value.variables[0].name, OPEN)
@@ -258,7 +258,8 @@ def has_known_values(word: Word, bindings: Bindings) -> bool:
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
 
 
-def _is_literal(word: Word) -> bool:
+def is_literal(word: Word) -> bool:
+    """True if a word is the text that it becomes."""
     return word.is_fixed and not word.live
 
 

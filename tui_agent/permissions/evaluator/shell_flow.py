@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from tui_agent.permissions.commands.builtins import sets_switches_only, unsets_script_variables
-from tui_agent.permissions.commands.catalogue import SHELLS, facts_of, group
+from tui_agent.permissions.commands.builtins import sets_switches_only
+from tui_agent.permissions.commands.catalogue import facts_of, group
 from tui_agent.permissions.paths.path_resolution import resolve
 from tui_agent.permissions.shell.expansion import Bindings, Expander, Value, has_glob, single_bindings
 from tui_agent.permissions.shell.syntax import (
@@ -45,13 +45,15 @@ MAX_CALLS = 20
 """Maximum number of calls of a script's own functions that are judged one by one."""
 
 _FUNCTION = re.compile(r"[a-z_][a-z0-9_]*\Z", re.ASCII)
-_MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
-"""Commands after which the shell's directory is unknown, or names may have another meaning."""
+_MOVERS = names("eval source . trap")
+"""Commands after which the shell's directory is unknown."""
 _SHIFTERS = names("shift set getopts eval source .")
 _CHANGE_DIRECTORY = names("cd pushd popd")
-_PLACES = names("HOME PWD OLDPWD CDPATH")
-_SETS_PLACE = re.compile(r"(?:\w+=|-v)?(?!CDPATH=\Z)(HOME|PWD|OLDPWD|CDPATH)(?:\+?=.*|\[.*)?\Z", re.DOTALL)
-"""A word that may set one of these variables, also by a reference to it; an empty `CDPATH` changes nothing."""
+_PLACES = names("HOME PWD OLDPWD CDPATH IFS")
+_SETS_PLACE = re.compile(
+    r"(?s)(?:\w+=|-v)?(?!CDPATH=\Z|IFS=(?:[^\w./:=@%+,\ud800-\udfff-]|\\[nt])*\Z)(HOME|PWD|OLDPWD|CDPATH|IFS)(?:\+?=.*|\[.*)?\Z"
+)
+"""A word that may set one of these variables to a value that changes anything, also by a reference to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +92,7 @@ def _uses_no_variables(command: SimpleCommand) -> bool:
 
 def widens_patterns(everything: Iterable[Statement]) -> bool:
     """True if a script may make patterns match hidden names."""
-    for part in everything:
-        if not isinstance(part, SimpleCommand):
-            continue
-        values = [word.value for word in part.words]
-        name = values[0].rpartition("/")[2] if values else ""
-        if name == "shopt" or (name in SHELLS and not {"-O", "+O"}.isdisjoint(values)):
-            return True
-        if any(assignment.name == "GLOBIGNORE" for assignment in part.assignments):
-            return True
-    return False
+    return any(isinstance(part, SimpleCommand) and own_words(part)[:1] == ["shopt"] for part in everything)
 
 
 def _places_set(everything: Iterable[Statement]) -> Iterator[str]:
@@ -109,7 +102,8 @@ def _places_set(everything: Iterable[Statement]) -> Iterator[str]:
             yield from _PLACES & {part.variable}
         elif isinstance(part, SimpleCommand):
             # `env`, `read`, `printf -v` and the like take the name as a word.
-            texts = (*(assignment.text for assignment in part.assignments), *(word.value for word in part.words))
+            assigned = () if part.name == "read" else part.assignments
+            texts = (*(assignment.text for assignment in assigned), *(word.value for word in part.words))
             yield from (found[1] for found in map(_SETS_PLACE.match, texts) if found)
 
 
@@ -147,7 +141,9 @@ class _Flow:
         self._visited: dict[str | None, None] = {}
         """Every directory in which something has run so far."""
         self._has_moved = False
-        self._shifts = any(map(_may_shift, everything))
+        commands = ([word.value for word in part.words] for part in everything if isinstance(part, SimpleCommand))
+        self._shifts = any(not _SHIFTERS.isdisjoint(one) and not sets_switches_only(one) for one in commands)
+        """True if a part may change the arguments of a function."""
         # Rough commands of unreadable text may not run in this order.
         is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
         self._moves_left = MAX_CD_COMMANDS if is_readable else 0
@@ -179,7 +175,8 @@ class _Flow:
                 for number, part in enumerate(statement.parts):
                     self._is_fed = was_fed or number > 0
                     self._operator = "|" if number else self._operator
-                    self.run(part, places, now, _piped(statement.parts[:number]) if number else fed_by)
+                    before = statement.parts[:number]
+                    self.run(part, places, now, Pipeline(before) if number > 1 else (*before, fed_by)[0])
                 self._is_fed = was_fed
             case Subshell():
                 self.run(statement.body, places, now, fed_by)
@@ -227,8 +224,6 @@ class _Flow:
                 return replace(stays, success=_either(tuple(self._visited), ()) if self._has_moved else (None,))
             self._has_moved = True
             return replace(stays, success=self._moved(command, len(command.words) - len(values) + 1, places, now))
-        if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_script_variables(values):
-            return stays
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
             return replace(stays, success=_either(places, (None,)), failure=_either(places, (None,)))
         return stays
@@ -357,31 +352,17 @@ def _inlined_functions(everything: Iterable[Statement]) -> dict[str, Statement]:
         inside = [part for part in walk_statements(function.body) if isinstance(part, (SimpleCommand, Definition))]
         is_flat = not any(isinstance(part, Definition) or part.name in counts for part in inside)
         is_plain = all(part.words[0].text == part.name and not part.assignments for part in own)
-        if own and is_flat and is_plain and counts[function.name] == 1 and _means_nothing_else(function.name):
+        is_other = facts_of(function.name) or shutil.which(function.name) or not _FUNCTION.match(function.name)
+        is_only = counts[function.name] == 1 and not is_other and function.name not in group("keywords")
+        if own and is_flat and is_plain and is_only:
             inlined[function.name] = function.body
     # A call is a copy of the body, so many calls would multiply the work.
     return inlined if len(calls) <= MAX_CALLS else {}
 
 
-def _may_shift(part: Statement) -> bool:
-    """True if a part of a script may change the arguments of a function."""
-    values = [word.value for word in part.words] if isinstance(part, SimpleCommand) else []
-    return not _SHIFTERS.isdisjoint(values) and not sets_switches_only(values)
-
-
-def _means_nothing_else(name: str) -> bool:
-    if not _FUNCTION.match(name) or name in group("keywords"):
-        return False
-    return facts_of(name) is None and shutil.which(name) is None
-
-
 def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:
     together = tuple(dict.fromkeys((*first, *second)))
     return together if len(together) <= MAX_POSSIBLE_DIRECTORIES else (*together[: MAX_POSSIBLE_DIRECTORIES - 1], None)
-
-
-def _piped(parts: tuple[Statement, ...]) -> Statement:
-    return parts[0] if len(parts) == 1 else Pipeline(parts)
 
 
 def _targets_of_cd(targets: list[str], place: str | None) -> tuple[str | None, ...]:

@@ -14,7 +14,12 @@ from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, declared_assignments
 from tui_agent.permissions.commands.catalogue import INTERPRETERS, canonical_name, group, words_by_program, writer
 from tui_agent.permissions.commands.invocation import pieces_of
-from tui_agent.permissions.commands.version_control import alias_expansions, forms_of, prints_own_directory
+from tui_agent.permissions.commands.version_control import (
+    alias_expansions,
+    forms_of,
+    prints_own_directory,
+    stored_settings,
+)
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
@@ -35,6 +40,7 @@ from tui_agent.permissions.shell.syntax import (
 
 from .execution_contexts import Part
 from .path_checks import ExecutionContext
+from .script_variables import is_literal
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -70,9 +76,8 @@ _EVALUATES = re.compile(
     r"(?:declare|typeset|local|export|readonly) -[a-zA-Z]*[nai]"
     r"|(?:test|\[\[?|printf) -v|.* -(?:eq|ne|lt|le|gt|ge)\Z|let |.*\w\[."
 )
-_EVALUATED = names("PS4 RANDOM SRANDOM HISTCMD OPTIND")
-"""Variables in whose values bash expands what they contain."""
 _QUOTING = re.compile(r"['\"\\]")
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)\Z", re.DOTALL)
 
 
 class Suspicions:
@@ -89,15 +94,27 @@ class Suspicions:
 
     def _strings(self, first: int = 0) -> Iterator[str]:
         """Yield the strings of the scripts, from the `first` on, that may become words, or input, of a command."""
+        yield from self._joined(first)
         for text in (text for script in self.scripts[first:] for part in script for text in _strings_of(part)):
             yield text
             if "\\" in text:
                 yield _ESCAPE.sub(" ", text)  # As `printf` and `echo -e` print it.
 
+    def _joined(self, first: int = 0) -> Iterator[str]:
+        """Yield the values that the scripts, from the `first` on, build with `+=`."""
+        for script in self.scripts[first:]:
+            held: dict[str, str] = {}
+            texts = (text for part in reversed(script) for text in _strings_of(part))  # The last part comes first.
+            for name, is_added, text in (found.groups() for found in map(_ASSIGNS.match, texts) if found):
+                held[name] = (held.get(name, "") if is_added else "") + text
+                yield held[name]
+
     def about(self, part: Part) -> Iterator[str]:
         """Return reasons to ask about a command that is not known to be read-only."""
         if named := self._named(part):
             yield named
+        for setting in {one for found in part.contexts if found.words for one in stored_settings(found.words)}:
+            yield f"it changes {setting.replace(UNKNOWN, '…')} of git, which may start programs or replace files"
         if self._is_open(part) and (why := self._protected_string()):
             yield f"it is unclear which files it changes, and the script names a protected path: {why}"
 
@@ -113,6 +130,8 @@ class Suspicions:
         else:
             texts += [code for one in given for code in one.invocation.code]
             texts += self._input_of(part)
+        if any(UNKNOWN in word for words in known for word in words):
+            texts += self._joined()
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
             texts += self._strings()
         for words in known:
@@ -233,26 +252,22 @@ def assigned_names(script: Iterable[Statement]) -> Iterator[tuple[str, Word | No
     """Yield the variables that a script sets, with each value; None for a value that is not literal."""
     for part in script:
         if isinstance(part, ForEach):
-            yield from ((part.variable, word if _is_literal(word) else None) for word in part.words or (_NO_WORD,))
+            yield from ((part.variable, word if is_literal(word) else None) for word in part.words or (_NO_WORD,))
         elif isinstance(part, SimpleCommand):
             declared = (declared_assignments(part) or ()) if part.name in DECLARATION_COMMANDS else ()
             if not declared and not part.assignments and part.name not in _SETS_VARIABLES:
                 continue
             for one in (*(part.assignments if not part.words else ()), *(one for one in declared if "=" in one.text)):
-                is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and _is_literal(one.value)
+                is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and is_literal(one.value)
                 yield one.name, one.value if is_plain else None
             if part.name in _SETS_VARIABLES:
                 yield from ((word.value, None) for word in part.words[1:] if word.value.isidentifier())
 
 
-def _is_literal(word: Word) -> bool:
-    return word.is_fixed and not word.live
-
-
 def may_evaluate_strings(script: Sequence[Statement]) -> bool:
     """True if a script has text with a `$(…)` in quotes, and a construct that may run it.
 
-    Arithmetic, subscripts, attributes of variables and `PS4` run the commands in the values of variables.
+    Arithmetic, subscripts and attributes of variables run the commands in the values of variables.
     """
     commands = [part for part in script if isinstance(part, SimpleCommand)]
     assigned = [one for command in commands for one in command.assignments]
@@ -262,11 +277,8 @@ def may_evaluate_strings(script: Sequence[Statement]) -> bool:
     texts += [word.value for part in script if isinstance(part, ForEach) for word in part.words or ()]
     if not any(map(_CODE.search, texts)):
         return False
-    return (
-        any(isinstance(part, Unsupported) and not part.unreadable for part in script)
-        or any(name in _EVALUATED for name, _ in assigned_names(script))
-        or any(value.partition("=")[0] in _EVALUATED for value in values)
-        or any(map(_evaluates_strings, commands))
+    return any(isinstance(part, Unsupported) and not part.unreadable for part in script) or any(
+        map(_evaluates_strings, commands)
     )
 
 

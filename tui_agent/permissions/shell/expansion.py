@@ -82,7 +82,7 @@ class Expander:
 
     def __init__(self) -> None:
         self.unknown_places: set[str] = set()
-        """Variables with which the shell finds directories (`HOME`, `PWD`, …), if the script sets them."""
+        """Variables with which the shell finds directories (`HOME`, …) or splits values, if the script sets them."""
         self._entries = MAX_ENTRIES
         self._listed: dict[str, None] = {}
         self._is_certain = True
@@ -162,7 +162,8 @@ class Expander:
         """Return the word with each value of its variables; a value that the shell would split counts as unknown."""
         if not word.variables:
             return [word]
-        if word.value == VARIABLE and not word.variables[0].quoted:
+        is_splitting = "IFS" in self.unknown_places
+        if word.value == VARIABLE and not word.variables[0].quoted and not is_splitting:
             held = bindings.get(word.variables[0].name, OPEN)
             if held.kind == "words":
                 return [Word(value if _UNSPLIT.match(value) else UNKNOWN) for value in held.texts]
@@ -171,7 +172,7 @@ class Expander:
         for variable in word.variables:
             is_unknown = not self.unknown_places.isdisjoint(_NAME.findall(variable.name)[:1])
             values = (UNKNOWN,) if is_unknown else _values_of(variable.name, directory, bindings)
-            if not variable.quoted and not all(value and _UNSPLIT.match(value) for value in values):
+            if not variable.quoted and (is_splitting or not all(value and _UNSPLIT.match(value) for value in values)):
                 if any(not _GLOB.isdisjoint(value) for value in values):
                     self._is_certain = False
                 values = (UNKNOWN,)
