@@ -5,6 +5,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -39,6 +40,21 @@ async def test_shows_lines_with_numbers(read: ReadTool, root: Path) -> None:
         "total_lines": 2,
         "encoding": "utf-8",
     }
+
+
+@pytest.mark.parametrize(("lines", "changes"), [(5, 2), (5_000, 4)])
+async def test_a_small_file_changes_threads_only_to_open_and_read(
+    read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch, lines: int, changes: int
+) -> None:
+    (root / "a.txt").write_text("line\n" * lines)
+    await call(read, path="a.txt")  # The first call loads a library in a thread.
+    loop = asyncio.get_running_loop()
+    counted = Mock(wraps=loop.run_in_executor)
+    monkeypatch.setattr(loop, "run_in_executor", counted)
+
+    await call(read, path="a.txt")
+
+    assert counted.call_count == changes
 
 
 async def test_pages_say_how_to_continue(read: ReadTool, root: Path) -> None:

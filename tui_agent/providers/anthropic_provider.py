@@ -265,23 +265,24 @@ class AnthropicProvider:
         added: frozenset[str] = frozenset()
         while True:
             body, is_taken = await self._build(request)
-            dropped = self._builder.dropped
-            sent = self._builder.optional_fields(request) | ({VERSION_FIELD} - dropped)
+            settings = self._builder.settings  # Those of this body: another request may change them meanwhile.
+            dropped = settings.drop
             answer = await client.open(body, _OLDEST_VERSION if VERSION_FIELD in dropped else None)
             if not isinstance(answer, Refusal):
                 if added and self.on_notice is not None:
                     self.on_notice(dropped_text(self.model.name, added))
                 return answer, is_taken
+            sent = RequestBuilder(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
             refused = refused_fields(answer.body, sent)
             if not refused:
-                await self._leave_out(self._builder.dropped - added)
+                await self._leave_out(self._builder.settings.drop - added)
                 raise answer.failure
-            added |= refused - self._builder.dropped
-            await self._leave_out(self._builder.dropped | refused)
+            added |= refused - self._builder.settings.drop
+            await self._leave_out(self._builder.settings.drop | refused)
 
     async def _leave_out(self, fields: frozenset[str]) -> None:
         async with self._here().building:
-            if fields != self._builder.dropped:
+            if fields != self._builder.settings.drop:
                 self._builder.leave_out(fields)
 
     async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:

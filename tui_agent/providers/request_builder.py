@@ -243,9 +243,9 @@ class RequestBuilder:
         return frozenset(found - self._settings.drop)
 
     @property
-    def dropped(self) -> frozenset[str]:
-        """Fields that requests leave out."""
-        return self._settings.drop
+    def settings(self) -> RequestSettings:
+        """Settings of the next request; another value after `leave_out`."""
+        return self._settings
 
     def leave_out(self, fields: frozenset[str]) -> None:
         """Build requests without these fields from now on, and with all others."""

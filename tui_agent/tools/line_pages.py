@@ -21,6 +21,9 @@ WHOLE_LIMIT = 64 * 1024 * 1024
 PIECE = 256 * 1024
 """Bytes read at a time; more than `text_format.SAMPLE_SIZE`."""
 
+INLINE_LIMIT = 8 * 1024
+"""Most bytes whose lines are read and shown on the event loop; changing threads for them would take longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -88,8 +91,8 @@ async def read_lines(
     """
     reader = _PageReader(status, form, request, stopped)
     piece = start
-    # In a thread, because decoding, hashing and splitting a piece takes milliseconds.
-    while await asyncio.to_thread(reader.feed, piece):
+    # Decoding, hashing and splitting a large piece takes milliseconds.
+    while reader.feed(piece) if len(piece) <= INLINE_LIMIT else await asyncio.to_thread(reader.feed, piece):
         piece = await file.read(PIECE)
     return reader.page
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
-from .line_pages import PIECE, Line, LinePage, LineRequest, read_lines
+from .line_pages import INLINE_LIMIT, PIECE, Line, LinePage, LineRequest, read_lines
 from .media.media_files import load_media, media_type_of
 from .media.notebook_file import SUFFIX, read_notebook
 from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
@@ -72,8 +72,6 @@ class ReadTool(TypedTool[ReadArguments]):
     async def run(self, args: ReadArguments, context: ToolContext) -> ToolResult:
         place = self._workspace.place(args.path, context.targets)
         path, shown = place.path, self._workspace.display(place.path)
-        if await asyncio.to_thread(os.path.isdir, path):
-            raise await asyncio.to_thread(is_directory_error, path, shown)
         try:
             with os_errors_as(f"cannot read {shown}"):
                 async with open_file(path, shown, place=place) as (file, status):
@@ -92,10 +90,14 @@ class ReadTool(TypedTool[ReadArguments]):
                         file, status, format_of(sample), start, request, context.cancellation.is_set
                     )
         except ToolError as error:
+            if await asyncio.to_thread(os.path.isdir, path):
+                raise await asyncio.to_thread(is_directory_error, path, shown) from error
             if isinstance(error.__cause__, FileNotFoundError):
                 raise await asyncio.to_thread(missing_file_error, path, shown) from error
             raise
         self._workspace.versions.remember(path, page.version)
+        if len(start) <= INLINE_LIMIT:
+            return _page_result(page, args, path, shown)
         return await asyncio.to_thread(_page_result, page, args, path, shown)
 
     async def _read_notebook(
