@@ -6,6 +6,7 @@ from tui_agent.ui.base.frame_pace import (
     IDLE_SHARE,
     INPUT_SECONDS,
     LONGEST_PAUSE,
+    MESSAGE_SECONDS,
     TYPED_SECONDS,
     FramePace,
 )
@@ -70,3 +71,13 @@ def test_typed_text_is_painted_before_the_rest_but_not_in_each_moment() -> None:
     assert frames.is_painted(after=HEAD_SECONDS)
     assert frames.is_painted(after=TYPED_SECONDS, typed=True)
     assert not frames.is_painted(after=INPUT_SECONDS, typed=True)
+
+
+def test_a_message_leaves_before_it_is_painted() -> None:
+    frames = Frames()
+
+    frames.pace.note_input()
+    frames.pace.note_message()
+    assert not frames.is_painted(after=MESSAGE_SECONDS / 2, typed=True)
+    assert not frames.is_painted(after=0.0)
+    assert frames.is_painted(after=MESSAGE_SECONDS)

@@ -74,7 +74,7 @@ def edited_files(words: Sequence[str]) -> list[str] | None:
     # Some versions take an empty word for the ending of a copy.
     is_certain = all(map(is_known, words)) and {"", "--"}.isdisjoint(words)
     is_edit = is_certain and options.has("-i", "--in-place") and not copies and _only_prints(scripts)
-    return operands or None if is_edit else None
+    return operands if is_edit and operands else None
 
 
 def _only_prints(scripts: Sequence[str]) -> bool:

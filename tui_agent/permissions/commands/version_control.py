@@ -247,8 +247,9 @@ def stored_settings(words: Sequence[str]) -> Iterator[str]:
     """Yield the words with which `git config` or `git clone` stores more than a plain setting."""
     words = words[subcommand_at(words) :] if canonical_name(words[0]) == "git" else ()
     if "clone" in words[:1]:
-        given = (after for before, after in pairwise(words) if before in ("-c", "--config"))
-        yield from (setting for setting in given if not _is_plain(setting))
+        given = arguments_of(("git", *words)).given
+        settings = (*given.get("-c", ()), *given.get("--config", ()))
+        yield from (setting for setting in settings if not _is_plain(setting))
     if "config" not in words[:1] or not group("git_reading_settings").isdisjoint(words):
         return
     yield from (word for word in words if word in group("git_changes_sections"))

@@ -314,8 +314,9 @@ def _changed(name: str, words: Sequence[str]) -> tuple[Arguments, Sequence[str]]
     flags = {flag for flag in found.flags if len(flag) == 2 or flag.startswith("--")}
     if row is None or not row[0].changes.beside or not flags <= row[0].changes.beside | row[0].harmless:
         raise _UnknownError
-    # The first operand of chmod is the mode.
-    paths = edited_files(words) if name == "sed" else found.operands[name == "chmod" :]
+    paths = edited_files(words) if name == "sed" else found.operands
+    if name == "chmod":
+        paths = found.operands[1:]  # The first one is the mode.
     if paths is None or not found.operands or "-" in found.operands:
         raise _UnknownError
     return found, paths

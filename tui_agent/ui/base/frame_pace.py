@@ -18,6 +18,8 @@ HEAD_SECONDS = 0.005
 """Seconds after an input in which frames wait for its effect."""
 TYPED_SECONDS = 0.004
 """Least seconds between two frames that show typed text before the rest."""
+MESSAGE_SECONDS = 0.012
+"""Seconds after the user sent a message in which no frame delays it."""
 
 
 class FramePace:
@@ -31,6 +33,10 @@ class FramePace:
         """Let the frames of the next moment follow one another without a pause."""
         now = self._clock()
         self._held_until, self._input_until = now + HEAD_SECONDS, now + INPUT_SECONDS
+
+    def note_message(self) -> None:
+        """Let a message that the user sent leave before the screen shows it."""
+        self._held_until = self._next_typed = self._clock() + MESSAGE_SECONDS
 
     def paint(self, frame: Callable[[], object], *, always: bool = False) -> None:
         """Paint a frame unless it has to wait; then it is offered again. With `always`, none waits."""

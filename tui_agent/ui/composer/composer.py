@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.text.file_mentions import file_mentions
 
@@ -501,6 +502,7 @@ class Composer(PasteFoldingArea):
                 self.clear()
             self.type_text()
             pasted, self._pasted_files = frozenset(self._pasted_files), set()
+            AnyScreen.pace.note_message()
             self.post_message(self.Submitted(text.strip("\n"), kind, edited, pasted))
 
     def _suggest(self) -> None:
