@@ -30,7 +30,7 @@ _GLUE = names("& | ( ) !")
 _INTEGER = re.compile(r"-?\d+\Z")
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)(?:\[.*?\])?\s*(?:\+\+|--|:?(?:[-+*/%&|^]|<<|>>)?=(?!=))")
 """A variable that arithmetic, a subscript or an expansion sets."""
-_QUOTED_SUBSCRIPT = re.compile(r"\w\[(?:[^]'\\]|'[\w .,:/@%+-]*')*+['\\]|\$\{![^}]*=")
+_QUOTED_SUBSCRIPT = re.compile(r"\w\[(?:[^]'\\]|'[\w .,:/@%+-]*')*(?:\\|'(?![\w .,:/@%+-]*'))|\$\{![^}]*=")
 """A subscript that may hide a command, or an assignment to a variable whose name is a value."""
 
 
