@@ -26,7 +26,7 @@ TICK = 0.2
 """Seconds between two updates of the clocks."""
 IDLE_TICK = 1.0
 """Seconds between two updates with reduced motion."""
-MOST_KEPT = 500
+MOST_KEPT = 150
 """Most calls whose rows are kept."""
 _BELOW = -1
 """Place of the empty rows below all calls."""

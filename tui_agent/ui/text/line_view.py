@@ -31,6 +31,8 @@ STYLES = (
 )
 """Style names of a `Line`; each is a component class `line--NAME`."""
 
+MOST_STRIPS = 200
+"""Most rows whose cells are kept, a few screens of them: with what Textual derives from it, each takes 15 kB."""
 MAX_STYLES = 4_096
 """Most style names whose colours are kept: output may have any number of colours."""
 SELECTED = "selected"
@@ -101,7 +103,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._styles: dict[str, Style] = {}
-        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(1024)
+        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(MOST_STRIPS)
         self._palette: Palette | None = None
 
     @property
