@@ -9,6 +9,9 @@ import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.permissions.shell.parser import read_script
+from tui_agent.permissions.shell.syntax import Sequence as Statements
+from tui_agent.permissions.shell.syntax import SimpleCommand
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision
 
 SANDBOX = Containment(setting="auto", works=True)
@@ -75,6 +78,15 @@ class Desk:
     ) -> PermissionDecision:
         """Return the decision on a call of a file tool."""
         return self.policy(*rules, mode=mode).check(self.tools[tool], {"path": path})
+
+
+def parsed_command(text: str) -> SimpleCommand:
+    """Return the only command of a script."""
+    statement = read_script(text)
+    assert isinstance(statement, Statements)
+    (found,) = statement.parts
+    assert isinstance(found, SimpleCommand)
+    return found
 
 
 @pytest.fixture

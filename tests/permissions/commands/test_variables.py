@@ -2,18 +2,9 @@
 
 import pytest
 
+from tests.permissions.conftest import parsed_command
 from tui_agent.permissions.commands.builtins import is_script_variable, sets_only_harmless
 from tui_agent.permissions.shell.expansion import without_expansion
-from tui_agent.permissions.shell.parser import read_script
-from tui_agent.permissions.shell.syntax import Sequence, SimpleCommand
-
-
-def command(text: str) -> SimpleCommand:
-    statement = read_script(text)
-    assert isinstance(statement, Sequence)
-    (found,) = statement.parts
-    assert isinstance(found, SimpleCommand)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -26,7 +17,7 @@ def command(text: str) -> SimpleCommand:
     ],
 )  # fmt: skip
 def test_assignments_that_change_only_the_display(text: str, expected: bool) -> None:
-    assert sets_only_harmless(command(text).assignments) is expected
+    assert sets_only_harmless(parsed_command(text).assignments) is expected
 
 
 @pytest.mark.parametrize(
@@ -38,7 +29,7 @@ def test_variables_of_the_scripts_own(name: str, expected: bool) -> None:
 
 
 def test_nothing_is_expanded_inside_a_condition() -> None:
-    (word,) = command("*{a,b}").words
+    (word,) = parsed_command("*{a,b}").words
 
     assert word.live
     assert not without_expansion(word).live

@@ -2,18 +2,10 @@
 
 import pytest
 
+from tests.permissions.conftest import parsed_command
 from tui_agent.permissions.rules.patterns import BORDER
 from tui_agent.permissions.rules.rule_set import normalize_command
-from tui_agent.permissions.shell.parser import read_script
-from tui_agent.permissions.shell.syntax import UNKNOWN, Sequence, SimpleCommand
-
-
-def command(text: str) -> SimpleCommand:
-    statement = read_script(text)
-    assert isinstance(statement, Sequence)
-    (found,) = statement.parts
-    assert isinstance(found, SimpleCommand)
-    return found
+from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -28,14 +20,14 @@ def command(text: str) -> SimpleCommand:
     ],
 )
 def test_a_command_as_written_and_in_equivalent_forms(text: str, words: str, normalized_forms: list[str]) -> None:
-    view = normalize_command(command(text))
+    view = normalize_command(parsed_command(text))
 
     assert view.words.replace(BORDER, " ") == words
     assert [one.replace(BORDER, " ") for one in view.normalized_forms] == normalized_forms
 
 
 def test_assignments_are_part_of_one_view() -> None:
-    view = normalize_command(command("A=1 B='x y' make"))
+    view = normalize_command(parsed_command("A=1 B='x y' make"))
 
     assert view.with_assignments == BORDER.join(("A=1", "B=x y", "make"))
-    assert normalize_command(command("A=1")).words == ""
+    assert normalize_command(parsed_command("A=1")).words == ""
