@@ -152,14 +152,15 @@ def reports(bench: Bench) -> list[str]:
     return [event.type for event in bench.events() if event.type in REPORTS]
 
 
-@pytest.mark.parametrize(("text", "result"), [("a bad secret", "a bad secret"), ("bad", "done"), ("x", "bad")])
+# No event id, which is hexadecimal, contains the forbidden word.
+@pytest.mark.parametrize(("text", "result"), [("a toxic secret", "a toxic secret"), ("toxic", "done"), ("x", "toxic")])
 async def test_no_report_of_a_withheld_call_was_published(text: str, result: str) -> None:
-    bench = await reported(text, result, guardrails=FakeGuardrails())
+    bench = await reported(text, result, guardrails=FakeGuardrails("toxic"))
 
     assert bench.ended() == {"c": "withheld"}
     assert reports(bench) == []
     assert bench.events(FileChanged) == [FileChanged(call_id="c", path="/a", change="modified", diff="")]
-    assert "bad" not in said(bench).replace("reason='bad word'", "").replace(": bad word", "")
+    assert "toxic" not in said(bench)
 
 
 async def test_accepted_reports_are_published_in_order_before_the_end() -> None:
