@@ -283,7 +283,8 @@ def test_values_that_a_script_makes(desk: Desk, command: str, decision: str) -> 
     "read -r x y < notes.txt", "read -rsn1 -p x y", "printf -v x %03d 1", "wait \"$pid\"", "x=a; x+=b; make $x",
     "[ ${PIPESTATUS[0]} = 0 ]", "echo ${BASH_SOURCE[0]##*/}", "trap 'rm -f x' EXIT", "bash -euo pipefail -c ls",
     "git config user.name x", "git config --global pull.rebase true", "git config core.hooksPath",
-    "git clone -c core.eol=lf u",
+    "git clone -c core.eol=lf u", "git init --template= x", "git -c user.name=x init x", "git commit --template=x",
+    "GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git commit -m x", "pre-commit run",
 ])  # fmt: skip
 def test_ordinary_changes_of_the_shell_need_no_answer(desk: Desk, command: str) -> None:
     for rules in ((), ("deny edit(x.lock)",)):

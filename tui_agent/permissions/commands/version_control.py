@@ -244,14 +244,27 @@ def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
 
 
 def stored_settings(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words with which `git config` or `git clone` stores more than a plain setting."""
-    words = words[subcommand_at(words) :] if canonical_name(words[0]) == "git" else ()
-    if "clone" in words[:1]:
-        given = arguments_of(("git", *words)).given
+    """Yield what a command changes of git's stored settings and hooks, beyond plain settings; nothing for most."""
+    at = subcommand_at(words)
+    own, name, rest = words[1:at], words[0].rpartition("/")[2], words[at:]
+    program = "git-lfs" if name == "git" and rest and rest[0] == "lfs" else name
+    if not words_by_program("installs_hooks").get(program, frozenset()).isdisjoint(words[1:]):
+        yield "the hooks"
+    if name not in ("git", "hub") or not rest:
+        return
+    given = arguments_of(("git", *rest)).given
+    if rest[0] == "config" and group("git_reading_settings").isdisjoint(rest):
+        yield from _changed_settings(rest)
+    elif rest[0] in ("clone", "init", "init-db"):
         settings = (*given.get("-c", ()), *given.get("--config", ()))
         yield from (setting for setting in settings if not _is_plain(setting))
-    if "config" not in words[:1] or not group("git_reading_settings").isdisjoint(words):
-        return
+        # A template is copied into the repository, with its hooks.
+        is_copied = any(given.get("--template", ())) or any("templatedir" in word.lower() for word in own)
+        yield from ("the template",) if is_copied else ()
+
+
+def _changed_settings(words: Sequence[str]) -> Iterator[str]:
+    """Yield the settings that `git config` changes, if they are not plain."""
     yield from (word for word in words if word in group("git_changes_sections"))
     at = next((at for at, word in enumerate(words) if _SETTING_KEY.search(word)), len(words))
     key, value = (*words[at:], "", "")[:2]

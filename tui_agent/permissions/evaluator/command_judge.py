@@ -67,7 +67,7 @@ MAX_PARTS = 2_000
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
 
-_CHANGES_SHELL = "files of later commands, after a change of the shell itself"
+_CHANGES_SHELL = "files of commands after a change of the shell, or of a variable that they obey"
 _MAKES_NO_TREE = names("[ [[ cat chgrp chmod chown echo mkdir printf rm rmdir sed tee test touch truncate unlink")
 """Commands that make nothing below their targets."""
 _ONLY_READS = Finding("allow", "read_only", "it only reads, and only inside the workspace")

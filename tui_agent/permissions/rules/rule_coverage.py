@@ -12,7 +12,7 @@ from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.builtins import is_script_variable
+from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_display_variable, is_script_variable
 from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row, writer
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
@@ -30,6 +30,7 @@ _NAMES_VARIABLES = names(
     "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
 )
 """Built-ins that take names of variables, whose subscripts they evaluate."""
+_SETS_ANY = DECLARATION_COMMANDS | names("read mapfile readarray getopts")
 _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
@@ -158,7 +159,9 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
 
 
 def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield subscripts that may run a command, and variables that `printf -v` must not set."""
+    """Yield subscripts that may run a command, and variables that programs obey if the command sets them."""
+    if name in _SETS_ANY:
+        yield from (word for word in words if _is_obeyed(word.partition("=")[0].removesuffix("+")))
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
         for option, after in pairwise((*words, "")):
@@ -168,6 +171,11 @@ def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
             is_certain = MARKS.isdisjoint(variable)
             if not is_certain or (name == "printf" and not is_script_variable(variable)):
                 yield option
+
+
+def _is_obeyed(variable: str) -> bool:
+    """True if programs obey a variable of this name, so that a rule for `export` does not cover it."""
+    return variable.isidentifier() and not is_script_variable(variable) and not is_display_variable(variable)
 
 
 def _may_be_option(word: str) -> bool:
