@@ -1,8 +1,17 @@
-"""The page of background commands as the mouse drives it."""
+"""The page of background commands as mouse and keys drive it."""
 
-from tests.ui.stage import stage
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.ui.stage import Stage, stage
 from tui_agent.ui.bridge.job_queries import JobFact, JobQueries
-from tui_agent.ui.dialogs.jobs_screen import CONFIRM_SECONDS, JobsScreen
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_pointer import FOCUS_SECONDS, RESTING_SECONDS
+from tui_agent.ui.dialogs.jobs_screen import JobsScreen
+from tui_agent.ui.dialogs.second_press import CONFIRM_SECONDS
 from tui_agent.ui.text.rows_view import RowsView
 
 RUNNING = JobFact("bash_1", "npm run dev", "running", True, 754.0, 48_300)
@@ -34,38 +43,107 @@ class Jobs:
         return "listening"
 
 
-async def test_a_click_on_the_label_of_a_key_is_the_key() -> None:
+@dataclass
+class Page:
+    """The page of background commands on the screen."""
+
+    on: Stage
+    jobs: Jobs
+    screen: JobsScreen
+    keys: RowsView
+
+    async def click(self, label: str, beside: int = 0) -> None:
+        """Click on the label of a key, or `beside` cells right of its end."""
+        column = getattr(self.keys.line_at(0), "plain", "").index(label)
+        await self.on.pilot.click(self.keys, offset=(column + (beside and len(label)), 0))
+
+    def wait(self, seconds: float) -> None:
+        """Advance the clock."""
+        self.on.clock.now += seconds
+
+
+@asynccontextmanager
+async def jobs_page() -> AsyncIterator[Page]:
+    """Show the page with a command that runs and one that has ended."""
     jobs = Jobs()
     async with stage(size=(100, 30)) as on:
         on.chat.bridge.jobs = JobQueries(on.chat.bridge.exchange, jobs)
         await on.say("/jobs")
         await on.until(lambda: isinstance(on.app.screen, JobsScreen))
-        page = on.app.screen
-        keys = page.query_one("#jobs-keys", RowsView)
+        screen = on.app.screen
+        assert isinstance(screen, JobsScreen)
+        keys = screen.query_one("#jobs-keys", RowsView)
         await on.until(lambda: "stop" in getattr(keys.line_at(0), "plain", ""))
+        yield Page(on, jobs, screen, keys)
 
-        async def click(label: str, beside: int = 0) -> None:
-            column = getattr(keys.line_at(0), "plain", "").index(label)
-            await on.pilot.click(keys, offset=(column + (beside and len(label)), 0))
 
-        await click("ctrl+x stop")
-        await click("ctrl+x stop", beside=1)
-        assert jobs.asked == [], "one click asks, and one beside it does nothing"
-        await click("ctrl+x stop")
-        await on.until(lambda: jobs.asked == ["stop bash_1"])
-        await click("ctrl+d detach")
-        on.clock.now += CONFIRM_SECONDS + 1
-        await click("ctrl+d detach")
-        assert jobs.asked == ["stop bash_1"], "too late"
-        await click("ctrl+d detach")
-        await on.until(lambda: "detach bash_1" in jobs.asked)
+async def test_a_click_on_the_label_of_a_key_is_the_key() -> None:
+    async with jobs_page() as page:
+        await page.click("ctrl+x stop")
+        page.wait(RESTING_SECONDS)
+        await page.click("ctrl+x stop", beside=1)
+        assert page.jobs.asked == [], "one click asks, and one beside it does nothing"
+        await page.click("ctrl+x stop")
+        await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])
+        await page.click("ctrl+d detach")
+        page.wait(CONFIRM_SECONDS + 1)
+        await page.click("ctrl+d detach")
+        assert page.jobs.asked == ["stop bash_1"], "too late"
+        page.wait(RESTING_SECONDS)
+        await page.click("ctrl+d detach")
+        await page.on.until(lambda: "detach bash_1" in page.jobs.asked)
 
-        await on.pilot.press("down")
-        await click("ctrl+x stop")
-        await click("ctrl+x stop")
-        await click("enter output")
-        await on.until(lambda: jobs.asked[2:] == ["output bash_2"])
-        await on.pilot.press("escape")
-        await on.until(lambda: on.app.screen is page)
-        await click("esc close")
-        await on.until(lambda: on.app.screen is on.chat)
+        await page.on.pilot.press("down")
+        await page.click("ctrl+x stop")
+        await page.click("ctrl+x stop")
+        await page.click("enter output")
+        await page.on.until(lambda: page.jobs.asked[2:] == ["output bash_2"])
+        await page.on.pilot.press("escape")
+        await page.on.until(lambda: page.on.app.screen is page.screen)
+        await page.click("esc close")
+        await page.on.until(lambda: page.on.app.screen is page.on.chat)
+
+
+@pytest.mark.parametrize("label", ["ctrl+x stop", "ctrl+d detach"])
+async def test_a_double_click_does_not_confirm(label: str) -> None:
+    async with jobs_page() as page:
+        await page.click(label)
+        await page.click(label)
+        page.wait(RESTING_SECONDS - 0.1)
+        await page.click(label)
+        assert page.jobs.asked == []
+        page.wait(0.1)
+        await page.click(label)
+        await page.on.until(lambda: page.jobs.asked == [f"{label.split()[1]} bash_1"])
+
+
+async def test_a_click_on_another_key_counts_at_once_after_a_first_click() -> None:
+    async with jobs_page() as page:
+        await page.click("ctrl+x stop")
+        await page.click("enter output")
+        await page.on.until(lambda: page.jobs.asked == ["output bash_1"])
+
+
+async def test_a_click_that_brings_the_window_to_the_front_does_not_confirm() -> None:
+    async with jobs_page() as page:
+        await page.click("ctrl+x stop")
+        page.wait(RESTING_SECONDS)
+        page.on.app.app_focus = False
+        page.on.app.app_focus = True
+        await page.click("ctrl+x stop")
+        assert page.jobs.asked == []
+        page.wait(FOCUS_SECONDS + 0.1)
+        await page.click("ctrl+x stop")
+        await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])
+
+
+@pytest.mark.parametrize("key", ["ctrl+x", "delete"])
+async def test_a_held_key_does_not_confirm(key: str) -> None:
+    async with jobs_page() as page:
+        for _ in range(20):
+            await page.on.pilot.press(key)
+            page.wait(0.03)
+        assert page.jobs.asked == []
+        page.wait(QUIET_SECONDS)
+        await page.on.pilot.press(key)
+        await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])

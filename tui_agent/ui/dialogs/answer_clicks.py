@@ -91,17 +91,24 @@ class AnswerClicks:
         return keys, _command_at(self._screen, self._where, row, x - region.x)
 
 
-def act_on_key(screen: Screen[Any], where: Where, row: Line | None, column: int) -> None:
-    """Act as the key whose label was clicked on a page that does not ask, where keys need no guard.
+def act_on_key(
+    screen: Screen[Any],
+    where: Where,
+    row: Line | None,
+    column: int,
+    counts: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Act as the key whose label was clicked on a page that is not a question.
 
     Args:
         screen: the page.
         where: its part of the table of commands.
         row: the row with the keys.
         column: cell of the row, from 0.
+        counts: takes an action, and returns False if a click does not give it now.
     """
     entry = _command_at(screen, where, row, column)
-    if entry is not None:
+    if entry is not None and counts(entry.action_name):
         getattr(screen, f"action_{entry.action_name}")()
 
 

@@ -19,10 +19,9 @@ from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visibl
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
 from .answer_clicks import act_on_key
+from .second_press import SecondPress
 from .text_page import POLL_SECONDS, TextPage
 
-CONFIRM_SECONDS = 3.0
-"""Seconds within which a second press stops or detaches a command."""
 _ID = 9
 _STATE = 12
 _TIME = 9
@@ -53,10 +52,9 @@ class JobsScreen(RowsPage[None]):
         """
         super().__init__()
         self._jobs = jobs
-        self._clock = clock
+        self._second_press = SecondPress(self, clock)
         self._facts: tuple[JobFact, ...] = ()
         self._chosen = ""
-        self._asked: tuple[str, str, float] = ("", "", 0.0)
         self._message: tuple[str, str] = ("", "")
         self._body = RowsView(self._body_rows, id="jobs-body")
         self._detail = RowsView(self._detail_rows, id="jobs-detail")
@@ -73,6 +71,7 @@ class JobsScreen(RowsPage[None]):
 
     def on_mount(self) -> None:
         """Show the commands, and follow them."""
+        self._second_press.begin(self.app)
         self._read()
         self.set_interval(POLL_SECONDS, self._read)
         self.call_after_refresh(self._reveal)
@@ -122,7 +121,7 @@ class JobsScreen(RowsPage[None]):
     def on_click(self, event: Click) -> None:
         """Select the clicked command; if it is selected, show its output. A click on a key's label acts as the key."""
         if event.widget is self._keys:
-            act_on_key(self, "jobs", self._keys.line_at(event.y), event.x)
+            act_on_key(self, "jobs", self._keys.line_at(event.y), event.x, self._click_counts)
         place = int(event.screen_y) - self._body.region.y + self._body.scroll_offset.y - _HEADING
         if event.widget is self._body and 0 <= place < len(self._facts):
             again = self._facts[place] is self.selected
@@ -144,14 +143,15 @@ class JobsScreen(RowsPage[None]):
 
     def _is_confirmed(self, action: str, fact: JobFact, effect: str) -> bool:
         """Return True at the second press in time; at the first, say what it would do."""
-        key, now = command(f"jobs.{action}").key_text, self._clock()
-        asked_action, asked_id, asked_at = self._asked
-        if (asked_action, asked_id) == (action, fact.task_id) and now - asked_at <= CONFIRM_SECONDS:
-            self._asked = ("", "", 0.0)
-            return True
-        self._asked = (action, fact.task_id, now)
-        self._say(f"{key} again {effect} {fact.task_id}.", wrong=True)
+        asked = (action, fact.task_id)
+        if self._second_press.waits_for(asked):
+            return self._second_press.confirm(asked)
+        self._second_press.ask(asked)
+        self._say(f"{command(f'jobs.{action}').key_text} again {effect} {fact.task_id}.", wrong=True)
         return False
+
+    def _click_counts(self, action: str) -> bool:
+        return self.selected is None or self._second_press.click_counts((action, self.selected.task_id))
 
     def _say(self, text: str, *, wrong: bool) -> None:
         self._message = (sanitise(text), "warning" if wrong else "")
