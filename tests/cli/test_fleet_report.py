@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.fleet.test_results import row
-from tui_agent.cli.fleet_progress import used_parts
+from tui_agent.cli.fleet_progress import progress_text, used_parts
 from tui_agent.cli.fleet_report import MOST_BARS, report_chart, report_markdown, report_rows, report_table, totals_text
 from tui_agent.cli.fleet_views import row_text
 from tui_agent.fleet.fleet_counts import count_rows
-from tui_agent.protocol.fleet_records import FleetStatus, UnitChanges, UnitRow, UnitTask, WorkerSpan
+from tui_agent.protocol.fleet_records import INTERRUPTED, FleetStatus, UnitChanges, UnitRow, UnitTask, WorkerSpan
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -45,6 +45,19 @@ def test_the_table_marks_the_best_attempt_and_ends_with_the_totals() -> None:
     assert failed.endswith("no ref x")
     assert " running " in running
     assert totals == "4 units: 2 done, 1 failed, 1 unfinished · $0.40"
+
+
+def test_a_unit_without_a_driver_is_interrupted_in_every_view() -> None:
+    left = status(row(1, state="running"), row(2, state="done")).without_driver(5_000)
+
+    assert "interrupted  r  " in row_text(left.rows[0])
+    assert row_text(left.rows[0]).endswith(INTERRUPTED)
+    assert progress_text(count_rows(left.rows), 0, 0.0).startswith(
+        "1/2 ended · 1 done · 0 running · 0 queued · 1 inter"
+    )
+    [line] = [line for line in report_table(left) if "interrupted" in line]
+    assert line.endswith(INTERRUPTED)
+    assert totals_text(left.rows).startswith("2 units: 1 done, 1 unfinished")
 
 
 def test_a_fleet_without_units_has_a_report() -> None:

@@ -18,7 +18,17 @@ from tui_agent.fleet.fleet_directory import (
     read_tasks,
 )
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+from tui_agent.protocol.fleet_records import (
+    INTERRUPTED,
+    NOT_STARTED,
+    FleetStatus,
+    UnitQuestion,
+    UnitRow,
+    UnitTask,
+    WorkerSpan,
+)
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
 
 TASK = UnitTask(id="1", task="1", prompt="Go", repo="/r")
 
@@ -103,6 +113,41 @@ def test_a_commit_counts_only_with_its_events(directory: FleetDirectory) -> None
     assert files.last_seq == 5
     assert journal_lines(directory.unit("1") / "journal.jsonl", 3) == [event(4), event(5)]
     assert directory.load_unit("1") == files
+
+
+def test_units_of_a_driver_that_is_gone_are_interrupted_since_its_last_sign(directory: FleetDirectory) -> None:
+    spans = (WorkerSpan(worker="a", started=1_000, ended=2_000), WorkerSpan(worker="b", started=3_000))
+    tasks = [UnitTask(id=str(number), task=str(number), prompt="Go", repo="/r") for number in (1, 2, 3)]
+    works = UnitRow(unit=tasks[0], state="asking", spans=spans, activity="make test")
+    waits, done = UnitRow(unit=tasks[1]), UnitRow(unit=tasks[2], state="done")
+    question = UnitQuestion(
+        unit_id="1",
+        request=ApprovalRequest(
+            request_id="ask_1",
+            call_id="call_1",
+            digest="d",
+            tool="bash",
+            args={"command": "make"},
+            summary="make",
+            reason="no rule allows it",
+            preview=Preview(kind="command", text="make"),
+        ),
+    )
+    rows = (works, waits, done)
+    status = FleetStatus(name="out", started=1, running=True, rows=rows, questions=(question,), paused_until=9_000)
+    directory.save_status(status)
+    assert read_status(directory.path) == status
+    directory.close()
+    for file in (directory.path / "status.json", directory.path / "driver.jsonl"):
+        os.utime(file, (5, 5))
+
+    left = read_status(directory.path)
+
+    assert (left.running, left.questions, left.paused_until) == (False, (), 0)
+    assert [one.state for one in left.rows] == ["interrupted", "queued", "done"]
+    assert [one.reason for one in left.rows] == [INTERRUPTED, NOT_STARTED, ""]
+    assert [span.ended for span in left.rows[0].spans] == [2_000, 5_000]
+    assert left.rows[0].spans[1].lost
 
 
 def test_records_survive_a_cut(directory: FleetDirectory) -> None:

@@ -47,7 +47,7 @@ def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
     states = counts.states
     parts = [f"{counts.ended}/{counts.units} ended"]
     parts += [f"{states['done']} done", f"{counts.working} running", f"{states['queued']} queued"]
-    parts += [f"{states[state]} {state}" for state in ("failed", "stopped", "asking") if states[state]]
+    parts += [f"{states[state]} {state}" for state in ("failed", "stopped", "interrupted", "asking") if states[state]]
     if ended and counts.ended < counts.units:
         parts.append(f"{60 * ended / seconds:.1f} a minute")
         parts.append(f"{seconds_text(seconds / ended * (counts.units - counts.ended), tenths=False)} left")

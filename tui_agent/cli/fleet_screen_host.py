@@ -21,8 +21,7 @@ from tui_agent.fleet.control_messages import (
 )
 from tui_agent.fleet.fleet_directory import is_driven, journal_lines, read_status, read_tasks
 from tui_agent.protocol.envelope import Envelope, read_envelope
-from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, now_ms
 from tui_agent.settings import Locations
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.fleet.fleet_app import FleetApp
@@ -54,7 +53,7 @@ class StoredFleet:
     async def updates(self) -> AsyncIterator[FleetUpdate]:
         """Yield the stored status, then refusals."""
         stored = await asyncio.to_thread(read_status, self._out)
-        yield _ended(stored)
+        yield stored
         if any(not row.ended for row in stored.rows):
             yield self._unfinished
         while (update := await self._updates.get()) is not None:
@@ -123,7 +122,7 @@ class DrivenFleet(StoredFleet):
                 self._updates.put_nowait(status)
             case FleetEnded(status=status):
                 self._has_ended = True
-                self._updates.put_nowait(_ended(status))
+                self._updates.put_nowait(status.without_driver(now_ms()))
             case RowsChanged(rows=rows, questions=questions, paused_until=paused_until, notices=notices):
                 self._updates.put_nowait(FleetChange(rows, questions, paused_until, notices))
             case InputRefused(text=text):
@@ -213,10 +212,6 @@ async def _run_app(port: StoredFleet, out: Path) -> int:
     fleet = app.fleet.state
     unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
     return app.return_code or int(unfinished)
-
-
-def _ended(status: FleetStatus) -> FleetStatus:
-    return status.model_copy(update={"running": False})
 
 
 def _parsed(lines: Sequence[str] | Sequence[bytes]) -> list[Envelope]:

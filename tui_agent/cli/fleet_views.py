@@ -73,7 +73,7 @@ def row_text(row: UnitRow) -> str:
     detail = row.reason or row.activity
     parts = [
         f"{escaped(row.id):<8}",
-        f"{row.state:<9}",
+        f"{row.state:<11}",
         f"{escaped(repo)[:_REPO_WIDTH]:<{_REPO_WIDTH}}",
         f"{row.step:>3} steps",
         f"{tokens_text(row.input_tokens + row.output_tokens):>6}",

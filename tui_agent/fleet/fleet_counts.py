@@ -30,7 +30,7 @@ class FleetCounts:
     @property
     def working(self) -> int:
         """Units on a worker."""
-        return self.units - self.ended - self.states["queued"]
+        return self.units - self.ended - self.states["queued"] - self.states["interrupted"]
 
 
 def count_rows(rows: Iterable[UnitRow]) -> FleetCounts:

@@ -105,8 +105,7 @@ class FleetDirectory:
 
     def last_sign(self) -> int:
         """Return the time at which a driver wrote here last, in milliseconds since the epoch; 0 if none did."""
-        files = (self.path / "status.json", self.path / "driver.jsonl", *self.path.glob("units/*/journal.jsonl"))
-        return max((round(1000 * file.stat().st_mtime) for file in files if file.exists()), default=0)
+        return _last_sign(self.path)
 
     def close(self) -> None:
         """Release the directory. May be called again."""
@@ -267,7 +266,7 @@ def read_records(path: Path) -> list[JsonObject]:
 
 
 def read_status(path: Path) -> FleetStatus:
-    """Return the state that the driver wrote last. If the driver is gone, it does not count as running.
+    """Return the state that the driver wrote last. If the driver is gone, no unit counts as running.
 
     Raises:
         ConfigurationError: it is not the directory of a fleet.
@@ -276,7 +275,7 @@ def read_status(path: Path) -> FleetStatus:
         status = FleetStatus.model_validate_json((path / "status.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise ConfigurationError(f"{path} is not the directory of a fleet, or its state cannot be read") from error
-    return status if is_driven(path) else status.model_copy(update={"running": False})
+    return status if is_driven(path) else status.without_driver(_last_sign(path))
 
 
 def is_driven(path: Path) -> bool:
@@ -303,6 +302,11 @@ def _locked(path: Path, access: int = os.O_RDWR | os.O_CREAT) -> int:
         return descriptor
     os.close(descriptor)
     raise ConfigurationError(f"the fleet in {path} is running; watch it with: tui-agent fleet status --watch {path}")
+
+
+def _last_sign(path: Path) -> int:
+    files = (path / "status.json", path / "driver.jsonl", *path.glob("units/*/journal.jsonl"))
+    return max((round(1000 * file.stat().st_mtime) for file in files if file.exists()), default=0)
 
 
 def _last_seq(journal: bytes) -> int:

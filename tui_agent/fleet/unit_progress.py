@@ -81,8 +81,7 @@ class UnitProgress:
             last_sign: time until which that driver lived at least, in milliseconds since the epoch.
         """
         *earlier, last = spans
-        lost = last.model_copy(update={"ended": max(last.started, last_sign), "lost": True})
-        self._change(spans=(*earlier, lost))
+        self._change(spans=(*earlier, last.lost_at(last_sign)))
 
     def restore_end(self, row: UnitRow) -> None:
         """Take the row that a driver recorded at the unit's end; the time limit counts from there."""

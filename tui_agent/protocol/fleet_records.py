@@ -12,12 +12,17 @@ from .messages import FrozenModel
 from .permissions import ApprovalRequest, PermissionMode
 
 UnitState: TypeAlias = Literal[
-    "queued", "starting", "running", "asking", "verifying", "resuming", "done", "failed", "stopped"
+    "queued", "starting", "running", "asking", "verifying", "resuming", "interrupted", "done", "failed", "stopped"
 ]
-"""`asking`: a call waits for an approval. `resuming`: its worker died, and another one continues it."""
+"""`asking`: a call waits for an approval. `resuming`: its worker died, and another one continues it. `interrupted`: the
+driver is gone, and with it the unit's process; no driver has this state itself, only a view without one."""
 
 ENDED_STATES: frozenset[UnitState] = frozenset({"done", "failed", "stopped"})
-"""States that only `fleet retry` leaves."""
+"""States whose end a driver recorded; only `fleet retry` leaves them."""
+INTERRUPTED = "the driver is gone; fleet retry continues it"
+"""Reason of a unit that was at work when its driver went."""
+NOT_STARTED = "the driver is gone; fleet retry starts it"
+"""Reason of a unit that was queued when its driver went."""
 
 
 class UnitPermissions(FrozenModel):
@@ -64,6 +69,10 @@ class WorkerSpan(FrozenModel):
     lost: bool = False
     """True if the worker was lost."""
 
+    def lost_at(self, at: int) -> "WorkerSpan":
+        """Return the span with its end, in milliseconds since the epoch: the worker was lost, not before it began."""
+        return self.model_copy(update={"ended": max(self.started, at), "lost": True})
+
 
 class UnitChanges(FrozenModel):
     """Size of a unit's patch."""
@@ -89,7 +98,7 @@ class UnitRow(FrozenModel):
     cost: float = 0.0
     """US dollars."""
     reason: str = ""
-    """Reason for `failed` or `stopped`; empty otherwise."""
+    """Reason for `failed`, `stopped`, `interrupted`, and for `queued` without a driver; empty otherwise."""
     unknown_effects: int = 0
     """Calls whose worker died while they ran and that may have had an effect outside the worktree."""
     verified: bool | None = None
@@ -106,6 +115,19 @@ class UnitRow(FrozenModel):
     def ended(self) -> bool:
         """True if the unit will not run again by itself."""
         return self.state in ENDED_STATES
+
+    def without_driver(self, at: int) -> "UnitRow":
+        """Return the row once the driver is gone: a unit that has not ended is interrupted, or was never started.
+
+        Args:
+            at: milliseconds since the epoch of the driver's last sign, at which an open span ends.
+        """
+        if self.ended or self.state == "interrupted":
+            return self
+        if self.state == "queued":
+            return self.model_copy(update={"reason": NOT_STARTED})
+        ends = (span if span.ended is not None else span.lost_at(at) for span in self.spans)
+        return self.model_copy(update={"state": "interrupted", "reason": INTERRUPTED, "spans": tuple(ends)})
 
 
 class UnitQuestion(FrozenModel):
@@ -130,3 +152,12 @@ class FleetStatus(FrozenModel):
     """Milliseconds since the epoch until which a rate limit delays the whole fleet; 0 for no delay."""
     notices: tuple[str, ...] = ()
     """Last notices of the driver, such as a lost worker; the oldest first."""
+
+    def without_driver(self, at: int) -> "FleetStatus":
+        """Return the status once the driver is gone: nothing runs, asks or waits for a rate limit.
+
+        Args:
+            at: milliseconds since the epoch of the driver's last sign.
+        """
+        rows = tuple(row.without_driver(at) for row in self.rows)
+        return self.model_copy(update={"running": False, "rows": rows, "questions": (), "paused_until": 0})

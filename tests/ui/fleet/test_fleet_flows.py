@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
-from tests.ui.fleet.still_fleet import MemoryPort, asks, busy_fleet, row, status, timed
+from tests.ui.fleet.still_fleet import NOW, MemoryPort, asks, busy_fleet, row, status, timed
 from tests.ui.still import notes
 from tests.ui.story import Story, working
 from tui_agent.protocol.errors import TuiAgentError
@@ -426,8 +426,7 @@ async def test_ctrl_c_over_the_rows_leaves_only_the_second_time() -> None:
 
 
 async def test_without_a_driver_the_rows_stay_and_nothing_can_be_sent() -> None:
-    fleet = busy_fleet().model_copy(update={"running": False})
-    async with fleet_stage(MemoryPort(fleet, timed(working()))) as on:
+    async with fleet_stage(MemoryPort(busy_fleet().without_driver(NOW), timed(working()))) as on:
         assert "no driver · read only" in on.text()
         assert not len(on.fleet.questions)
         await on.press("s")
@@ -441,6 +440,23 @@ async def test_without_a_driver_the_rows_stay_and_nothing_can_be_sent() -> None:
         await on.until(lambda: "No driver works on this fleet" in on.text())
         assert on.port.sent == []
         assert on.port.stopped == []
+
+
+async def test_when_the_driver_goes_no_row_says_that_its_unit_runs() -> None:
+    rows = [row(number, state) for number, state in enumerate(("running", "verifying", "queued", "done"), 1)]
+    async with fleet_stage(MemoryPort(status(*rows))) as on:
+        assert "◐ 2 running" in on.text()
+        on.port.put(TuiAgentError("the driver was killed"))
+        await on.until(lambda: "read only" in on.text())
+
+        assert "running" not in on.text()
+        assert "□ 2 interrupted" in on.text()
+        assert on.text().count("the driver is gone; fleet retry continues it") == 2
+        assert all(span.ended is not None for one in on.fleet.state.rows.values() for span in one.spans)
+        await on.press("i")
+        assert "□ interrupted" in on.text()
+        await on.press("escape", "down", "down", "i")
+        assert "the driver is gone; fleet retry starts it" in on.text()
 
 
 async def test_a_lost_connection_closes_the_question_and_says_so() -> None:

@@ -44,7 +44,7 @@ STATES: dict[str, Callable[[], FleetStatus | None]] = {
     "thousand": many_units,
     "all_failed": lambda: status(*(row(number, "failed") for number in range(1, 13)), running=False),
     "rate_limited": lambda: quiet().model_copy(update={"paused_until": NOW + 23_000}),
-    "no_driver": lambda: busy_fleet().model_copy(update={"running": False}),
+    "no_driver": lambda: busy_fleet().without_driver(NOW),
     "asks": lambda: status(row(1), row(2, "asking"), row(3, "asking"), questions=(asks("002"), asks("003"))),
     "hostile": hostile,
 }

@@ -193,7 +193,7 @@ class FleetScreen(AnyScreen):
 
     async def _follow(self) -> None:
         await run_service("following a fleet", self._take_updates(), self._report_loss)
-        self.state.leave()
+        self.state.leave(self._now())
         self._updated()
 
     async def _take_updates(self) -> None:

@@ -68,9 +68,10 @@ class FleetState:
         self.questions = update.questions if self.running else ()
         self.paused_until = update.paused_until
 
-    def leave(self) -> None:
-        """Note that no driver can be reached any more; the rows stay."""
+    def leave(self, now: int) -> None:
+        """Note that no driver can be reached any more, at a time in milliseconds since the epoch; the rows stay."""
         self.running, self.questions, self.paused_until = False, (), 0
+        self.rows = {row.id: row.without_driver(now) for row in self.rows.values()}
 
     def end(self, now: int) -> int:
         """Return the time up to which there is something to show: now, or the end of the last unit."""

@@ -17,13 +17,13 @@ _PASSING: dict[UnitFilter, frozenset[UnitState]] = {
     "running": frozenset(("starting", "running", "asking", "verifying", "resuming")),
     "needs you": frozenset(("asking",)),
     "failed": frozenset(("failed",)),
-    "stopped": frozenset(("stopped",)),
+    "stopped": frozenset(("stopped", "interrupted")),
     "done": frozenset(("done",)),
     "queued": frozenset(("queued",)),
 }
 _BY_STATE: tuple[UnitState, ...] = (
     *("asking", "resuming", "verifying", "running", "starting"),
-    *("failed", "stopped", "queued", "done"),
+    *("failed", "interrupted", "stopped", "queued", "done"),
 )
 _RANKS = {state: rank for rank, state in enumerate(_BY_STATE)}
 _SEARCHED = 2_000

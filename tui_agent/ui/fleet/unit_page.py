@@ -21,7 +21,7 @@ def unit_text(row: UnitRow, now: int) -> Content:
     used = f"{tokens_text(row.input_tokens)} read, {tokens_text(row.output_tokens)} written · {money_text(row.cost)}"
     facts = [
         ("state", f"{sign} {word}"),
-        ("", activity_of(row)[0] if row.state != "queued" else "waits for a free worker"),
+        ("", activity_of(row)[0] if row.state != "queued" else row.reason or "waits for a free worker"),
         ("repository", unit.repo),
         ("ref", unit.ref),
         ("attempt", f"{unit.attempt} at task {unit.task}"),

@@ -23,6 +23,7 @@ SIGNS: dict[UnitState, tuple[str, str, str]] = {
     "asking": ("▲", "warning", "needs you"),
     "verifying": ("◑", "cursor", "verifying"),
     "resuming": ("↻", "warning", "resuming"),
+    "interrupted": ("□", "warning", "interrupted"),
     "done": ("✔", "success", "done"),
     "failed": ("✖", "error", "failed"),
     "stopped": ("■", "muted", "stopped"),
@@ -34,6 +35,7 @@ _TOTALS: tuple[tuple[UnitState, ...], ...] = (
     ("resuming",),
     ("asking",),
     ("failed",),
+    ("interrupted",),
     ("stopped",),
     ("queued",),
 )
@@ -180,6 +182,8 @@ def activity_of(row: UnitRow, question: str = "") -> tuple[str, str]:
         case "resuming":
             is_lost = any(span.lost for span in row.spans[-2:])
             return "its worker was lost; another one continues it" if is_lost else "continues where it was", "warning"
+        case "interrupted":
+            return reason, "warning"
         case "failed":
             return reason or "it failed", "error"
         case "stopped":
