@@ -1,7 +1,7 @@
 """Paths that a whole command reads and changes, for the scheduler; nothing unless the list is certainly complete.
 
-Complete are scripts of a few programs, with options that the catalogue lists as `beside` or knows to only read.
-Everything else runs alone: version control, package managers, interpreters, the network, the background.
+Complete are scripts of literal words for a few programs, with options that the catalogue lists as `beside` or knows to
+only read. Everything else runs alone: version control, package managers, interpreters, the network, the background.
 
 The scheduler compares paths when it registers a call, and the call may run after others. That is right as long as no
 call that has a list makes or removes a link, or removes or moves a directory: a path then leads to the same place, and
@@ -24,8 +24,8 @@ from tui_agent.permissions.commands.text_scripts import edited_files
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_facts import PathFacts, PathLookup
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
-from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, has_glob
-from tui_agent.permissions.shell.syntax import PIPE, ForEach, Redirect, SimpleCommand, Word, names
+from tui_agent.permissions.shell.expansion import has_glob
+from tui_agent.permissions.shell.syntax import PIPE, SimpleCommand, names
 from tui_agent.protocol.tool import Accesses
 
 from .execution_contexts import Part
@@ -41,6 +41,8 @@ _WRAPPERS = names("nice timeout")
 _PRINTERS = names("echo printf")
 """Programs to which every word is text."""
 _BACKGROUND = re.compile(r"(?<![&<>|])&(?![&>])")
+_BRACKETS = ("[", "[[")
+"""Command names that look like the start of a pattern."""
 _SYSTEM = names("/proc /dev /sys /run")
 
 
@@ -48,89 +50,81 @@ class _UnknownError(Exception):
     """The list would not be complete."""
 
 
-class AccessCollector:
-    """Accesses of one script, collected command by command."""
+def accesses_of(text: str, parts: Iterable[Part], path_lookup: PathLookup) -> Accesses | None:
+    """Return all paths that the simple commands of a script read and change; None if some are not certain.
 
-    def __init__(self, path_lookup: PathLookup, expander: Expander, *, is_wanted: bool = True) -> None:
+    Args:
+        text: the script.
+        parts: all its simple commands; a script with other parts has no list.
+        path_lookup: looks up paths for the workspace.
+    """
+    if _BACKGROUND.search(text) is not None:
+        return None
+    found = _Accesses(path_lookup)
+    try:
+        for part in parts:
+            found.add_command(part)
+    except (_UnknownError, TooMuchError, OSError, ValueError):
+        return None
+    return Accesses(*(frozenset(map(Path, paths)) for paths in (found.reads, found.writes, found.searches)))
+
+
+class _Accesses:
+    """Accesses collected command by command. Methods raise `_UnknownError` if the list would not be complete."""
+
+    def __init__(self, path_lookup: PathLookup) -> None:
         self._lookup = path_lookup
-        self._expander = expander
-        self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir())) if is_wanted else ()
+        self._zone = (path_lookup.workspace, os.path.realpath(tempfile.gettempdir()))
         """Directories in which a command may change files beside others."""
-        self._reads: set[str] = set()
-        self._writes: set[str] = set()
-        self._searches: set[str] = set()
-        self._used: set[str] = set()
-        """Variables on whose values the list depends."""
-        self._computed: set[str] = set()
-        """Variables whose values are not literal, and may be others when the command runs."""
-        self._is_complete = is_wanted
-
-    def give_up(self) -> None:
-        """Record a part whose accesses are unknown."""
-        self._is_complete = False
-
-    def accesses(self) -> Accesses | None:
-        """Return all paths; None if some are unknown."""
-        if not self._is_complete or not self._used.isdisjoint(self._computed):
-            return None
-        return Accesses(_paths(self._reads), _paths(self._writes), _paths(self._searches))
-
-    def add_loop(self, loop: ForEach) -> None:
-        """Add a `for` loop; its values must be literal, because others may be different when it runs."""
-        if loop.words is None or any(not word.is_fixed or has_glob(word) for word in loop.words):
-            self.give_up()
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        self.searches: set[str] = set()
 
     def add_command(self, part: Part) -> None:
         """Add a simple command."""
-        if not self._is_complete:
-            return
-        try:
-            command, wrapping = part.command, part.wrapping
-            if not part.is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
-                raise _UnknownError
-            for assignment in command.assignments:
-                if not assignment.value.is_fixed:
-                    self._computed.add(assignment.name)
-            self._add_variables(command, part.task.step.bindings)
-            for context in part.contexts:
-                self._add_in(command, context, runs_other=wrapping is not None, is_reading=part.is_reading)
-        except (_UnknownError, TooMuchError, OSError, ValueError):
-            self.give_up()
-
-    def _add_variables(self, command: SimpleCommand, bindings: Bindings) -> None:
-        words = () if command.name in _PRINTERS else command.words
-        for word in (*words, *(redirect.target for redirect in command.redirects)):
-            for variable in word.variables:
-                name = base_name(variable.name)
-                # The judge takes a number or a revision for a value of its own, and an output for what it is now.
-                if not name.isidentifier() or bindings.get(name, OPEN).kind in ("number", "revision"):
-                    raise _UnknownError
-                self._used.add(name)
+        command, wrapping = part.command, part.wrapping
+        if not part.is_plain or (wrapping is not None and not _passes_on(command, wrapping)):
+            raise _UnknownError
+        # Other names may match a pattern when the command runs, and variables may have other values.
+        targets = [redirect.target for redirect in command.redirects]
+        names_paths = command.words[:1] if command.name in _PRINTERS else command.words
+        if not all(word.is_fixed for word in (*names_paths, *targets)):
+            raise _UnknownError
+        if any(has_glob(word) for word in (*command.words, *targets) if word.value not in _BRACKETS):
+            raise _UnknownError
+        for context in part.contexts:
+            self._add_in(command, context, runs_other=wrapping is not None, is_reading=part.is_reading)
 
     def _add_in(self, command: SimpleCommand, context: ExecutionContext, *, runs_other: bool, is_reading: bool) -> None:
-        variables = {base_name(variable.name) for word in command.words for variable in word.variables}
-        if any(context.bindings.get(name, OPEN).is_one_of_several for name in variables):
+        directory = context.directory
+        if not context.listed.is_certain:
             raise _UnknownError
         if command.words:
-            if not context.words or not is_known(context.words[0]) or not is_trusted_name(context.words[0]):
+            if not context.words or not is_trusted_name(context.words[0]):
                 raise _UnknownError
             name = canonical_name(context.words[0])
             self._find_program(name)
             if runs_other:
                 pass
             elif is_reading and context.invocation.reads is not None and name in group("access_readers"):
-                self._add_reads(name, context.words, context.invocation.reads, context.directory)
-                self._add_listing(command, context)
+                self._add_reads(name, context.words, context.invocation.reads, directory)
             else:
-                self._add_changes(name, command, context)
+                self._add_changes(name, context.words, directory)
         for redirect in command.redirects:
-            self._add_redirect(redirect, context)
+            if redirect.names_descriptor:
+                continue
+            if redirect.operator == "<":
+                self._read(redirect.target.value, directory)
+            elif redirect.operator in (">", ">>", ">|", "&>", "&>>"):
+                self._write(redirect.target.value, directory)
+            else:
+                raise _UnknownError
 
     def _find_program(self, name: str) -> None:
         """Add the places where another command with a list may put a program of this name."""
         for directory in _program_directories(os.environ.get("PATH", os.defpath)):
             if self._is_in_zone(directory):
-                self._reads.add(f"{directory}/{name}")
+                self.reads.add(f"{directory}/{name}")
 
     # --- reads --------------------------------------------------------------------------------------------------------
 
@@ -140,13 +134,13 @@ class AccessCollector:
         for path in reads.paths:
             if name == "cd":
                 # The directory must be there, whatever is in it: the path through it to its parent is read.
-                self._reads.add(f"{self._resolved(path, directory) or '/dev'}/..")
+                self.reads.add(f"{self._resolved(path, directory) or '/dev'}/..")
                 continue
             found = self._read(path, directory)
             if found and reads.only_files and os.path.isdir(found):
                 raise _UnknownError
             if found and name == "ls" and _has_letter(words, "a", "f"):
-                self._reads.add(os.path.dirname(found))  # It also shows the times of `..`.
+                self.reads.add(os.path.dirname(found))  # It also shows the times of `..`.
         for tree in (*reads.trees, *reads.listed):
             self._search(tree, directory)
 
@@ -154,54 +148,26 @@ class AccessCollector:
         found = self._resolved(path, directory)
         if found:
             _expect_one_name(found)
-            self._reads.add(_first_missing(found))
+            self.reads.add(_first_missing(found))
         return found
 
     def _search(self, path: str, directory: str | None) -> None:
         found = self._resolved(path, directory)
         if found:
             _expect_plain_tree(found)
-            self._searches.add(_first_missing(found))
-
-    def _add_listing(self, command: SimpleCommand, context: ExecutionContext) -> bool:
-        """Add the directories of the patterns in a command's words; return True if there are any."""
-        name, *others = command.words
-        patterns = [word for word in others if has_glob(word)]
-        has_patterns = bool(patterns)
-        is_varying = (has_patterns or context.listed.directories) and any(word.variables for word in command.words)
-        if not context.listed.is_certain or is_varying or (has_glob(name) and name.value not in ("[", "[[")):
-            raise _UnknownError
-        if not all(self._lists_existing(word, context.directory) for word in patterns):
-            raise _UnknownError
-        if has_patterns:
-            # Other names may match when the command runs, so the whole directory counts.
-            self._reads.update(map(os.path.realpath, context.listed.directories))
-        return has_patterns
-
-    def _lists_existing(self, word: Word, directory: str | None) -> bool:
-        """Return True if a pattern lists one directory that exists: another call may make any other."""
-        above = word.value.rpartition("/")[0]
-        is_fixed = all(at >= len(above) or word.value[at] not in "*?[" for at in word.live)
-        return is_fixed and ("/" not in word.value or os.path.isdir(self._resolved(above or "/", directory)))
+            self.searches.add(_first_missing(found))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def _add_changes(self, name: str, command: SimpleCommand, context: ExecutionContext) -> None:
-        before, self._writes = self._writes, set[str]()
-        options, paths = _changed(name, context.words)
+    def _add_changes(self, name: str, words: Sequence[str], directory: str | None) -> None:
+        options, paths = _changed(name, words)
         is_whole = options.has("-r", "-a", "-R")
         if name == "cp":
-            self._add_copies(paths[:-1], paths[-1], context.directory, is_whole=is_whole)
-        else:
-            add = self._replace if name in _REPLACERS else self._write
-            for path in paths:
-                add(path, context.directory, is_whole=is_whole)
-        if any(has_glob(word) and word.value[0] in "*?[" for word in command.words):
-            raise _UnknownError  # A file's name may be an option.
-        if self._add_listing(command, context):
-            for path in (*map(os.path.dirname, self._writes), *context.listed.directories):
-                self._write(path, None)
-        self._writes |= before
+            self._add_copies(paths[:-1], paths[-1], directory, is_whole=is_whole)
+            return
+        add = self._replace if name in _REPLACERS else self._write
+        for path in paths:
+            add(path, directory, is_whole=is_whole)
 
     def _add_copies(self, sources: Sequence[str], target: str, place: str | None, *, is_whole: bool) -> None:
         # What is a directory now is one when the command runs; anything else may have become one.
@@ -220,20 +186,6 @@ class AccessCollector:
             if is_into:
                 self._replace(f"{target}/{last}", place, is_whole=is_whole)
 
-    def _add_redirect(self, redirect: Redirect, context: ExecutionContext) -> None:
-        operator, target = redirect.operator, redirect.target
-        if redirect.names_descriptor:
-            return
-        if has_glob(target):
-            raise _UnknownError
-        for path in self._expander.expand(target, context.directory, context.bindings):
-            if operator == "<":
-                self._read(path, context.directory)
-            elif operator in (">", ">>", ">|", "&>", "&>>"):
-                self._write(path, context.directory)
-            else:
-                raise _UnknownError
-
     def _write(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
         facts = self._look(path, directory)
         if facts is not None:
@@ -243,7 +195,7 @@ class AccessCollector:
             _expect_one_name(facts.resolved)
             if is_whole:
                 _expect_plain_tree(facts.resolved)
-            self._writes.add(_first_missing(facts.resolved))
+            self.writes.add(_first_missing(facts.resolved))
 
     def _replace(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
         """Add a path that is removed, or replaced by another file."""
@@ -275,11 +227,6 @@ class AccessCollector:
         if ".." in names_passed[ups:] or facts.private or facts.passed is None or not _SYSTEM.isdisjoint(facts.passed):
             raise _UnknownError
         return facts
-
-
-def runs_in_background(text: str) -> bool:
-    """True if a script may run a part beside the others."""
-    return _BACKGROUND.search(text) is not None
 
 
 @lru_cache(maxsize=4)
@@ -329,10 +276,6 @@ def _has_letter(words: Iterable[str], *letters: str) -> bool:
 
 def _components(path: str) -> list[str]:
     return [name for name in path.split("/") if name not in ("", ".")] or ["."]
-
-
-def _paths(found: Iterable[str]) -> frozenset[Path]:
-    return frozenset(map(Path, found))
 
 
 def _expect_no_link(path: str, directory: str | None) -> None:

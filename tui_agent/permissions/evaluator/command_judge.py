@@ -53,7 +53,7 @@ from tui_agent.permissions.verdicts import (
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses
 
-from .command_accesses import AccessCollector, runs_in_background
+from .command_accesses import accesses_of
 from .execution_contexts import ExecutionContexts, Part, Task, may_get_options, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
 from .script_variables import walk_statements
@@ -93,16 +93,15 @@ class CommandJudge:
         self._is_trusted = is_trusted
 
     def accesses(self, command: str) -> Accesses | None:
-        """Return the paths that a command reads and changes; None unless the list is certainly complete.
-
-        The decision does not need them, and collecting them costs lookups, so both are separate walks.
-        """
+        """Return the paths that a command reads and changes; None unless the list is certainly complete."""
         if _NOT_IN_COMMANDS.search(command) is not None:
             return None
         state = CaseState(self._paths, PermissionMode.ASK, [], "sandbox")
-        case = _Case(state, "", is_trusted=self._is_trusted, collects_accesses=True)
+        case = _Case(state, "", is_trusted=self._is_trusted)
         case.run_whole(command)
-        return None if state.is_confined else case.accesses.accesses()
+        if state.is_confined or not case.only_commands:
+            return None
+        return accesses_of(command, case.commands, self._paths.path_lookup)
 
     def judge(
         self,
@@ -138,11 +137,14 @@ class CommandJudge:
 class _Case:
     """Findings of one decision, collected along the way."""
 
-    def __init__(self, state: CaseState, tool: str, *, is_trusted: bool, collects_accesses: bool = False) -> None:
+    def __init__(self, state: CaseState, tool: str, *, is_trusted: bool) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
+        self.commands: list[Part] = []
+        """Every simple command, nested ones included."""
+        self.only_commands = True
+        """False if the script has other parts, or more commands than are judged."""
         self._expander = Expander()
-        self.accesses = AccessCollector(state.judge.path_lookup, self._expander, is_wanted=collects_accesses)
         self._state = state
         self._paths, self._rules = state.judge, state.judge.rules
         self._mode, self._trace, self._tool = state.mode, state.trace, tool
@@ -162,8 +164,6 @@ class _Case:
 
     def run_whole(self, command: str) -> None:
         """Judge a whole command line, and what its parts do together."""
-        if runs_in_background(command):
-            self.accesses.give_up()
         self._run(command, (self._paths.path_lookup.workspace,), 0, None)
         # Other parts may change a file through a link that one part makes, and the parts of a loop run again.
         for part, paths in self._changing if len(self._changing) > 1 else ():
@@ -215,8 +215,9 @@ class _Case:
         if may_evaluate_strings(everything) or declares_array_again(everything):
             self._unknown_effects(scope, "values of variables run as commands")
         for step in steps:
+            self.only_commands = self.only_commands and isinstance(step.command, SimpleCommand)
             if len(self.parts) >= MAX_PARTS:
-                self.accesses.give_up()
+                self.only_commands = False
                 self.note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return
             match step.command:
@@ -227,11 +228,9 @@ class _Case:
                 case Unsupported():
                     self._unsupported(step, step.command, scope)
                 case Definition():
-                    self.accesses.give_up()
                     self._other(step, "defining a function", scope)
 
     def _unsupported(self, step: ScriptStep, unsupported: Unsupported, scope: AllowScope | None) -> None:
-        self.accesses.give_up()
         text, reason = unsupported.text, unsupported.reason
         self._trace.append(f"shell: {reason}")
         if not unsupported.unreadable and text_changes_shell(text):
@@ -258,7 +257,6 @@ class _Case:
 
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
-        self.accesses.add_loop(loop)
         if text_changes_shell(f"{loop.variable}="):
             self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
@@ -290,7 +288,7 @@ class _Case:
     def _command(self, task: Task) -> None:
         part = self._contexts.part(task)
         command, step, is_reading = part.command, task.step, part.is_reading
-        self.accesses.add_command(part)
+        self.commands.append(part)
         known = () if is_reading else _consequences(part)
         by_words = self._by_words(part, known)
         if by_words.source == "read_only":
@@ -424,7 +422,7 @@ class _Case:
         """Judge the commands that a command runs."""
         task, step, scope = part.task, part.task.step, part.scope
         if task.depth >= MAX_DEPTH:
-            self.accesses.give_up()
+            self.only_commands = False
             self.note(part.command.text, [self._unreadable("commands are nested too deeply in one another")])
             return
         for inner in wrapping.inner_commands:
