@@ -1,11 +1,16 @@
 """Every block of `docs/extending.md` is complete and works as described."""
 
+import tomllib
 from pathlib import Path
+from typing import cast
 
 import pytest
 from textual.app import App
 
 from tests.docs.programs import DOCS, Block, blocks_of, printed_by, programs_of
+from tests.support.sample_tools import sample_tools
+from tui_agent.permissions import PermissionPolicy
+from tui_agent.permissions.commands.catalogue import CommandFacts, all_facts, parse_row
 from tui_agent.ui.app.themes import ThemeCatalogue
 
 PAGE = DOCS / "extending.md"
@@ -14,6 +19,7 @@ PAGE = DOCS / "extending.md"
 def test_there_is_one_example_for_each_extension() -> None:
     assert [(block.title, block.language) for block in blocks_of(PAGE) if block.language != "text"] == [
         ("A tool", "python"),
+        ("A read-only command", "toml"),
         ("A theme", "toml"),
     ]
 
@@ -26,8 +32,35 @@ def test_a_program_prints_the_output_below_it(
     assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
 
 
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("wordstat -n 3 notes.txt", "allow"),
+        ("wordstat --list notes.txt -i", "allow"),
+        ("wordstat ../notes.txt", "ask"),
+        ("wordstat -o counts notes.txt", "ask"),
+        ("wordstat --output=.git/config notes.txt", "deny"),
+        ("wordstat --other notes.txt", "ask"),
+    ],
+)
+def test_a_command_needs_one_row(command: str, decision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, bash = PermissionPolicy(tmp_path), sample_tools(tmp_path)["bash"]
+    assert policy.check(bash, {"command": "wordstat -n 3 notes.txt"}).decision == "ask"
+
+    ((name, row),) = tomllib.loads(example("A read-only command").text).items()
+    with monkeypatch.context() as changed:
+        changed.setitem(cast(dict[str, CommandFacts], all_facts()), name, parse_row(name, row))
+        assert policy.check(bash, {"command": command}).decision == decision
+
+
+def example(title: str) -> Block:
+    """Return the only example of a section that is not a program."""
+    (block,) = [block for block in blocks_of(PAGE) if (block.title, block.language) == (title, "toml")]
+    return block
+
+
 async def test_the_theme_can_be_selected(tmp_path: Path) -> None:
-    (block,) = [block for block in blocks_of(PAGE) if block.language == "toml"]
+    block = example("A theme")
     (tmp_path / "dusk.toml").write_text(block.text, "utf-8")
     shelf = ThemeCatalogue([tmp_path])
 
