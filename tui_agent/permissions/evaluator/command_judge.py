@@ -412,7 +412,7 @@ class _Case:
             if found.invocation.changes_matches:
                 paths.check_unknown("the files that it finds")
         if not is_reading and any(found.invocation.writes for found in part.contexts):
-            paths.check_patterns(command.words, fit_hidden=self._widens_patterns)
+            paths.check_patterns(part.task.command.words, fit_hidden=self._widens_patterns)
             facts = writer(canonical_name(command.name))
             if facts is not None and facts.writes in ("LAST", "MOVE"):
                 for place in part.task.step.places:

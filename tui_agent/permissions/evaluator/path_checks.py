@@ -16,7 +16,7 @@ from tui_agent.permissions.paths.protected_paths import may_mean_protected, name
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
-from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, has_glob
+from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 from tui_agent.protocol.permissions import PermissionMode
@@ -227,13 +227,16 @@ class PathChecks:
                 self._code(assignment.value.value)
 
     def check_patterns(self, words: Sequence[Word], *, fit_hidden: bool) -> None:
-        """Judge patterns in the words of a command that changes files: does one match a protected name?
+        """Judge patterns and braces in the words of a command that changes files: may one name a protected path?
 
         If the script makes patterns match hidden names (`fit_hidden`), any pattern may.
         """
         for word in words if not self._is_spelled_out else ():
-            if any(map(may_mean_protected, _patterns(word))):
-                self._ask(f"{word.text or word.value} may match a protected path")
+            made = expand_braces(word)
+            is_pattern = any(map(may_mean_protected, (part for one in made for part in _patterns(one))))
+            # Which of the words that braces make is the target is easily overlooked.
+            if is_pattern or (len(made) > 1 and any(protected_name(one.value) for one in made)):
+                self._ask(f"{word.text or word.value} may name a protected path")
             elif fit_hidden and has_glob(word):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
