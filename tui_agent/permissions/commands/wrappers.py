@@ -14,11 +14,11 @@ from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
 from .argv import Arguments, OptionWord, arguments_of, split_options
-from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
+from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name, subcommand_at
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .text_scripts import awk_outputs
-from .version_control import programs_in, runs_at
+from .version_control import programs_in
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
@@ -104,14 +104,16 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     name = command.name.rsplit("/", 1)[-1]
     if special := _shell if name in SHELLS else _SPECIAL.get(name) or _SPECIAL.get(canonical_name(name)):
         return special(command)
-    if name in group("version_control"):
-        return _version_control(command)
-    # The row with the most words that the command begins with.
-    values = [name, *(word.value for word in command.words[1:3])]
-    for count in range(len(values), 0, -1):
-        if (row := wrapper_of(*values[:count])) is not None:
-            return _unwrapped(command, name, row, count)
-    return None
+    # The row with the most words that the command begins with, options left out.
+    values = [word.value for word in command.words]
+    start = subcommand_at(values)
+    places = [0, *(at for at in range(start, len(values)) if not values[at].startswith("-"))][:3]
+    for count in range(len(places), 0, -1):
+        if (row := wrapper_of(name, *(values[at] for at in places[1:count]))) is not None:
+            found = _unwrapped(command, name, row, places[count - 1] + 1)
+            # Not only the row tells what a subcommand of git changes.
+            return replace(found, own=()) if found and row.name.startswith("git ") else found
+    return _running([one for one in programs_in(values) if one]) if name in group("version_control") else None
 
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
@@ -308,19 +310,6 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
     if word.value == "{}":
         return found
     return (Word(word.value.replace("{}", UNKNOWN), text=word.text),) if "{}" in word.value else (word,)
-
-
-def _version_control(command: SimpleCommand) -> Wrapping | None:
-    """Return the programs of `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
-    words, values = command.words, [word.value for word in command.words]
-    first = runs_at(values)
-    if first is not None and (rest := words[first:]):
-        if "foreach" in values[:first] and len(rest) == 1 and rest[0].is_fixed:
-            return Wrapping(scripts=(rest[0].value,))
-        return Wrapping(
-            is_transparent=False, inner_commands=(InnerCommand(SimpleCommand(_text_of(rest), rest), first),)
-        )
-    return _running([program for program in programs_in(values) if program])
 
 
 def _awk(command: SimpleCommand) -> Wrapping | None:
