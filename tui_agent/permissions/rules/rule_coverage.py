@@ -98,8 +98,7 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
         if not spelled.isdisjoint(_SED_PRINTS):
             yield from (word for word in words[1:] if _changes_in_place(word))
     elif name == "awk":
-        found = awk_outputs(words)
-        yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
+        yield from (word for word in words[1:] if awk_outputs(words).runs and _RUNS_IN_AWK.search(word))
     elif name in _NAMES_VARIABLES:
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
