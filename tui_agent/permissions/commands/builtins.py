@@ -6,7 +6,7 @@ commands from data. So operators must be literal and numbers must be numbers.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word, names
@@ -140,34 +140,38 @@ def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     values = list(words[1:end])
     while len(values) > 2 and operators[0] == "!":
         values, operators = values[1:], operators[1:]
-    return _simple_condition(values, operators)
+    is_condition = len(values) < 2
+    if len(values) == 2:
+        is_condition = operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}
+    elif len(values) == 3:
+        is_condition = operators[1] in _BINARY | _PATH_BINARY
+    return _paths_tested(operators, values) if is_condition else None
 
 
 def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     """Return the paths that `[[ … ]]` checks, or None if it may do more."""
-    inside = [word.value for word in raw.words[1:-1]]
-    values = ["", *words[1:-1], ""]
-    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(inside):
+    operators, values = [word.value for word in raw.words[1:-1]], list(words[1:-1])
+    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(operators):
         return None
+    numbers = [(before, after) for one, before, after in _beside(operators, values) if one in _NUMBER_BINARY]
+    are_literal = all(_INTEGER.match(before) and _INTEGER.match(after) for before, after in numbers)
+    return _paths_tested(operators, values) if are_literal else None
+
+
+def _beside(operators: Sequence[str], values: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each word as written, with the values of the words before and behind it."""
+    return zip(operators, ("", *values), (*values[1:], ""), strict=False)
+
+
+def _paths_tested(operators: Sequence[str], values: Sequence[str]) -> Reads | None:
+    """Return the paths of file tests; `operators` are the words as written, `values` with the values of variables."""
     paths: list[str] = []
-    for operator, before, after in zip(inside, values, values[2:], strict=False):
-        if operator in _NUMBER_BINARY and not (_INTEGER.match(before) and _INTEGER.match(after)):
-            return None
+    for operator, before, after in _beside(operators, values):
         if operator in _PATH_BINARY:
             paths += [before, after]
         elif operator in _PATH_UNARY and after not in _GLUE:
             paths.append(after)
     return Reads(tuple(filter(None, paths))) if all(map(is_known, paths)) else None
-
-
-def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
-    """Judge a condition of up to three words; a longer one may do more."""
-    paths: list[str] | None = [] if len(values) < 2 else None
-    if len(values) == 3 and operators[1] in _BINARY | _PATH_BINARY:
-        paths = values[::2] if operators[1] in _PATH_BINARY else []
-    elif len(values) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}:
-        paths = values[1:] if operators[0] in _PATH_UNARY else []
-    return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None
 
 
 # --- variables --------------------------------------------------------------------------------------------------------

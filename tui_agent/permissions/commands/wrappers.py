@@ -13,7 +13,7 @@ from typing import Literal
 from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
-from .argv import Arguments, OptionWord, arguments_of, parse_arguments, split_options
+from .argv import Arguments, arguments_of, parse_arguments, split_options
 from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name, subcommand_at, words_by_program
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
@@ -33,8 +33,6 @@ _COVERED = ("runner", "remote")
 """Kinds of wrappers for which a rule is meant to allow the command they run."""
 _ASSIGNMENT = re.compile(r"([^=]+)=", re.DOTALL)
 """An assignment of `env` and the like, which take any name."""
-_CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
-"""Options of `env` that remove variables."""
 _REVOKING = ("-n", "-L", "--max-args", "--max-lines", "--max-procs", "--max-chars")
 """Options of `xargs` that may override the marker of `-I`."""
 _TAKES_NEXT = re.compile(r"[-+]\w*[oO]\Z|--(?:rcfile|init-file)\Z")
@@ -116,13 +114,9 @@ def splits_at_nul(outer: SimpleCommand) -> bool | None:
     """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
     wrapping = unwrap(outer)
     own = wrapping.own if wrapping is not None and wrapping.own else outer.words
-    found = _options_of_xargs(own[1:])
+    found = arguments_of([word.value for word in own])
     others = {*found.given.get("-d", ()), *found.given.get("--delimiter", ())} - {"\\n", "\n"}
     return None if others or found.has("-a", "--arg-file") else found.has("-0", "--null")
-
-
-def _options_of_xargs(words: Sequence[Word]) -> Arguments:
-    return arguments_of(("xargs", *(word.value for word in words)))
 
 
 def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:
@@ -133,22 +127,19 @@ def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) ->
     if any(not MARKS.isdisjoint(script) for script in scripts):
         return _unknown()
     hidden = Wrapping(scripts=scripts, hidden=_UNKNOWN_OPTIONS, is_remote=row.runs == "remote")
-    directory: Word | None = None
+    options = _options(words[at:], row)
+    found = parse_arguments(row, [word.value for word in options])
+    # A value need not be known, if it is one word.
+    certain = parse_arguments(row, [word.value.replace(VARIABLE, "x") for word in options])
+    is_one_each = all(_is_one_word(word) for word in options)
+    if not certain.is_exact or not is_one_each or any("-" in word.value[:1] and not word.is_fixed for word in options):
+        return hidden
+    # `xargs -a` reads a file, and variables that `env` removes make read-only commands harmless.
+    is_clearing = name == "env" and not {"-i", "-u", "--ignore-environment", "--unset"}.isdisjoint(found.flags)
+    is_clearing = is_clearing or "-" in found.operands
     is_plain = row.runs == "transparent" and is_trusted_name(command.name)
-    while at < len(words):
-        taken, split = _option(words[at], row)
-        if taken == 0:
-            break
-        if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
-            return hidden
-        kind = row.options[split.last] if split else ""
-        if split and kind == "directory":
-            directory = words[at + 1] if split.takes_next else Word(split.value or "")
-        # `xargs -a` reads a file, and variables that `env` removes make read-only commands harmless.
-        is_plain = is_plain and kind != "read" and not (name == "env" and _CLEARING.match(words[at].value))
-        at += taken
-        if words[at - 1].value == "--":
-            break
+    is_plain = is_plain and not found.of("read") and not is_clearing
+    at += len(options)
     own_end = at + row.own_words
     if not all(_is_settled(word) for word in words[at:own_end]):
         return hidden
@@ -166,7 +157,8 @@ def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) ->
         at += 1
     inner: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
-        inner_words = _opened(command, inner_words) if row.is_open else inner_words
+        inner_words = _opened(found, inner_words) if row.is_open else inner_words
+        directory = Word(found.directory) if found.directory is not None else None
         run = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
         inner = (InnerCommand(run, at, directory, "lines" if row.is_open else "nothing"),)
     if not (inner or scripts or row.is_open):
@@ -196,7 +188,8 @@ def _joined(
     if row.is_open:
         # `parallel` adds each of the words behind `:::`, or of its input, to its command, or runs them without one.
         given = next((at for at, value in enumerate(values) if value.startswith(":::")), len(values))
-        texts = [" ".join(values[:given]).replace("{}", '"$@"'), *values[given + 1 :]]
+        command = values[:given] if "{}" in "".join(values[:given]) or not given else [*values[:given], "{}"]
+        texts = [" ".join(command).replace("{}", '"$@"'), *values[given + 1 :]]
         return _unknown(_UNKNOWN_SCRIPT if values else RUNS_INPUT, *filter(None, texts))
     if not values and not scripts:
         return None
@@ -216,27 +209,20 @@ def _is_one_word(word: Word) -> bool:
     return fixed and not has_glob(word)
 
 
-def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
-    """Return the number of words of an option: 0 if the word is not an option, -1 if it is unknown."""
-    value = word.value
-    if not value.startswith("-") or value == "-":
-        return int(value == "-" and row.assigns), None
-    if not _is_settled(word):
-        return -1, None
-    split = split_options(row, value)
-    name, equals, _ = value.partition("=")
-    # Such as `--rm=true`, where the value of a flag is optional. `nice -5` is `nice -n 5`.
-    has_value = value.startswith("--") and equals and name in row.harmless
-    if value == "--" or has_value or (value[1:].isdigit() and "-#" in row.options):
-        return 1, split
-    if split is None or not {*split.flags, split.last} <= row.harmless:
-        return -1, None
-    return 2 if split.takes_next else 1, split
+def _options(words: Sequence[Word], row: CommandFacts) -> Sequence[Word]:
+    """Return the words before the first operand."""
+    at = 0
+    # `-` is an option of `env` and the like.
+    while at < len(words) and words[at].value.startswith("-") and (words[at].value != "-" or row.assigns):
+        split = split_options(row, words[at].value)
+        at += 1 + (split is not None and split.takes_next)
+        if split is None and words[at - 1].value == "--":
+            break
+    return words[:at]
 
 
-def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _opened(found: Arguments, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command of `xargs`: more words follow, or replace the marker of `-I`."""
-    found = _options_of_xargs(command.words[1 : len(command.words) - len(inner_words)])
     markers = found.given.get("-I", [])
     if not markers:
         return (*inner_words, Word(UNKNOWN))

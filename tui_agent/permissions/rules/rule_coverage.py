@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
-from tui_agent.permissions.commands.argv import options_meant, split_options
+from tui_agent.permissions.commands.argv import arguments_of, options_meant, split_options
 from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_display_variable, is_script_variable
-from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row, writer
+from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
@@ -94,9 +94,12 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     if name == "find":
         yield from (word for word in words[1:] if word in _FIND_ACTIONS)
     elif name == "sed":
-        yield from _sed_scripts(words)
-        if not spelled.isdisjoint(_SED_PRINTS):
-            yield from (word for word in words[1:] if _changes_in_place(word))
+        effects = sed_effects(words)
+        if effects.written or effects.runs:
+            # The scripts, and options with files of scripts.
+            yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
+        if not spelled.isdisjoint(_SED_PRINTS) and arguments_of(words).has("-i", "--in-place"):
+            yield from (word for word in words[1:] if word.startswith("-"))
     elif name == "awk":
         yield from (word for word in words[1:] if awk_outputs(words).runs and _RUNS_IN_AWK.search(word))
     elif name in _NAMES_VARIABLES:
@@ -104,18 +107,6 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     yield from settings_to_spell(words)
     row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
     yield from _programs(*row) if row else ()
-
-
-def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
-    """Yield the scripts that write a file or run a program, and the options with files of scripts."""
-    effects = sed_effects(words)
-    if effects.written or effects.runs:
-        yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
-
-
-def _changes_in_place(word: str) -> bool:
-    entry = writer("sed") if word.startswith("-") else None
-    return entry is not None and not entry.changes.needed.isdisjoint(options_meant(entry, word))
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
@@ -126,6 +117,8 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
     """
     if "" in entry.changes.spelled:
         yield entry.name.rpartition(" ")[2]
+    programs = {option for option, kind in entry.options.items() if kind in _PROGRAMS}
+    dangerous = programs | entry.changes.removing | entry.changes.spelled
     at = operands = 0
     is_behind = False
     while at < len(words):
@@ -146,15 +139,9 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         takes_next = split is not None and split.takes_next
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
-        for option in meant:
-            if (
-                option in entry.changes.removing
-                or option in entry.changes.spelled
-                or entry.options[option] in _PROGRAMS
-            ):
-                if not entry.is_plain(option, value):
-                    yield word
-                break
+        option = next((one for one in meant if one in dangerous), None)
+        if option is not None and not entry.is_plain(option, value):
+            yield word
 
 
 def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
@@ -163,13 +150,8 @@ def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
         yield from (word for word in words if _is_obeyed(word.partition("=")[0].removesuffix("+")))
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
-        for option, after in pairwise((*words, "")):
-            if not option.startswith("-v"):
-                continue
-            variable = option[2:] or after
-            is_certain = MARKS.isdisjoint(variable)
-            if not is_certain or (name == "printf" and not is_script_variable(variable)):
-                yield option
+        named = pairwise((*words, ""))
+        yield from (one for one, after in named if one[:2] == "-v" and not is_script_variable(one[2:] or after))
 
 
 def _is_obeyed(variable: str) -> bool:
