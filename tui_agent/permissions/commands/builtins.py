@@ -88,13 +88,6 @@ def sets_switches_only(words: Sequence[str]) -> bool:
     return _SWITCHES.fullmatch("".join(f"{word}\0" for word in words[1:])) is not None
 
 
-def declares_harmless(raw: SimpleCommand) -> bool:
-    """True for `export LC_ALL=C`, `local x=1`: display variables, or the script's own."""
-    declared = declared_assignments(raw)
-    others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
-    return declared is not None and sets_only_harmless(tuple(others))
-
-
 def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
     """Return the variables that a `read` sets, or None if it may do more than set the script's own variables."""
     found = arguments_of(words)
@@ -123,7 +116,10 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
         case "command":
             is_harmless = len(words) >= 3 and words[1] in ("-v", "-V")
         case _:
-            is_harmless = declares_harmless(raw)
+            # Such as `export LC_ALL=C`, `local x=1`: display variables, or the script's own.
+            declared = declared_assignments(raw)
+            others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
+            is_harmless = declared is not None and sets_only_harmless(tuple(others))
     return Reads() if is_harmless else None
 
 

@@ -192,7 +192,7 @@ def _outputs(program: str) -> AwkOutputs:
     texts = [UNKNOWN if "\\" in text else text for text in (_QUOTED.sub(r"\1", text) for text in texts)]
     runs = _RUNS.search(code) is not None
     # A `>` in brackets compares, unless a `print` is in them, too.
-    while (shorter := _IN_BRACKETS.sub("0", code)) != code:
+    while (shorter := _IN_BRACKETS.sub(" 0 ", code)) != code:
         code = shorter
     files = (texts[int(one[1])] if one[1] else UNKNOWN for one in _INTO_FILE.finditer(code))
     return AwkOutputs(tuple(files), tuple(text for text in texts if runs and text != UNKNOWN), runs)

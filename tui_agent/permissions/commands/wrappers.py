@@ -107,7 +107,7 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
             found = _unwrapped(command, name, row, places[count - 1] + 1)
             # Not only the row tells what a subcommand of git changes.
             return replace(found, own=()) if found and row.name.startswith("git ") else found
-    return _running([one for one in programs_in(values) if one]) if name in group("version_control") else None
+    return _running(programs_in(values)) if name in group("version_control") else None
 
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
@@ -238,17 +238,15 @@ def _opened(found: Arguments, inner_words: tuple[Word, ...]) -> tuple[Word, ...]
 def _shell(command: SimpleCommand) -> Wrapping:
     """Return the script or the file of a shell; one that only runs a readable script leaves the decision to it."""
     name, words = command.name.rpartition("/")[2], command.words
-    at, options, taken = 1, list[Word](), list[Word]()
-    while at < len(words) and words[at].value.startswith(("-", "+")):
-        options.append(words[at])
-        takes_next = _TAKES_NEXT.match(words[at].value) is not None
-        taken += words[at + 1 : at + 1 + takes_next]
-        at += 1 + takes_next
+    at = 1
+    while at < len(words) and (words[at].value.startswith(("-", "+")) or _TAKES_NEXT.match(words[at - 1].value)):
+        at += 1
+    options = [word for word in words[1:at] if word.value.startswith(("-", "+"))]
     # `-c` may be joined with other letters, as in `bash -lc`.
     takes_script = any(re.match("-[^-]*c", word.value) for word in options)
     if not all(word.is_fixed for word in words[1 : at + 1]):
         return _unknown() if takes_script else Wrapping(hidden=_UNKNOWN_OPTIONS)
-    if not all(word.value in _SHELL_SETTINGS for word in taken):
+    if any(word.value not in _SHELL_SETTINGS for word in words[1:at] if word not in options):
         return _unknown()  # Such as `-O dotglob`, or a file of commands.
     if at < len(words) and not takes_script:
         return _file_of_commands(words[at : at + 1], "it runs a file of commands")
@@ -302,8 +300,8 @@ def _awk(command: SimpleCommand) -> Wrapping | None:
 
 def _running(programs: Sequence[str]) -> Wrapping | None:
     """Return the result for programs that a shell runs, some of them perhaps unknown."""
-    known = tuple(program for program in programs if MARKS.isdisjoint(program))
-    if len(known) < len(programs):
+    known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
+    if not all(map(MARKS.isdisjoint, programs)):
         return _unknown(_UNKNOWN_SCRIPT, *known)
     return Wrapping(scripts=known) if known else None
 

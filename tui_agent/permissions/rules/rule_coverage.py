@@ -12,8 +12,8 @@ from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import arguments_of, options_meant, split_options
-from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_display_variable, is_script_variable
-from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row
+from tui_agent.permissions.commands.builtins import is_display_variable, is_script_variable
+from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, group, matching_row
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
@@ -22,15 +22,9 @@ from tui_agent.permissions.verdicts import Finding, finding_for_rule
 from .patterns import command_patterns
 from .rule_set import NormalizedCommand, Ruling
 
-_FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
 _TAR = names("tar bsdtar gtar")
 _OPEN = _TAR | names("find rsync")
 """Commands for which an unknown word may be one of these options."""
-_NAMES_VARIABLES = names(
-    "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
-)
-"""Built-ins that take names of variables, whose subscripts they evaluate."""
-_SETS_ANY = DECLARATION_COMMANDS | names("read mapfile readarray getopts")
 _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
@@ -91,9 +85,7 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     name = canonical_name(words[0])
     if name in _OPEN:
         yield from (word for word in words[1:] if _may_be_option(word))
-    if name == "find":
-        yield from (word for word in words[1:] if word in _FIND_ACTIONS)
-    elif name == "sed":
+    if name == "sed":
         effects = sed_effects(words)
         if effects.written or effects.runs:
             # The scripts, and options with files of scripts.
@@ -102,10 +94,15 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
             yield from (word for word in words[1:] if word.startswith("-"))
     elif name == "awk":
         yield from (word for word in words[1:] if awk_outputs(words).runs and _RUNS_IN_AWK.search(word))
-    elif name in _NAMES_VARIABLES:
+    elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
-    row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
+    if name in _TAR:
+        words = ("tar", "create", *tar_with_dashes(words[1:]))
+    elif name == "find":
+        # To `find`, `--` does not end its tests and actions.
+        words = ("find", "expression", *(word for word in words[1:] if word != "--"))
+    row = matching_row(words)
     yield from _programs(*row) if row else ()
 
 
@@ -146,7 +143,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
 
 def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield subscripts that may run a command, and variables that programs obey if the command sets them."""
-    if name in _SETS_ANY:
+    if name in group("sets_variables"):
         yield from (word for word in words if _is_obeyed(word.partition("=")[0].removesuffix("+")))
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
