@@ -37,7 +37,7 @@ def _sed_grammar(*, reads_brackets: bool) -> re.Pattern[str]:
     def until(end: str, *, is_pattern: bool = True) -> str:
         # No text fits two of the alternatives, so that there is one way to match.
         if is_pattern and reads_brackets:
-            return rf"(?:\[\^?.[^\]\n]*\]|\\.|(?!{end})[^\\\n\[])*{end}"
+            return rf"(?:\[(?:\^.|[^^])[^\]\n]*\]|\\.|(?!{end})[^\\\n\[])*{end}"
         return rf"(?:\\.|(?!{end})[^\\\n])*{end}"
 
     def address(name: str) -> str:
@@ -46,13 +46,13 @@ def _sed_grammar(*, reads_brackets: bool) -> re.Pattern[str]:
     blanks = r"[ \t]*"
     commands = (
         rf"s(?P<s>{mark}){until('(?P=s)')}{until('(?P=s)', is_pattern=False)}(?P<flags>[gpiImMe0-9]*)"
-        rf"(?:w{blanks}(?P<out>[^\n]+))?",
+        rf"(?:w{blanks}(?P<out>[^ \t\n][^\n]*))?",
         rf"y(?P<y>{mark}){until('(?P=y)')}{until('(?P=y)', is_pattern=False)}",
         rf"[dDgGhHnNpPxzF=]|[qQl]{blanks}\d*",
         rf":{blanks}[\w-]+|[btT]{blanks}[\w-]*",
         r"[aic](?:[^\\\n]|\\.)+(?=\n|\Z)",
         r"(?P<runs>e)[^\n]*",
-        rf"(?P<kind>[rRwW]){blanks}(?P<file>[^\n]+)",
+        rf"(?P<kind>[rRwW]){blanks}(?P<file>[^ \t\n][^\n]*)",
     )
     between = rf"{blanks},{blanks}"
     addresses = rf"(?:{address('first')}(?:{between}(?:[+~]\d+|{address('last')}))?)?{blanks}(?:!{blanks})*"
@@ -148,8 +148,8 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RUNS = re.compile(r"@|(?<!\|)\|(?!\|)|\bsystem\b")
 """Everything with which a program may run another one, or call a function by a computed name."""
 _IN_BRACKETS = re.compile(r"\((?:(?!\bprint)[^()])*\)")
-_INTO_FILE = re.compile(r'\bprintf?\b[^;{}>]*>>?(?:[ \t]*"(\d+)"[ \t]*(?=[;})\n]|\Z))?')
-"""A `>` that writes: it follows `print` in the same statement. The group is the number of the string behind it."""
+_INTO_FILE = re.compile(r'\bprintf?\b[^{}>]*>>?(?:[ \t]*"(\d+)"[ \t]*(?=[;})\n]|\Z))?')
+"""A `>` that may write: it follows `print` in the same block. The group is the number of the string behind it."""
 _QUOTED = re.compile(r"\\([\"/])")
 
 
@@ -191,10 +191,11 @@ def _outputs(program: str) -> AwkOutputs:
     code, texts = found
     texts = [UNKNOWN if "\\" in text else text for text in (_QUOTED.sub(r"\1", text) for text in texts)]
     runs = _RUNS.search(code) is not None
-    # A `>` in brackets compares, unless a `print` is in them, too.
+    # A `>` in brackets compares. Those that are left have a `print` in them or no end, and then any `>` may write.
     while (shorter := _IN_BRACKETS.sub(" 0 ", code)) != code:
         code = shorter
-    files = (texts[int(one[1])] if one[1] else UNKNOWN for one in _INTO_FILE.finditer(code))
+    files = [texts[int(one[1])] if one[1] else UNKNOWN for one in _INTO_FILE.finditer(code)]
+    files += [UNKNOWN] if ">" in code and not {"(", ")"}.isdisjoint(code) else []
     return AwkOutputs(tuple(files), tuple(text for text in texts if runs and text != UNKNOWN), runs)
 
 
