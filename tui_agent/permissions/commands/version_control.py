@@ -162,8 +162,10 @@ def prints_revisions(words: Sequence[str]) -> bool:
     if name == "log" and group("git_hashes").isdisjoint(options):
         return False
     plain = words_by_program("prints_revisions").get(name)
-    named = (word for word in rest if not word.startswith("-"))
-    return plain is not None and options <= plain | group("git_hashes") and all(map(_REVISION.match, named))
+    named = [word for word in rest if not word.startswith("-")]
+    if plain is None or not options <= plain | group("git_hashes") or (name == "rev-parse" and len(named) != 1):
+        return False
+    return all(map(_REVISION.match, named))
 
 
 def prints_top(words: Sequence[str]) -> bool:
