@@ -26,6 +26,7 @@ from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
         "END {if (n > 0) print s/n}",
         "{a[$1]++} END {for (k in a) print k, a[k]}",
         '{x = "a" > "b"}',
+        '{print ($1 > 2 ? "a" : "b")}',
     ],
 )
 def test_awk_programs_that_print(program: str) -> None:
@@ -61,6 +62,9 @@ def test_awk_programs_that_print(program: str) -> None:
         "/a",
         "# x\n{print}",
         '{print |& "x"}',
+        '{printf("x") > "f"}',
+        '{print($1)>"f"}',
+        '{print ("a") > ("f")}',
     ],
 )
 def test_awk_programs_that_may_do_more(program: str) -> None:

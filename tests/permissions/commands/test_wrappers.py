@@ -137,8 +137,8 @@ def test_a_wrapper_tells_start_and_directory_of_its_command() -> None:
 
 
 def test_a_rule_for_a_remote_shell_covers_its_command() -> None:
-    assert wrapping("ssh h rm x").allows_scripts
-    assert not wrapping("watch rm x").allows_scripts
+    assert wrapping("ssh h rm x").allows_inner
+    assert not wrapping("watch rm x").allows_inner
     assert [word.value for word in wrapping("ssh -p 22 h rm x").own] == ["ssh", "-p", "22", "h"]
 
 

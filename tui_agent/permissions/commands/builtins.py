@@ -6,13 +6,12 @@ commands from data. So operators must be literal and numbers must be numbers.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word, names
 
-from .argv import is_known
+from .argv import arguments_of, is_known
 from .catalogue import group, pairs
 from .invocation import Reads
 
@@ -37,13 +36,24 @@ _QUOTED_SUBSCRIPT = re.compile(r"\w\[(?:[^]'\\]|'[\w .,:/@%+-]*')*(?:\\|'(?![\w 
 def changes_shell(command: SimpleCommand) -> bool:
     """True if a command may change the shell by a use of a built-in, or a value of a variable, that is not listed."""
     name, *words = [word.value for word in command.words] or [""]
-    use = next((pattern for builtin, pattern in pairs("plain_uses") if builtin == name), ".*")
     settings = [f"{one.name}={UNKNOWN if one.items else one.value.value}" for one in command.assignments]
     if name in group("sets_variables") or (name == "printf" and "".join(words[:1]).startswith("-v")):
         settings += [word if "=" in word else f"{word.removeprefix('-v')}={UNKNOWN}" for word in words]
     texts = words if name in group("evaluates") else [setting.partition("=")[2] for setting in settings]
     settings += [f"{found[1]}={UNKNOWN}" for text in texts for found in _ASSIGNED.finditer(text)]
-    return not re.fullmatch(use, "".join(f"{word}\0" for word in words), re.DOTALL) or any(map(_is_hidden, settings))
+    return not _is_plain_use(name, words) or any(map(_is_hidden, settings))
+
+
+def _is_plain_use(name: str, words: Sequence[str]) -> bool:
+    """True if the table lists a use of a built-in, or does not list the built-in."""
+    for builtins, flags, valued, others in pairs("plain_uses"):
+        if name in builtins.split():
+            options = [rf"[-+][{flags}]+"] if flags else []
+            options += [rf"-[{flags}]*[{valued}](?:\0[^\0]*|[^\0]+)"] if valued else []
+            options = "".join(rf"{option}\0|" for option in options)
+            pattern = rf"(?:{options}--\0)*(?:(?:{others})\0)*"
+            return re.fullmatch(pattern, "".join(f"{word}\0" for word in words), re.DOTALL) is not None
+    return True
 
 
 def text_changes_shell(text: str) -> bool:
@@ -54,19 +64,21 @@ def text_changes_shell(text: str) -> bool:
 
 def _is_hidden(setting: str) -> bool:
     """True if `NAME=value` sets a variable that bash reads to a value that is not listed."""
-    name = setting.partition("=")[0].partition("[")[0].removesuffix("+")
+    target, _, value = setting.partition("=")
+    name = target.partition("[")[0].removesuffix("+")
+    plain = next((values for variables, values in pairs("plain_values") if target in variables.split()), None)
     is_read = name in group("bash_variables") or name.startswith("BASH_")
-    return is_read and not re.fullmatch(pairs("plain_values")[0][1].strip(), setting, re.DOTALL)
+    return is_read and not (plain and re.fullmatch(plain, value, re.DOTALL))
 
 
 def cd_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
     """Judge `cd` and `pushd` to one directory, and back to an earlier one."""
-    if words[0] == "popd" or list(words[1:]) == ["-"]:
-        return Reads() if len(words) < 3 and words[-1] in ("popd", "-") else None
-    if list(words) == ["pushd"]:
+    name, *rest = words
+    if rest == ["-"] or (not rest and name != "cd"):
         return Reads()
-    targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
-    if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
+    targets = [word for word in rest if word not in ("-L", "-P", "--")]
+    is_plain = all(is_known(target) and not target.startswith(("-", "+")) for target in targets)
+    if name == "popd" or len(targets) > 1 or not is_plain:
         return None
     return Reads(tuple(target or "." for target in targets) or ("~",))
 
@@ -76,30 +88,11 @@ def sets_switches_only(words: Sequence[str]) -> bool:
     return _SWITCHES.fullmatch("".join(f"{word}\0" for word in words[1:])) is not None
 
 
-def only_redirects(raw: SimpleCommand) -> bool:
-    """True if an `exec` only redirects output, such as `exec 2>&1`."""
-    is_plain = all(_JOINED.match(redirect.text.replace(" ", "")) for redirect in raw.redirects)
-    return len(raw.words) == 1 and bool(raw.redirects) and is_plain
-
-
-def declares_harmless(raw: SimpleCommand) -> bool:
-    """True for `export LC_ALL=C`, `local x=1`: display variables, or the script's own."""
-    declared = declared_assignments(raw)
-    others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
-    return declared is not None and sets_only_harmless(tuple(others))
-
-
 def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
     """Return the variables that a `read` sets, or None if it may do more than set the script's own variables."""
-    rest = list(words[1:])
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option in ("-d", "-n", "-N", "-p", "-t"):
-            if not rest or not is_known(rest.pop(0)):
-                return None
-        elif not re.match(r"-[rs]+\Z", option):
-            return None
-    return tuple(rest) if all(is_script_variable(name) for name in rest) else None
+    found = arguments_of(words)
+    is_own = found.is_exact and all(map(is_script_variable, found.operands))
+    return tuple(found.operands) if is_own else None
 
 
 def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
@@ -110,7 +103,9 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
             rest = words[2:] if words[1:2] in (["--"], ("--",)) else words[1:]
             is_harmless = bool(rest) and is_known(rest[0]) and rest[0][:1] != "-" and bool(_PRINTF.match(rest[0]))
         case "exec":
-            is_harmless = only_redirects(raw)
+            # Such as `exec 2>&1`.
+            redirects = [redirect.text.replace(" ", "") for redirect in raw.redirects]
+            is_harmless = len(words) == 1 and bool(redirects) and all(map(_JOINED.match, redirects))
         case "set":
             is_harmless = sets_switches_only(words)
         case "unset":
@@ -121,7 +116,10 @@ def builtin_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
         case "command":
             is_harmless = len(words) >= 3 and words[1] in ("-v", "-V")
         case _:
-            is_harmless = declares_harmless(raw)
+            # Such as `export LC_ALL=C`, `local x=1`: display variables, or the script's own.
+            declared = declared_assignments(raw)
+            others = (one for one in declared or () if raw.name == "export" or not is_script_variable(one.name))
+            is_harmless = declared is not None and sets_only_harmless(tuple(others))
     return Reads() if is_harmless else None
 
 
@@ -138,43 +136,38 @@ def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     values = list(words[1:end])
     while len(values) > 2 and operators[0] == "!":
         values, operators = values[1:], operators[1:]
-    if len(values) <= 3:
-        return _simple_condition(values, operators)
-    # Conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known.
-    if not _EVALUATING.isdisjoint(operators) or not all(map(is_known, values)):
-        return None
-    joints = [at for at, word in enumerate(operators) if word in ("-a", "-o")]
-    parts = [slice(before + 1, at) for before, at in pairwise((-1, *joints, len(operators)))]
-    found = [_simple_condition(values[part], operators[part]) if operators[part] else None for part in parts]
-    safe = [reads for reads in found if reads is not None]
-    return Reads(tuple(path for reads in safe for path in reads.paths)) if len(safe) == len(parts) else None
+    is_condition = len(values) < 2
+    if len(values) == 2:
+        is_condition = operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}
+    elif len(values) == 3:
+        is_condition = operators[1] in _BINARY | _PATH_BINARY
+    return _paths_tested(operators, values) if is_condition else None
 
 
 def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     """Return the paths that `[[ … ]]` checks, or None if it may do more."""
-    inside = [word.value for word in raw.words[1:-1]]
-    values = ["", *words[1:-1], ""]
-    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(inside):
+    operators, values = [word.value for word in raw.words[1:-1]], list(words[1:-1])
+    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(operators):
         return None
+    numbers = [(before, after) for one, before, after in _beside(operators, values) if one in _NUMBER_BINARY]
+    are_literal = all(_INTEGER.match(before) and _INTEGER.match(after) for before, after in numbers)
+    return _paths_tested(operators, values) if are_literal else None
+
+
+def _beside(operators: Sequence[str], values: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each word as written, with the values of the words before and behind it."""
+    return zip(operators, ("", *values), (*values[1:], ""), strict=False)
+
+
+def _paths_tested(operators: Sequence[str], values: Sequence[str]) -> Reads | None:
+    """Return the paths of file tests; `operators` are the words as written, `values` with the values of variables."""
     paths: list[str] = []
-    for operator, before, after in zip(inside, values, values[2:], strict=False):
-        if operator in _NUMBER_BINARY and not (_INTEGER.match(before) and _INTEGER.match(after)):
-            return None
+    for operator, before, after in _beside(operators, values):
         if operator in _PATH_BINARY:
             paths += [before, after]
         elif operator in _PATH_UNARY and after not in _GLUE:
             paths.append(after)
     return Reads(tuple(filter(None, paths))) if all(map(is_known, paths)) else None
-
-
-def _simple_condition(values: list[str], operators: list[str]) -> Reads | None:
-    """Judge a condition of up to three words; a longer one may do more."""
-    paths: list[str] | None = [] if len(values) < 2 else None
-    if len(values) == 3 and operators[1] in _BINARY | _PATH_BINARY:
-        paths = values[::2] if operators[1] in _PATH_BINARY else []
-    elif len(values) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}:
-        paths = values[1:] if operators[0] in _PATH_UNARY else []
-    return Reads(tuple(paths)) if paths is not None and all(map(is_known, paths)) else None
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
@@ -214,8 +207,6 @@ def is_script_variable(name: str) -> bool:
     """
     if _OWN_NAME.match(name):
         return name not in _LIVE_VARIABLES and name != "_"
-    if name and group("script_words").issuperset(name.split("_")):
-        return True
     is_inherited = not _CAPITALS.match(name) or name in os.environ or name in group("bash_variables")
     return not is_inherited and not any(fnmatchcase(name, pattern) for pattern in group("shell_variables"))
 

@@ -2,11 +2,12 @@
 
 `sed` versions disagree on one point: some treat a delimiter inside brackets as text. A script only prints if it does so
 in both readings; an unknown part may do anything. Of an `awk` program the strings and patterns are removed first; the
-rest may contain nothing that writes, and each `>` must be a comparison.
+rest may contain nothing that writes, and each `>` must be a comparison. If it runs a command, any of its strings may be
+the command.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, SimpleCommand
@@ -32,26 +33,29 @@ class SedScript:
 def _sed_grammar(*, reads_brackets: bool) -> re.Pattern[str]:
     """Return the pattern of a command with its addresses, of a `{`, or of a `}`."""
     mark = r"[^\\\s]"
-    brackets = r"\[\^?.[^\]\n]*\]|" if reads_brackets else ""
 
-    def until(end: str, more: str = brackets) -> str:
-        return rf"(?>{more}\\.|(?!{end})[^\\\n])*+{end}"
+    def until(end: str, *, is_pattern: bool = True) -> str:
+        # No text fits two of the alternatives, so that there is one way to match.
+        if is_pattern and reads_brackets:
+            return rf"(?:\[(?:\^.|[^^])[^\]\n]*\]|\\.|(?!{end})[^\\\n\[])*{end}"
+        return rf"(?:\\.|(?!{end})[^\\\n])*{end}"
 
     def address(name: str) -> str:
         return rf"(?:\d+(?:~\d+)?|\$|(?:/{until('/')}|\\(?P<{name}>{mark}){until(f'(?P={name})')})[IM]*)"
 
-    blanks = r"[ \t]*+"
+    blanks = r"[ \t]*"
     commands = (
-        rf"s(?P<s>{mark}){until('(?P=s)')}{until('(?P=s)', '')}(?P<flags>[gpiImMe0-9]*)(?:w{blanks}(?P<out>[^\n]+))?",
-        rf"y(?P<y>{mark}){until('(?P=y)')}{until('(?P=y)', '')}",
+        rf"s(?P<s>{mark}){until('(?P=s)')}{until('(?P=s)', is_pattern=False)}(?P<flags>[gpiImMe0-9]*)"
+        rf"(?:w{blanks}(?P<out>[^ \t\n][^\n]*))?",
+        rf"y(?P<y>{mark}){until('(?P=y)')}{until('(?P=y)', is_pattern=False)}",
         rf"[dDgGhHnNpPxzF=]|[qQl]{blanks}\d*",
         rf":{blanks}[\w-]+|[btT]{blanks}[\w-]*",
-        r"[aic](?:[^\\\n]|\\.)++",
+        r"[aic](?:[^\\\n]|\\.)+(?=\n|\Z)",
         r"(?P<runs>e)[^\n]*",
-        rf"(?P<kind>[rRwW]){blanks}(?P<file>[^\n]+)",
+        rf"(?P<kind>[rRwW]){blanks}(?P<file>[^ \t\n][^\n]*)",
     )
     between = rf"{blanks},{blanks}"
-    addresses = rf"(?:{address('first')}(?:{between}(?:[+~]\d+|{address('last')}))?)?{blanks}(?:!{blanks})*+"
+    addresses = rf"(?:{address('first')}(?:{between}(?:[+~]\d+|{address('last')}))?)?{blanks}(?:!{blanks})*"
     command = rf"{addresses}(?:(?P<opens>{{)|(?:{'|'.join(commands)}){blanks}(?=[;\n}}#]|\Z))"
     return re.compile(rf"{command}|(?P<closes>}}){blanks}(?=[;\n}}#]|\Z)", re.DOTALL)
 
@@ -133,7 +137,6 @@ _MORE = re.compile(
     r"[@`#\\]|\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|namespace|exec)\b"
 )
 """Everything in a program that may do more than print, beside its outputs."""
-_PRINT = re.compile(r"\bprintf?\b")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
 _REGEX = re.compile(r"/((?:[^/\\\n]|\\[^\n])*)/")
 _UNCLOSED = re.compile(r"\[\^?\]?[^\]]*\Z")
@@ -142,15 +145,11 @@ _BEFORE_PATTERN = re.compile(
 )
 _DIVIDED = re.compile(r"(?<!\blength)[\w\]][ \t]*\Z")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_BORDERS = frozenset(";{}")
-_OUTPUT = re.compile(r"[>@]|(?<!\|)\|(?!\|)|\bsystem\b")
-"""Everything with which a program may write a file, run a program, or call a function by a computed name."""
-_AT_END = r"[ \t]*(?:[;})\n]|\Z)"
-_INTO_FILE = re.compile(rf'>>?[ \t]*"(\d+)"{_AT_END}')
-_SYSTEM = re.compile(r'system[ \t]*\([ \t]*"(\d+)"[ \t]*\)')
-_INTO = re.compile(rf'\|&?[ \t]*"(\d+)"{_AT_END}')
-_OUT_OF = re.compile(r'(?:\A|[;{}()&|!=,\n])[ \t]*"(\d+)"[ \t]*\|&?[ \t]*getline\b')
-_PIPE = re.compile(r"(?<!\|)\|(?!\|)&?[ \t]*(getline\b)?")
+_RUNS = re.compile(r"@|(?<!\|)\|(?!\|)|\bsystem\b")
+"""Everything with which a program may run another one, or call a function by a computed name."""
+_IN_BRACKETS = re.compile(r"\((?:(?!\bprint)[^()])*\)")
+_INTO_FILE = re.compile(r'\bprintf?\b[^{}>]*>>?(?:[ \t]*"(\d+)"[ \t]*(?=[;})\n]|\Z))?')
+"""A `>` that may write: it follows `print` in the same block. The group is the number of the string behind it."""
 _QUOTED = re.compile(r"\\([\"/])")
 
 
@@ -161,9 +160,9 @@ class AwkOutputs:
     files: tuple[str, ...] = ()
     """Files that it writes; `UNKNOWN` if only its run determines one."""
     scripts: tuple[str, ...] = ()
-    """Commands that a shell runs for it."""
-    is_open: bool = False
-    """True if only its run determines some commands."""
+    """Strings of it that a shell may run."""
+    runs: bool = False
+    """True if it may run commands."""
 
 
 def awk_outputs(words: Sequence[str]) -> AwkOutputs:
@@ -180,31 +179,24 @@ def awk_outputs(words: Sequence[str]) -> AwkOutputs:
     return AwkOutputs(
         (*(file for one in found for file in one.files), *files),
         tuple(script for one in found for script in one.scripts),
-        any(one.is_open for one in found),
+        any(one.runs for one in found),
     )
 
 
 def _outputs(program: str) -> AwkOutputs:
     found = _without_texts(program.replace("\\\n", " "))
     if found is None or not MARKS.isdisjoint(program):
-        may_write = program in MARKS or _OUTPUT.search(program)
-        return AwkOutputs((UNKNOWN,), is_open=True) if may_write else AwkOutputs()
+        may_write = program in MARKS or ">" in program or _RUNS.search(program)
+        return AwkOutputs((UNKNOWN,), runs=True) if may_write else AwkOutputs()
     code, texts = found
-    files = [_string(_INTO_FILE.match(code, at), texts) for at in _written(code)]
-    out_of = {one.end(): one for one in _OUT_OF.finditer(code)}
-    runs = [_string(_SYSTEM.match(code, one.start()), texts) for one in re.finditer(r"\bsystem\b", code)]
-    runs += [
-        _string(out_of.get(one.end()) if one.group(1) else _INTO.match(code, one.start()), texts)
-        for one in _PIPE.finditer(code)
-    ]
-    is_open = UNKNOWN in runs or "@" in code
-    return AwkOutputs(tuple(files), tuple(text for text in runs if text != UNKNOWN), is_open)
-
-
-def _string(found: re.Match[str] | None, texts: list[str]) -> str:
-    """Return the string that a match has the number of, or `UNKNOWN`."""
-    text = _QUOTED.sub(r"\1", texts[int(found.group(1))]) if found else UNKNOWN
-    return UNKNOWN if "\\" in text else text
+    texts = [UNKNOWN if "\\" in text else text for text in (_QUOTED.sub(r"\1", text) for text in texts)]
+    runs = _RUNS.search(code) is not None
+    # A `>` in brackets compares. Those that are left have a `print` in them or no end, and then any `>` may write.
+    while (shorter := _IN_BRACKETS.sub(" 0 ", code)) != code:
+        code = shorter
+    files = [texts[int(one[1])] if one[1] else UNKNOWN for one in _INTO_FILE.finditer(code)]
+    files += [UNKNOWN] if ">" in code and not {"(", ")"}.isdisjoint(code) else []
+    return AwkOutputs(tuple(files), tuple(text for text in texts if runs and text != UNKNOWN), runs)
 
 
 def awk_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
@@ -245,21 +237,3 @@ def _without_texts(program: str) -> tuple[str, list[str]] | None:
         texts.append(found.group()[1:-1] if letter == '"' else UNKNOWN)
         at = found.end()
     return code, texts
-
-
-def _written(code: str) -> Iterator[int]:
-    """Yield the place of each `>` that may be the one of `print … > file`.
-
-    The others are in brackets or in a statement that does not print.
-    """
-    depth = start = 0
-    for at, letter in enumerate(code):
-        if letter == "(":
-            start = at if depth == 0 else start
-            depth += 1
-        elif letter == ")":
-            depth = max(depth - 1, 0)
-        elif letter == ">" and code[at - 1 : at] != ">":
-            first = start if depth else max((code.rfind(border, 0, at) for border in _BORDERS), default=0)
-            if _PRINT.search(code, max(first, 0), at):
-                yield at

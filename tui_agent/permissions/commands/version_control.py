@@ -6,8 +6,9 @@ can start.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from tui_agent.permissions.commands.searches import pathspec_filter
@@ -20,7 +21,6 @@ from .catalogue import (
     canonical_name,
     group,
     matching_row,
-    pairs,
     read_only_command,
     subcommand_at,
     words_by_program,
@@ -30,19 +30,19 @@ from .row_effects import invocation_by_row, reads_by_row
 
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
-_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
-_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
 _SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
-_PATCHES = re.compile(r"git (?:archive|bundle create|diff|diff-tree|difftool|fast-export|format-patch|log|show)\Z")
-_DIFF_PLAIN = frozenset(("--name-only", "--relative"))
-_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
-_LISTS_PLAIN = frozenset(("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--"))
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
-_SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
-_COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
+_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
+_NUMBER = re.compile(r"=?\d+\Z")
+"""A number at the end of an option."""
+
+
+def _own_options(words: Sequence[str]) -> Arguments:
+    """Sort git's own options, before the subcommand."""
+    return arguments_of(("git", "options", *words[1 : subcommand_at(words)]))
 
 
 def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None:
@@ -51,17 +51,9 @@ def git_words(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]] | None
     Returns:
         The directory of `-C`, None for the working directory; the subcommand and its words.
     """
-    directory: str | None = None
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] == "-C" and at + 1 < len(words) and directory is None and is_known(words[at + 1]):
-            directory = words[at + 1]
-            at += 2
-        elif words[at] in group("git_flags"):
-            at += 1
-        else:
-            return None
-    return (directory, tuple(words[at:])) if at < len(words) else None
+    at, own = subcommand_at(words), _own_options(words)
+    is_plain = own.is_exact and len(own.given.get("-C", ())) < 2 and at < len(words)
+    return (own.directory, tuple(words[at:])) if is_plain else None
 
 
 def git_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:
@@ -110,35 +102,29 @@ def _path_in(operand: str) -> str:
 
 def git_invocation(words: Sequence[str]) -> Invocation:
     """Return git's output files, the files it removes or restores, the directories it makes."""
-    at = subcommand_at(words)
-    places: dict[str, str] = {}
-    for option, following in pairwise(words[1 : at + 1]):
-        name, equals, value = option.partition("=")
-        if name in ("-C", "--work-tree", "--git-dir"):
-            places[name] = value if equals else following
-    directory, work_tree = places.get("-C"), places.get("--work-tree", "")
-    if work_tree:
-        directory = work_tree if directory is None or work_tree[0] == "/" else f"{directory}/{work_tree}"
+    at, own = subcommand_at(words), _own_options(words)
+    directory, work_trees = own.directory, own.given.get("--work-tree", ())
+    for tree in work_trees:
+        directory = tree if directory is None or tree.startswith("/") else f"{directory}/{tree}"
     rest, row = words[at:], matching_row(words)
-    mentions = writes_to(["."] if work_tree else [])
+    mentions = writes_to(["."] if any(work_trees) else [])
     if row is not None and row[0].has_effects:
         invocation = _by_row(*row)
     else:
-        named = _without_messages(rest[1:])
-        operands = () if rest and rest[0] in group("git_reading") else named
-        attached = attached_paths(word for word in named if word.startswith("-"))
+        operands = () if rest and rest[0] in group("git_reading") else rest[1:]
+        attached = attached_paths(word for word in rest[1:] if word.startswith("-"))
         unknown = [name for name in rest[:1] if UNKNOWN in name]
         invocation = Invocation(mentions=writes_to([*unknown, *operands]), attached=(*attached, *writes_to(unknown)))
     # `ext::COMMAND` as a repository runs a command.
-    settings = (*(after for before, after in pairwise(words) if before == "-c"), *filter(_TRANSPORT.match, words[1:]))
+    settings = (*own.given.get("-c", ()), *filter(_TRANSPORT.match, words[1:]))
     return replace(
         invocation,
         mentions=tuple(dict.fromkeys((*mentions, *invocation.mentions))),
         attached=(*invocation.attached, *mentions),
         code=(*invocation.code, *settings),
         runs_in=invocation.runs_in or directory,
-        works_in=(*places.values(), *invocation.works_in),
-        changes_tracked=_changes_tracked(rest[0], rest[1:]) if rest else False,
+        works_in=(*filter(None, [own.directory]), *own.of("place"), *invocation.works_in),
+        changes_tracked=bool(rest) and _changes_tracked(rest[0], rest[1:]),
     )
 
 
@@ -160,36 +146,26 @@ def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
     if name in ("checkout", "switch"):
-        if name == "checkout" and "--" in words:
-            return False
-        is_tree = name == "switch" or len(found.operands) == 1 or found.has("-b", "-B", "--orphan")
-        return (is_tree and bool(found.operands)) or found.has(*group("git_resetting"))
+        is_by_path = name == "checkout" and "--" in words
+        return not is_by_path and (bool(found.operands) or found.has(*group("git_resetting")))
     if name == "stash":
-        action = next((word for word in words if not word.startswith("-")), "push")
-        return action not in group("git_stash_only") and not (action == "push" and found.operands)
+        return group("git_stash_only").isdisjoint(words[:1])
     is_tracked = name in group("git_tracked") or name not in group("git_subcommands")
     tracked_with = words_by_program("git_tracked_with").get(name, frozenset())
     return is_tracked or not tracked_with.isdisjoint((*words, *found.flags))
 
 
-def _without_messages(words: Iterable[str]) -> list[str]:
-    """Return the words of a git command without free text such as a commit's message."""
-    pairs = pairwise(("", *words))
-    return [word for before, word in pairs if not _MESSAGE.match(before) and not _ATTACHED_MESSAGE.match(word)]
-
-
 def prints_revisions(words: Sequence[str]) -> bool:
     """True if a command prints only revisions: ones that git names, or the one in its arguments."""
     _, (name, *rest) = (git_words(words) if words[:1] == ["git"] else None) or (None, ("",))
-    if name == "rev-parse":
-        rest = [word for word in rest if not _SHORT.match(word)]
-        return len(rest) == 1 and bool(_REVISION.match(rest[0]))
-    if name == "merge-base":
-        return bool(rest) and all(map(_REVISION.match, rest))
-    if name == "log" and group("git_hashes").isdisjoint(rest):
+    options = {_NUMBER.sub("", word) for word in rest if word.startswith("-")}
+    if name == "log" and group("git_hashes").isdisjoint(options):
         return False
-    others = [word for word in rest if word not in group("git_hashes") and not _COUNTED.match(word)]
-    return name in ("log", "rev-list") and all(map(_REVISION.match, others))
+    plain = words_by_program("prints_revisions").get(name)
+    named = [word for word in rest if not word.startswith("-")]
+    if plain is None or not options <= plain | group("git_hashes") or (name == "rev-parse" and len(named) != 1):
+        return False
+    return all(map(_REVISION.match, named))
 
 
 def prints_top(words: Sequence[str]) -> bool:
@@ -200,36 +176,24 @@ def prints_top(words: Sequence[str]) -> bool:
 # --- programs that git starts -----------------------------------------------------------------------------------------
 
 
-def runs_at(words: Sequence[str]) -> int | None:
-    """Return the index of the command that `git bisect run`, `submodule foreach` or `merge-index` runs, or None."""
-    at = subcommand_at(words)
-    action = next((place for place in range(at + 1, len(words)) if not words[place].startswith("-")), None)
-    if action is None or words[at] == "merge-index":
-        return action
-    if (words[at], words[action]) not in (("bisect", "run"), ("submodule", "foreach")):
-        return None
-    return next((place for place in range(action + 1, len(words)) if not words[place].startswith("--")), len(words))
-
-
 def programs_in(words: Sequence[str]) -> list[str]:
     """Return the programs in a git command's settings and options, as texts for a shell."""
-    named = [_matching("program_settings", setting) for setting in _set_by_option(words)]
-    programs = [setting.group(1) for setting in named if setting is not None]
-    programs += [word.partition("!")[2] for word in words[1 : subcommand_at(words)] if "=!" in word.replace(" ", "")]
-    return programs + arguments_of(words).of("code", "program")
+    named = (setting.partition("=")[2].lstrip("! ") for setting in _settings_to_obey(words))
+    return [*named, *arguments_of(words).of("code", "program")]
 
 
-def _set_by_option(words: Sequence[str]) -> list[str]:
-    return [word for before, word in pairwise(words[: subcommand_at(words) + 1]) if before == "-c"]
+def _settings_to_obey(words: Sequence[str]) -> list[str]:
+    """Return the settings of a command's own options that may name a program or a place."""
+    return [setting for setting in _own_options(words).given.get("-c", ()) if not _is_plain(setting)]
 
 
 def _is_plain(setting: str) -> bool:
-    """True if a setting names no program and no place, or a harmless one."""
-    return _matching("plain_settings", setting) is not None
-
-
-def _matching(table: str, setting: str) -> re.Match[str] | None:
-    return re.fullmatch(pairs(table)[0][1].strip(), setting, re.DOTALL)
+    """True if `NAME=value` names no program and no place, or a harmless one."""
+    name, equals, value = setting.lower().partition("=")
+    if not is_known(name) or any(fnmatchcase(name, pattern) for pattern in group("git_settings_with_programs")):
+        return False
+    is_plain_name = any(fnmatchcase(name, pattern) for pattern in group("git_plain_settings"))
+    return is_plain_name or (bool(equals) and value in ("true", "false", "cat", ":", ""))
 
 
 def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
@@ -237,20 +201,20 @@ def settings_to_spell(words: Sequence[str]) -> Iterator[str]:
     if canonical_name(words[0]) != "git":
         return
     yield from (word for word in words[1:] if _TRANSPORT.match(word.rpartition("=")[2]))
-    at = subcommand_at(words)
-    yield from (word for word in words[1:at] if word.startswith(("--exec-path=", "--config-env")))
-    yield from (setting for setting in _set_by_option(words) if not _is_plain(setting))
+    own = words[1 : subcommand_at(words)]
+    yield from (word for word in own if word.startswith(("--exec-path=", "--config-env")))
+    yield from _settings_to_obey(words)
     yield from stored_settings(words)
 
 
 def stored_settings(words: Sequence[str]) -> Iterator[str]:
     """Yield what a command changes of git's stored settings and hooks, beyond plain settings; nothing for most."""
     at = subcommand_at(words)
-    own, name, rest = words[1:at], words[0].rpartition("/")[2], words[at:]
-    program = "git-lfs" if name == "git" and rest and rest[0] == "lfs" else name
-    if not words_by_program("installs_hooks").get(program, frozenset()).isdisjoint(words[1:]):
+    name, rest = words[0].rpartition("/")[2], words[at:]
+    is_git = name in ("git", "hub") and bool(rest)
+    if not words_by_program("installs_hooks").get(rest[0] if is_git else name, frozenset()).isdisjoint(words[1:]):
         yield "the hooks"
-    if name not in ("git", "hub") or not rest:
+    if not is_git:
         return
     given = arguments_of(("git", *rest)).given
     if rest[0] == "config" and group("git_reading_settings").isdisjoint(rest):
@@ -259,18 +223,16 @@ def stored_settings(words: Sequence[str]) -> Iterator[str]:
         settings = (*given.get("-c", ()), *given.get("--config", ()))
         yield from (setting for setting in settings if not _is_plain(setting))
         # A template is copied into the repository, with its hooks.
-        is_copied = any(given.get("--template", ())) or any("templatedir" in word.lower() for word in own)
+        is_copied = any(given.get("--template", ())) or any("templatedir" in word.lower() for word in words[1:at])
         yield from ("the template",) if is_copied else ()
 
 
 def _changed_settings(words: Sequence[str]) -> Iterator[str]:
     """Yield the settings that `git config` changes, if they are not plain."""
     yield from (word for word in words if word in group("git_changes_sections"))
-    at = next((at for at, word in enumerate(words) if _SETTING_KEY.search(word)), len(words))
-    key, value = (*words[at:], "", "")[:2]
     # Without a value, it only shows the setting.
-    if words[at + 1 :] and not _is_plain(f"{key}={value}"):
-        yield key
+    pairs = pairwise(words)
+    yield from (key for key, value in pairs if _SETTING_KEY.search(key) and not _is_plain(f"{key}={value}"))
 
 
 # --- names of commands ------------------------------------------------------------------------------------------------
@@ -291,10 +253,7 @@ def forms_of(words: Sequence[str]) -> list[tuple[str, ...]]:
         return []
     forms = [("git", *rest)]
     subcommand = rest[0] if rest else ""
-    if subcommand in words_by_program("git_synonyms"):
-        forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms")[subcommand]]
-    if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
-        forms.append(("git", "push", *rest[1:]))
+    forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms").get(subcommand, ())]
     if subcommand == "for-each-repo":
         forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
     if name in ("git", "hub") and rest and is_known(subcommand) and subcommand not in group("git_subcommands"):
@@ -311,13 +270,8 @@ def alias_expansions(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def shows_patches(words: Sequence[str]) -> bool:
     """True if a command shows the contents of any files of the repository."""
     row = matching_row(words) if canonical_name(words[0]) == "git" else None
-    return row is not None and bool(_PATCHES.match(row[0].name) or (row[0].name == "git stash" and "show" in words))
-
-
-def searches_files(words: Sequence[str]) -> bool:
-    """True if a command searches the files of the working directory."""
-    row = matching_row(words)
-    return row is not None and row[0].name == "git grep"
+    name = row[0].name.replace(" ", "-") if row is not None else ""
+    return name in group("git_may_show") or (name == "git-stash" and "show" in words)
 
 
 def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | None:
@@ -332,11 +286,13 @@ def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | 
         return None
     name, *rest = found[1]
     if name == "diff" and "--name-only" in rest:
-        others = {word for word in rest if word not in _DIFF_PLAIN and not _DIFF_FILTER.match(word)}
-        is_filtered = any(map(_DIFF_FILTER.match, rest)) and others <= {"--cached", "--staged", "HEAD"}
+        filters = {word for word in rest if _DIFF_FILTER.match(word)}
+        others = {*rest} - filters - {"--name-only", "--relative"}
+        is_filtered = bool(filters) and others <= {"--cached", "--staged", "HEAD"}
         is_listed = (not others or is_filtered) and repository_roots(directory) == [directory]
     else:
-        is_listed = name == "ls-files" and all(word in _LISTS_PLAIN for word in rest if word.startswith("-"))
+        plain = ("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--")
+        is_listed = name == "ls-files" and all(word in plain for word in rest if word.startswith("-"))
     return index_names(directory) if is_listed else None
 
 

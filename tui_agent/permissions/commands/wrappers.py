@@ -13,40 +13,36 @@ from typing import Literal
 from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
-from .argv import Arguments, OptionWord, arguments_of, split_options
-from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name
+from .argv import Arguments, arguments_of, parse_arguments, split_options
+from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name, subcommand_at, words_by_program
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .text_scripts import awk_outputs
-from .version_control import programs_in, runs_at
+from .version_control import programs_in
 
 MAX_ROOTS = 8
 """Maximum number of search roots passed to the commands that a `find` runs."""
 
 RUNS_INPUT = "it runs its input"
 _UNKNOWN_SCRIPT = "its commands are known only when it runs"
+_UNKNOWN_OPTIONS = "tui-agent does not know its options"
+"""Reason for options after which the inner command may begin anywhere."""
 _JOINED = ("joined", "remote")
 """Kinds of wrappers that pass their words to a shell as one text."""
 _COVERED = ("runner", "remote")
 """Kinds of wrappers for which a rule is meant to allow the command they run."""
-_GIVEN = re.compile(r":{3,4}\+?\Z")
-"""Separators before the words that `parallel` passes to its command."""
 _ASSIGNMENT = re.compile(r"([^=]+)=", re.DOTALL)
 """An assignment of `env` and the like, which take any name."""
-_ENV_VALUES = ("-u", "-C", "-a", "--unset", "--chdir", "--argv0")
-_CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
-"""Options of `env` that remove variables."""
 _REVOKING = ("-n", "-L", "--max-args", "--max-lines", "--max-procs", "--max-chars")
 """Options of `xargs` that may override the marker of `-I`."""
-_NAMES_SWITCH = re.compile(r"[-+]\w*[oO]\Z")
+_TAKES_NEXT = re.compile(r"[-+]\w*[oO]\Z|--(?:rcfile|init-file)\Z")
+"""Options of shells whose value is the next word."""
 _SHELL_SWITCHES = re.compile(r"-[eux]*[cox]\Z|-[eux]+\Z")
 _SHELL_SETTINGS = names("pipefail errexit nounset")
 _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
-_SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c",
-                   "env": "S"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class Wrapping:
     is_transparent: bool = False
     """True if the inner command alone decides."""
     allows_inner: bool = False
-    """True if a rule for the outer command covers the inner one."""
+    """True if a rule for the outer command covers its inner commands and scripts."""
     inner_commands: tuple[InnerCommand, ...] = ()
     scripts: tuple[str, ...] = ()
     """Texts that a shell will read."""
@@ -86,8 +82,6 @@ class Wrapping:
     """True if only the contents of a file that its words name are hidden."""
     own: tuple[Word, ...] = ()
     """Words that do not belong to the inner commands and scripts, as far as known."""
-    allows_scripts: bool = False
-    """True if a rule for the outer command covers its scripts, too."""
 
 
 def expand_command_braces(command: SimpleCommand) -> SimpleCommand:
@@ -104,63 +98,58 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     name = command.name.rsplit("/", 1)[-1]
     if special := _shell if name in SHELLS else _SPECIAL.get(name) or _SPECIAL.get(canonical_name(name)):
         return special(command)
-    if name in group("version_control"):
-        return _version_control(command)
-    # The row with the most words that the command begins with.
-    values = [name, *(word.value for word in command.words[1:3])]
-    for count in range(len(values), 0, -1):
-        if (row := wrapper_of(*values[:count])) is not None:
-            return _unwrapped(command, name, row, count)
-    return None
+    # The row with the most words that the command begins with, options left out.
+    values = [word.value for word in command.words]
+    start = subcommand_at(values)
+    places = [0, *(at for at in range(start, len(values)) if not values[at].startswith("-"))][:3]
+    for count in range(len(places), 0, -1):
+        if (row := wrapper_of(name, *(values[at] for at in places[1:count]))) is not None:
+            found = _unwrapped(command, name, row, places[count - 1] + 1)
+            # Not only the row tells what a subcommand of git changes.
+            return replace(found, own=()) if found and row.name.startswith("git ") else found
+    return _running(programs_in(values)) if name in group("version_control") else None
 
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
     """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
     wrapping = unwrap(outer)
     own = wrapping.own if wrapping is not None and wrapping.own else outer.words
-    found = _options_of_xargs(own[1:])
+    found = arguments_of([word.value for word in own])
     others = {*found.given.get("-d", ()), *found.given.get("--delimiter", ())} - {"\\n", "\n"}
     return None if others or found.has("-a", "--arg-file") else found.has("-0", "--null")
-
-
-def _options_of_xargs(words: Sequence[Word]) -> Arguments:
-    return arguments_of(("xargs", *(word.value for word in words)))
 
 
 def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) -> Wrapping | None:
     words = command.words
     if name == "command" and any(word.value in ("-v", "-V") for word in words[1:2]):
         return None
-    script = _script_option(command, name)
-    if script is not None and not MARKS.isdisjoint(script):
+    scripts = _scripts(name, row, [word.value for word in words[1:]])
+    if any(not MARKS.isdisjoint(script) for script in scripts):
         return _unknown()
-    hidden = replace(_hidden(script), is_remote=row.runs == "remote")
-    directory: Word | None = None
+    hidden = Wrapping(scripts=scripts, hidden=_UNKNOWN_OPTIONS, is_remote=row.runs == "remote")
+    options = _options(words[at:], row)
+    found = parse_arguments(row, [word.value for word in options])
+    # A value need not be known, if it is one word.
+    certain = parse_arguments(row, [word.value.replace(VARIABLE, "x") for word in options])
+    is_one_each = all(_is_one_word(word) for word in options)
+    if not certain.is_exact or not is_one_each or any("-" in word.value[:1] and not word.is_fixed for word in options):
+        return hidden
+    # `xargs -a` reads a file, and variables that `env` removes make read-only commands harmless.
+    is_clearing = name == "env" and not {"-i", "-u", "--ignore-environment", "--unset"}.isdisjoint(found.flags)
+    is_clearing = is_clearing or "-" in found.operands
     is_plain = row.runs == "transparent" and is_trusted_name(command.name)
-    while at < len(words):
-        taken, split = _option(words[at], row)
-        if taken == 0:
-            break
-        if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
-            return hidden
-        kind = row.options[split.last] if split else ""
-        if split and kind == "directory":
-            directory = words[at + 1] if split.takes_next else Word(split.value or "")
-        # `xargs -a` reads a file, and variables that `env` removes make read-only commands harmless.
-        is_plain = is_plain and kind != "read" and not (name == "env" and _CLEARING.match(words[at].value))
-        at += taken
-        if words[at - 1].value == "--":
-            break
+    is_plain = is_plain and not found.of("read") and not is_clearing
+    at += len(options)
     own_end = at + row.own_words
     if not all(_is_settled(word) for word in words[at:own_end]):
         return hidden
     at = own_end + (row.own_words > 0 and own_end < len(words) and words[own_end].value == "--")
     if row.runs in _JOINED:
-        return _joined(name, row, words, at, script)
+        return _joined(name, row, words, at, scripts)
     assignments: list[Assignment] = []
     while (row.assigns or name == "time") and at < len(words):
         if not _is_settled(words[at]) and "=" in words[at].value:
-            return _hidden(script)
+            return hidden
         match = _ASSIGNMENT.match(words[at].value)
         if match is None or (name == "time" and not match.group(1).isidentifier()):
             break
@@ -168,42 +157,45 @@ def _unwrapped(command: SimpleCommand, name: str, row: CommandFacts, at: int) ->
         at += 1
     inner: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
-        inner_words = _opened(command, inner_words) if row.is_open else inner_words
+        inner_words = _opened(found, inner_words) if row.is_open else inner_words
+        directory = Word(found.directory) if found.directory is not None else None
         run = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
         inner = (InnerCommand(run, at, directory, "lines" if row.is_open else "nothing"),)
-    scripts = (script,) if script else ()
     if not (inner or scripts or row.is_open):
         return None
-    return Wrapping(is_plain, row.runs in _COVERED, inner, scripts, own=words[:at])
+    return Wrapping(is_plain, row.runs in _COVERED and not scripts, inner, scripts, own=words[:at])
 
 
-def _joined(name: str, row: CommandFacts, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
+def _scripts(name: str, row: CommandFacts, values: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts for a shell in a wrapper's options."""
+    found = parse_arguments(row, values)
+    options = words_by_program("script_options").get(name, ())
+    texts = [text for option in options for text in found.given.get(option, ()) if text]
+    # The words behind the text of `env` are more words of the same command.
+    more = map(shlex.quote, found.operands) if name == "env" else ()
+    return tuple(" ".join((text, *more)) for text in texts)
+
+
+def _joined(
+    name: str, row: CommandFacts, words: tuple[Word, ...], at: int, scripts: tuple[str, ...]
+) -> Wrapping | None:
     """Return the command that a wrapper passes to a shell as one text, beginning at `at`."""
-    own, words = words[:at], words[at:]
+    own, words, is_remote = words[:at], words[at:], row.runs == "remote"
     values = [word.value for word in words]
-    is_remote = row.runs == "remote"
-    stop = len(values)
-    if row.is_open:
-        stop = next((at for at, value in enumerate(values) if _GIVEN.match(value)), stop)
-    texts = [" ".join(values[name == "sg" and values[:1] == ["-c"] : stop])]
-    if row.is_open and texts == [""]:
-        texts = values[stop + 1 :]
-        if not texts:
-            return _unknown(RUNS_INPUT)
-    elif row.is_open:
-        texts = [texts[0].replace("{}", '"$@"') if "{}" in texts[0] else f'{texts[0]} "$@"']
-    if not values and not script:
-        return None
     if not all(word.is_fixed and not word.live for word in words):
         is_unknown = not is_remote and not all(word.is_fixed for word in words)
-        return replace(_hidden(script), hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
-    return Wrapping(
-        allows_inner=row.runs in _COVERED,
-        scripts=(*texts, *((script,) if script else ())),
-        is_remote=is_remote,
-        own=(*own, *words[stop:]),
-        allows_scripts=row.runs in _COVERED,
-    )
+        return Wrapping(scripts=scripts, hidden=_UNKNOWN_SCRIPT, is_unknown=is_unknown, is_remote=is_remote)
+    if row.is_open:
+        # `parallel` adds each of the words behind `:::`, or of its input, to its command, or runs them without one.
+        given = next((at for at, value in enumerate(values) if value.startswith(":::")), len(values))
+        command = values[:given] if "{}" in "".join(values[:given]) or not given else [*values[:given], "{}"]
+        texts = [" ".join(command).replace("{}", '"$@"'), *values[given + 1 :]]
+        return _unknown(_UNKNOWN_SCRIPT if values else RUNS_INPUT, *filter(None, texts))
+    if not values and not scripts:
+        return None
+    text = " ".join(values[name == "sg" and values[:1] == ["-c"] :])
+    is_covered = row.runs in _COVERED and not scripts
+    return Wrapping(allows_inner=is_covered, scripts=(text, *scripts), is_remote=is_remote, own=own)
 
 
 def _is_settled(word: Word) -> bool:
@@ -217,27 +209,20 @@ def _is_one_word(word: Word) -> bool:
     return fixed and not has_glob(word)
 
 
-def _option(word: Word, row: CommandFacts) -> tuple[int, OptionWord | None]:
-    """Return the number of words of an option: 0 if the word is not an option, -1 if it is unknown."""
-    value = word.value
-    if not value.startswith("-") or value == "-":
-        return int(value == "-" and row.assigns), None
-    if not _is_settled(word):
-        return -1, None
-    split = split_options(row, value)
-    name, equals, _ = value.partition("=")
-    # Such as `--rm=true`, where the value of a flag is optional. `nice -5` is `nice -n 5`.
-    has_value = value.startswith("--") and equals and name in row.harmless
-    if value == "--" or has_value or (value[1:].isdigit() and "-#" in row.options):
-        return 1, split
-    if split is None or not {*split.flags, split.last} <= row.harmless:
-        return -1, None
-    return 2 if split.takes_next else 1, split
+def _options(words: Sequence[Word], row: CommandFacts) -> Sequence[Word]:
+    """Return the words before the first operand."""
+    at = 0
+    # `-` is an option of `env` and the like.
+    while at < len(words) and words[at].value.startswith("-") and (words[at].value != "-" or row.assigns):
+        split = split_options(row, words[at].value)
+        at += 1 + (split is not None and split.takes_next)
+        if split is None and words[at - 1].value == "--":
+            break
+    return words[:at]
 
 
-def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _opened(found: Arguments, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command of `xargs`: more words follow, or replace the marker of `-I`."""
-    found = _options_of_xargs(command.words[1 : len(command.words) - len(inner_words)])
     markers = found.given.get("-I", [])
     if not markers:
         return (*inner_words, Word(UNKNOWN))
@@ -252,28 +237,26 @@ def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word
 
 def _shell(command: SimpleCommand) -> Wrapping:
     """Return the script or the file of a shell; one that only runs a readable script leaves the decision to it."""
-    name = command.name.rpartition("/")[2]
-    takes_script = is_value = False
-    is_plain = is_trusted_name(command.name) and name in ("bash", "sh")
-    for at, word in enumerate(command.words[1:], start=1):
-        value = word.value
-        if not word.is_fixed:
-            return _unknown() if takes_script else _hidden()
-        if is_value and not value.startswith(("-", "+")):
-            if value not in _SHELL_SETTINGS:
-                return _unknown()  # Such as `-O dotglob`, or a file of commands.
-            is_value = False
-        elif value.startswith(("-", "+")):
-            # `-c` may be joined with other letters, as in `bash -lc`.
-            takes_script = takes_script or (value[0] == "-" and value[:2] != "--" and "c" in value)
-            is_value = value in ("--rcfile", "--init-file") or _NAMES_SWITCH.match(value) is not None
-            is_plain = is_plain and _is_settled(word) and _SHELL_SWITCHES.match(value) is not None
-        elif not takes_script:
-            return _file_of_commands(command.words[at : at + 1], "it runs a file of commands")
-        elif word.live:
-            return replace(_unknown("the shell may change its script first", value), is_unknown=False)
-        else:
-            return Wrapping(is_plain and (name == "bash" or not _ONLY_BASH.search(value)), scripts=(value,))
+    name, words = command.name.rpartition("/")[2], command.words
+    at = 1
+    while at < len(words) and (words[at].value.startswith(("-", "+")) or _TAKES_NEXT.match(words[at - 1].value)):
+        at += 1
+    options = [word for word in words[1:at] if word.value.startswith(("-", "+"))]
+    # `-c` may be joined with other letters, as in `bash -lc`.
+    takes_script = any(re.match("-[^-]*c", word.value) for word in options)
+    if not all(word.is_fixed for word in words[1 : at + 1]):
+        return _unknown() if takes_script else Wrapping(hidden=_UNKNOWN_OPTIONS)
+    if any(word.value not in _SHELL_SETTINGS for word in words[1:at] if word not in options):
+        return _unknown()  # Such as `-O dotglob`, or a file of commands.
+    if at < len(words) and not takes_script:
+        return _file_of_commands(words[at : at + 1], "it runs a file of commands")
+    if at < len(words):
+        script = words[at]
+        if script.live:
+            return replace(_unknown("the shell may change its script first", script.value), is_unknown=False)
+        is_plain = all(_is_settled(word) and _SHELL_SWITCHES.match(word.value) for word in options)
+        is_read = name == "bash" or (name == "sh" and not _ONLY_BASH.search(script.value))
+        return Wrapping(is_plain and is_read and is_trusted_name(command.name), scripts=(script.value,))
     if takes_script:
         return _unknown()
     if command.heredoc is not None:
@@ -310,28 +293,15 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
     return (Word(word.value.replace("{}", UNKNOWN), text=word.text),) if "{}" in word.value else (word,)
 
 
-def _version_control(command: SimpleCommand) -> Wrapping | None:
-    """Return the programs of `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
-    words, values = command.words, [word.value for word in command.words]
-    first = runs_at(values)
-    if first is not None and (rest := words[first:]):
-        if "foreach" in values[:first] and len(rest) == 1 and rest[0].is_fixed:
-            return Wrapping(scripts=(rest[0].value,))
-        return Wrapping(
-            is_transparent=False, inner_commands=(InnerCommand(SimpleCommand(_text_of(rest), rest), first),)
-        )
-    return _running([program for program in programs_in(values) if program])
-
-
 def _awk(command: SimpleCommand) -> Wrapping | None:
     found = awk_outputs([word.value for word in command.words])
-    return _running([*found.scripts, *((UNKNOWN,) if found.is_open else ())])
+    return _unknown(_UNKNOWN_SCRIPT, *found.scripts) if found.runs else None
 
 
 def _running(programs: Sequence[str]) -> Wrapping | None:
     """Return the result for programs that a shell runs, some of them perhaps unknown."""
-    known = tuple(program for program in programs if MARKS.isdisjoint(program))
-    if len(known) < len(programs):
+    known = tuple(program for program in programs if program and MARKS.isdisjoint(program))
+    if not all(map(MARKS.isdisjoint, programs)):
         return _unknown(_UNKNOWN_SCRIPT, *known)
     return Wrapping(scripts=known) if known else None
 
@@ -359,26 +329,6 @@ def _source(command: SimpleCommand) -> Wrapping:
     return _file_of_commands(command.words[1:], "it runs a file's commands in this shell")
 
 
-def _script_option(command: SimpleCommand, name: str) -> str | None:
-    """Return the text after `-c`, for wrappers that take either a command or a text."""
-    letter = _SCRIPT_OPTIONS.get(name)
-    if letter is None:
-        return None
-    for at, word in enumerate(command.words[1:], start=1):
-        following = command.words[at + 1 : at + 2]
-        if name == "env" and not word.value.startswith("-") and command.words[at - 1].value not in _ENV_VALUES:
-            return None  # Further words are those of its command.
-        pattern = rf"-[A-Za-z]*{letter}(.*)\Z|--(?:{letter}|command|call|sp[a-z-]*)(?:=(.*))?\Z"
-        joined = re.match(pattern, word.value, re.DOTALL)
-        text = joined and (joined.group(1) or joined.group(2) or next((one.value for one in following), None))
-        if joined and text and name == "env":
-            rest = following if joined.group(1) or joined.group(2) else ()
-            return " ".join((text, *(shlex.quote(one.value) for one in (*rest, *command.words[at + 2 :]))))
-        if joined and text:
-            return text
-    return None
-
-
 def _unknown(why: str = _UNKNOWN_SCRIPT, *scripts: str) -> Wrapping:
     """Return the result for commands that only the running shell knows, and the scripts that are known beside them."""
     return Wrapping(scripts=scripts, hidden=why, is_unknown=True)
@@ -388,11 +338,6 @@ def _file_of_commands(words: Sequence[Word], why: str) -> Wrapping:
     """Return the result for a file of commands; what `<(…)` prints is none."""
     is_piped = any(PIPE in word.value for word in words)
     return Wrapping(hidden=why, is_unknown=is_piped, runs_file=True)
-
-
-def _hidden(script: str | None = None) -> Wrapping:
-    """Return the result for unknown options: the command may begin anywhere after them."""
-    return Wrapping(scripts=(script,) if script else (), hidden="tui-agent does not know its options")
 
 
 def _text_of(words: tuple[Word, ...]) -> str:

@@ -436,7 +436,7 @@ class _Case:
             )
         was_remote, self._is_remote = self._is_remote, self._is_remote or wrapping.is_remote
         for script in wrapping.scripts:
-            speaks = scope is not None and (scope.covers_words or wrapping.allows_scripts)
+            speaks = scope is not None and (scope.covers_words or wrapping.allows_inner)
             self._run(script, step.places, task.depth + 1, scope if speaks else None)
         self._is_remote = was_remote
 

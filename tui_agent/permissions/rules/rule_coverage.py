@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
-from tui_agent.permissions.commands.argv import options_meant, split_options
-from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_display_variable, is_script_variable
-from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, matching_row, writer
+from tui_agent.permissions.commands.argv import arguments_of, options_meant, split_options
+from tui_agent.permissions.commands.builtins import is_display_variable, is_script_variable
+from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, group, matching_row
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
@@ -22,15 +22,9 @@ from tui_agent.permissions.verdicts import Finding, finding_for_rule
 from .patterns import command_patterns
 from .rule_set import NormalizedCommand, Ruling
 
-_FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
 _TAR = names("tar bsdtar gtar")
 _OPEN = _TAR | names("find rsync")
 """Commands for which an unknown word may be one of these options."""
-_NAMES_VARIABLES = names(
-    "printf test [ [[ read unset declare typeset local export readonly let wait mapfile readarray getopts"
-)
-"""Built-ins that take names of variables, whose subscripts they evaluate."""
-_SETS_ANY = DECLARATION_COMMANDS | names("read mapfile readarray getopts")
 _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
@@ -91,32 +85,25 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     name = canonical_name(words[0])
     if name in _OPEN:
         yield from (word for word in words[1:] if _may_be_option(word))
-    if name == "find":
-        yield from (word for word in words[1:] if word in _FIND_ACTIONS)
-    elif name == "sed":
-        yield from _sed_scripts(words)
-        if not spelled.isdisjoint(_SED_PRINTS):
-            yield from (word for word in words[1:] if _changes_in_place(word))
+    if name == "sed":
+        effects = sed_effects(words)
+        if effects.written or effects.runs:
+            # The scripts, and options with files of scripts.
+            yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
+        if not spelled.isdisjoint(_SED_PRINTS) and arguments_of(words).has("-i", "--in-place"):
+            yield from (word for word in words[1:] if word.startswith("-"))
     elif name == "awk":
-        found = awk_outputs(words)
-        yield from (word for word in words[1:] if (found.scripts or found.is_open) and _RUNS_IN_AWK.search(word))
-    elif name in _NAMES_VARIABLES:
+        yield from (word for word in words[1:] if awk_outputs(words).runs and _RUNS_IN_AWK.search(word))
+    elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
-    row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
+    if name in _TAR:
+        words = ("tar", "create", *tar_with_dashes(words[1:]))
+    elif name == "find":
+        # To `find`, `--` does not end its tests and actions.
+        words = ("find", "expression", *(word for word in words[1:] if word != "--"))
+    row = matching_row(words)
     yield from _programs(*row) if row else ()
-
-
-def _sed_scripts(words: Sequence[str]) -> Iterator[str]:
-    """Yield the scripts that write a file or run a program, and the options with files of scripts."""
-    effects = sed_effects(words)
-    if effects.written or effects.runs:
-        yield from (word for word in words[1:] if not word.startswith("-") or len(word) > 2)
-
-
-def _changes_in_place(word: str) -> bool:
-    entry = writer("sed") if word.startswith("-") else None
-    return entry is not None and not entry.changes.needed.isdisjoint(options_meant(entry, word))
 
 
 def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
@@ -127,6 +114,8 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
     """
     if "" in entry.changes.spelled:
         yield entry.name.rpartition(" ")[2]
+    programs = {option for option, kind in entry.options.items() if kind in _PROGRAMS}
+    dangerous = programs | entry.changes.removing | entry.changes.spelled
     at = operands = 0
     is_behind = False
     while at < len(words):
@@ -147,30 +136,19 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         takes_next = split is not None and split.takes_next
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
-        for option in meant:
-            if (
-                option in entry.changes.removing
-                or option in entry.changes.spelled
-                or entry.options[option] in _PROGRAMS
-            ):
-                if not entry.is_plain(option, value):
-                    yield word
-                break
+        option = next((one for one in meant if one in dangerous), None)
+        if option is not None and not entry.is_plain(option, value):
+            yield word
 
 
 def _variables(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield subscripts that may run a command, and variables that programs obey if the command sets them."""
-    if name in _SETS_ANY:
+    if name in group("sets_variables"):
         yield from (word for word in words if _is_obeyed(word.partition("=")[0].removesuffix("+")))
     yield from (word for word in words if _SUBSCRIPT.match(word.removeprefix("-v")) or _LIST_OF_COMMANDS.match(word))
     if name in ("printf", "test", "[", "[["):
-        for option, after in pairwise((*words, "")):
-            if not option.startswith("-v"):
-                continue
-            variable = option[2:] or after
-            is_certain = MARKS.isdisjoint(variable)
-            if not is_certain or (name == "printf" and not is_script_variable(variable)):
-                yield option
+        named = pairwise((*words, ""))
+        yield from (one for one, after in named if one[:2] == "-v" and not is_script_variable(one[2:] or after))
 
 
 def _is_obeyed(variable: str) -> bool:
