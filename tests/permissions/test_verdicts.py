@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.permissions import PermissionMode, Rule
-from tui_agent.permissions.rules.rule_set import STRICTNESS, Ruling
 from tui_agent.permissions.verdicts import (
     MAX_TRACE,
+    STRICTNESS,
     Finding,
     PartFindings,
     deciding,
@@ -62,7 +62,7 @@ def test_among_equals_a_reason_that_names_a_place_outside_the_workspace_decides(
 
 
 def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
-    reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", "x")
+    reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", Rule.parse("allow", "x"))
     decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])
 
     assert (decision.source, decision.rule) == ("rule", "x")
@@ -91,19 +91,15 @@ def test_the_finding_of_each_mode(mode: str, look: str, effect: str, edit: str) 
 def test_findings_of_rules_name_their_origin() -> None:
     rule = Rule.parse("deny", "bash(rm:*)", "config.toml:4")
 
-    assert finding_for_rule(Ruling()) is None
-    assert finding_for_rule(Ruling("deny", rule)) == Finding(
-        "deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", "bash(rm:*) (config.toml:4)"
-    )
-    opened = finding_for_rule(Ruling("ask", rule, is_open=True))
-    assert opened is not None
+    denied = Finding("deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", rule)
+    assert finding_for_rule(rule) == denied
+    assert decision_of([PartFindings("rm x", (denied,))], []).rule == "bash(rm:*) (config.toml:4)"
+    opened = finding_for_rule(rule, is_open=True)
     assert opened.decision == "ask"
     assert opened.reason == (
         "the rule deny bash(rm:*) (config.toml:4) may apply: that depends on values known only when the command runs"
     )
-    granted = finding_for_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
-    assert granted is not None
-    assert granted.source == "grant"
+    assert finding_for_rule(Rule.parse("allow", "bash"), is_grant=True).source == "grant"
 
 
 def test_a_trace_is_shortened_and_invalid_input_is_denied() -> None:

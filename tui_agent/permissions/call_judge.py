@@ -14,7 +14,7 @@ from .evaluator.command_judge import CommandJudge
 from .paths.path_facts import PathLookup
 from .paths.path_judge import PathJudge
 from .rules.rule_set import RuleSet
-from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
+from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 _PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
                      TypeError, ValueError)  # fmt: skip
@@ -85,10 +85,10 @@ class CallJudge:
         rules = self._paths.rules
         if isinstance(subject, UrlSubject):
             host = host_of(subject.url)
-            found = finding_for_rule(rules.ruling_for_host(tool.name, host, trace))
+            found = rules.judge_host(tool.name, host, trace)
             what = f"fetching from {host}" if host else "fetching from an unclear address"
             return _decision(subject.url, found or finding_for_mode(mode, access_kind, what), trace)
-        found = finding_for_rule(rules.ruling_for_tool(tool.name, trace))
+        found = rules.judge_tool(tool.name, trace)
         if found is None and is_read_only and self._relaxes(tool.name):
             found = Finding("allow", "read_only", f"{tool.name} only reads")
         return _decision(tool.name, found or finding_for_mode(mode, access_kind, f"the tool {tool.name}"), trace)

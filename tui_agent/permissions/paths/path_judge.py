@@ -5,8 +5,8 @@ from typing import Literal
 
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
-from tui_agent.permissions.rules.rule_set import RuleSet, Ruling
-from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding_for_mode, finding_for_rule
+from tui_agent.permissions.rules.rule_set import RuleSet
+from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_facts import PathFacts, PathLookup
@@ -43,14 +43,12 @@ class PathJudge:
             includes: the files of a directory that are read; None for all.
             filtered: files that a rule denies are left out, so that such a rule does not decide for the directory.
         """
-        ruling = self.rules.ruling_for_path(
+        found = self.rules.judge_path(
             tool, facts, "read" if intent == "list" else intent, trace, includes=includes, filtered=filtered
         )
-        found = finding_for_rule(ruling)
-        is_named = _is_named(ruling)
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         # A rule without a pattern, such as `allow read`, does not open private paths; one that names them does.
-        if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
+        if private and not (found and (found.decision == "deny" or (found.decision == "allow" and found.is_named))):
             trace.append(f"private: {facts.resolved}: {private}")
             access_kind: AccessKind = "look"
             decided = finding_for_mode(mode, access_kind, f"reading {facts.given}")
@@ -93,11 +91,10 @@ class PathJudge:
             return Finding("allow", "read_only", f"{facts.given} stores nothing")
         if mode is PermissionMode.PLAN:
             return finding_for_mode(mode, "effect", f"changing {facts.given}")
-        ruling = self.rules.ruling_for_path(tool, facts, "write", trace, whole=whole)
-        found = finding_for_rule(ruling)
+        found = self.rules.judge_path(tool, facts, "write", trace, whole=whole)
         if found and found.decision == "deny":
             return found
-        if (why := self.path_lookup.why_lasting(facts)) and not (found and _is_named(ruling)):
+        if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
             trace.append(f"floor: {facts.resolved} lasts: {why}")
             decided = finding_for_mode(mode, "effect", f"changing {facts.given}")
             return decided if decided.decision == "deny" else Finding("ask", "floor", f"changes {facts.given}: {why}")
@@ -115,11 +112,6 @@ class PathJudge:
         access_kind: AccessKind = "edit" if tool is not None else "effect"
         asks = f"changes {facts.given}; no rule allows it"
         return finding_for_mode(mode, access_kind, f"changing {facts.given}", asks=asks)
-
-
-def _is_named(ruling: Ruling) -> bool:
-    """True if the user granted exactly this, or a rule with a pattern decided."""
-    return ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
 
 
 def _outside(facts: PathFacts, mode: PermissionMode, access_kind: AccessKind, doing: str) -> Finding:
