@@ -11,8 +11,7 @@ from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subje
 from tui_agent.protocol.web_address import host_of
 
 from .evaluator.command_judge import CommandJudge
-from .paths.path_facts import PathLookup
-from .paths.path_judge import PathJudge
+from .paths.path_judge import PathJudge, PathLookup
 from .rules.rule_set import RuleSet
 from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, invalid
 

@@ -20,8 +20,7 @@ from tui_agent.protocol.web_address import host_of
 
 from .call_judge import CallJudge, subject_of
 from .evaluator.command_judge import CommandJudge
-from .paths.path_facts import PathLookup
-from .paths.path_judge import PathJudge
+from .paths.path_judge import PathJudge, PathLookup
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line

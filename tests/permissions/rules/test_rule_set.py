@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions import Rule
-from tui_agent.permissions.paths.path_facts import PathLookup
+from tui_agent.permissions.paths.path_judge import PathLookup
 from tui_agent.permissions.rules.patterns import BORDER
 from tui_agent.permissions.rules.rule_set import NormalizedCommand, RuleResolution, RuleSet
 from tui_agent.permissions.shell.syntax import UNKNOWN
 from tui_agent.permissions.verdicts import STRICTNESS, Finding
+from tui_agent.protocol.permissions import Verdict
 
 
 def rules(*texts: str) -> list[Rule]:
@@ -23,7 +24,7 @@ def book(*layers: Sequence[Rule], resolution: RuleResolution = "first_match") ->
     return RuleSet(layers, "/w", "/w", resolution)
 
 
-def verdict_of(found: Finding | None) -> str | None:
+def verdict_of(found: Finding | None) -> Verdict | None:
     return None if found is None else found.decision
 
 

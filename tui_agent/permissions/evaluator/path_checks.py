@@ -9,9 +9,8 @@ from typing import Literal
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
-from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
+from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent

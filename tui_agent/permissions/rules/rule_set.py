@@ -12,7 +12,7 @@ from typing import Literal
 
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.commands.version_control import forms_of
-from tui_agent.permissions.paths.path_facts import PathFacts
+from tui_agent.permissions.paths.path_resolution import PathFacts
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.verdicts import STRICTNESS, Finding, finding_for_rule
