@@ -10,12 +10,10 @@ from tui_agent.permissions.verdicts import (
     STRICTNESS,
     Finding,
     PartFindings,
-    deciding,
     decision_of,
     finding_for_mode,
     finding_for_rule,
     invalid,
-    shortened,
 )
 
 findings = st.builds(
@@ -51,14 +49,14 @@ def test_another_finding_never_loosens(found: list[list[Finding]], more: Finding
 def test_among_equals_the_hardest_to_override_decides() -> None:
     floor, mode = Finding("deny", "floor", "a"), Finding("deny", "mode", "b")
 
-    assert deciding([mode, floor]) == floor
+    assert PartFindings("x", (mode, floor)).deciding == floor
 
 
 def test_among_equals_a_reason_that_names_a_place_outside_the_workspace_decides() -> None:
     changes, outside = Finding("ask", "mode", "a"), Finding("ask", "mode", "b", is_outside=True)
 
-    assert deciding([changes, outside]) == outside
-    assert deciding([Finding("ask", "rule", "c"), outside]).reason == "c"
+    assert PartFindings("x", (changes, outside)).deciding == outside
+    assert PartFindings("x", (Finding("ask", "rule", "c"), outside)).deciding.reason == "c"
 
 
 def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
@@ -103,6 +101,8 @@ def test_findings_of_rules_name_their_origin() -> None:
 
 
 def test_a_trace_is_shortened_and_invalid_input_is_denied() -> None:
-    assert shortened(["x"] * MAX_TRACE) == ("x",) * MAX_TRACE
-    assert shortened(["x"] * (MAX_TRACE + 5))[-1] == "… and 5 more lines"
+    part = PartFindings("x", (Finding("allow", "mode", "y"),))
+
+    assert decision_of([part], ["x"] * MAX_TRACE).trace == ("x",) * MAX_TRACE
+    assert decision_of([part], ["x"] * (MAX_TRACE + 5)).trace[-1] == "… and 5 more lines"
     assert (invalid("no call").decision, invalid("no call").source) == ("deny", "invalid")

@@ -74,13 +74,8 @@ class PartFindings:
 
     @property
     def deciding(self) -> Finding:
-        """The finding that decides for the part."""
-        return deciding(self.findings)
-
-
-def deciding(findings: Iterable[Finding]) -> Finding:
-    """Return the strictest finding; among equals the one hardest to override, one outside the workspace, the first."""
-    return min(findings, key=_order)
+        """The strictest finding; among equals the one hardest to override, one outside the workspace, the first."""
+        return min(self.findings, key=_order)
 
 
 def _urgency(decided: tuple[PartFindings, Finding]) -> tuple[int, int, bool, int]:
@@ -153,16 +148,9 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
             )
             for part, found in decided
         ),
-        trace=shortened(trace),
+        trace=(*trace[:MAX_TRACE], *([f"… and {len(trace) - MAX_TRACE} more lines"] if trace[MAX_TRACE:] else [])),
         targets=tuple(dict.fromkeys(targets)),
     )
-
-
-def shortened(trace: Sequence[str]) -> tuple[str, ...]:
-    """Return a trace of readable length."""
-    if len(trace) <= MAX_TRACE:
-        return tuple(trace)
-    return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} more lines")
 
 
 # --- consequences -----------------------------------------------------------------------------------------------------
