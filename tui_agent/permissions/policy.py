@@ -21,11 +21,10 @@ from tui_agent.protocol.web_address import host_of
 
 from .evaluator.command_judge import CommandJudge
 from .paths.path_judge import PathJudge, PathLookup
-from .paths.path_resolution import PathFacts
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
-from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, invalid
+from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
@@ -156,13 +155,8 @@ class PermissionPolicy:
             return self._check_command(tool.name, subject, mode, trace)
         is_read_only = _is_read_only(tool, arguments)
         if isinstance(subject, PathSubject):
-            if "\x00" in subject.path:
-                return invalid("a path cannot contain a NUL character", trace)
-            facts = self._paths.path_lookup.look(subject.path)
-            found = self._check_path(tool.name, subject, facts, mode, trace, is_read_only=is_read_only)
-            return _decision(subject.path, found, trace, facts.resolved)
-        found = self._check_other(tool.name, subject, mode, trace, is_read_only=is_read_only)
-        return _decision(subject.url if subject else tool.name, found, trace)
+            return self._check_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
+        return _decision(self._check_other(tool.name, subject, mode, trace, is_read_only=is_read_only), trace)
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         """Return the denial that nothing can override (a protected path, plan mode, a deny rule, an invalid call), or
@@ -202,20 +196,18 @@ class PermissionPolicy:
         return decision.model_copy(update={"confinement": words, "trace": (*decision.trace, words)})
 
     def _check_path(
-        self,
-        tool: str,
-        subject: PathSubject,
-        facts: PathFacts,
-        mode: PermissionMode,
-        trace: list[str],
-        *,
-        is_read_only: bool,
-    ) -> Finding:
+        self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
+    ) -> PermissionDecision:
+        if "\x00" in subject.path:
+            return invalid("a path cannot contain a NUL character", trace)
+        facts = self._paths.path_lookup.look(subject.path)
         if subject.intent == "write" or not is_read_only:
-            return self._paths.writing(tool, facts, mode, trace)
-        relaxed = self._relaxes(tool)
-        filtered = subject.leaves_out_denied and subject.intent == "search"
-        return self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed, filtered=filtered)
+            found = self._paths.writing(tool, facts, mode, trace)
+        else:
+            relaxed = self._relaxes(tool)
+            filtered = subject.leaves_out_denied and subject.intent == "search"
+            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed, filtered=filtered)
+        return _decision(found, trace, facts.resolved)
 
     def _check_other(
         self, tool: str, subject: UrlSubject | None, mode: PermissionMode, trace: list[str], *, is_read_only: bool
@@ -223,16 +215,13 @@ class PermissionPolicy:
         """Decide a fetch, or a call that is about nothing that rules can name."""
         if mode is PermissionMode.PLAN and not is_read_only:
             return finding_for_mode(mode, "effect", tool)
-        access_kind: AccessKind = "look" if is_read_only else "effect"
-        if subject is not None:
-            host = host_of(subject.url)
-            what = f"fetching from {host}" if host else "fetching from an unclear address"
-            return self._rules.judge_host(tool, host, trace) or finding_for_mode(mode, access_kind, what)
-        if found := self._rules.judge_tool(tool, trace):
+        host = host_of(subject.url) if subject else None
+        if found := self._rules.judge_host(tool, host, trace):
             return found
-        if is_read_only and self._relaxes(tool):
+        if subject is None and is_read_only and self._relaxes(tool):
             return Finding("allow", "read_only", f"{tool} only reads")
-        return finding_for_mode(mode, access_kind, f"the tool {tool}")
+        what = f"fetching from {host or 'an unclear address'}" if subject else f"the tool {tool}"
+        return finding_for_mode(mode, "look" if is_read_only else "effect", what)
 
     def _relaxes(self, tool: str) -> bool:
         return self._relaxed_reads and tool not in _SENDS_DATA and not tool.startswith(_REMOTE_PREFIX)
@@ -399,8 +388,9 @@ def _is_read_only(tool: Tool, arguments: JsonObject) -> bool:
         return False
 
 
-def _decision(text: str, finding: Finding, trace: list[str], *targets: str) -> PermissionDecision:
-    return decision_of([PartFindings(text, (finding,))], trace, targets).model_copy(update={"parts": ()})
+def _decision(finding: Finding, trace: list[str], *targets: str) -> PermissionDecision:
+    """Return the decision on a call without parts."""
+    return decision_of([PartFindings("", (finding,))], trace, targets).model_copy(update={"parts": ()})
 
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:

@@ -158,7 +158,7 @@ def test_hosts_are_compared_by_whole_labels(rule: str, host: str | None, verdict
     [("allow todo", "allow"), ("allow todo(x)", None), ("deny todo(x)", "ask"), ("deny bash", None)],
 )
 def test_a_pattern_on_a_tool_without_a_subject_allows_nothing(rule: str, verdict: str | None) -> None:
-    assert verdict_of(book(rules(rule)).judge_tool("todo", [])) == verdict
+    assert verdict_of(book(rules(rule)).judge_host("todo", None, [])) == verdict
 
 
 one_rule = st.builds(

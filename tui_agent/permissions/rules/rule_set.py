@@ -172,7 +172,10 @@ class RuleSet:
         return is_denied
 
     def judge_host(self, tool: str, host: str | None, trace: list[str]) -> Finding | None:
-        """Return the finding of the rules on fetching from a host, None for an ambiguous address."""
+        """Return the finding of the rules on a call for a host; None if no rule matches.
+
+        Without a host, for an ambiguous address or a tool that is about nothing, no pattern matches for certain.
+        """
 
         def match(rule: Rule, pattern: str) -> Match:
             """Compare by whole labels; a rule that forbids a domain also forbids its subdomains."""
@@ -183,15 +186,7 @@ class RuleSet:
             is_below = covers_subdomains and host.endswith(f".{wanted.removeprefix('*.')}")
             return "yes" if host == wanted or is_below else "no"
 
-        return self._judge(lambda rule: rule.applies_to(tool), match, host or "an unclear address", trace)
-
-    def judge_tool(self, tool: str, trace: list[str]) -> Finding | None:
-        """Return the finding of the rules on a tool without a subject; no pattern can match it for certain."""
-
-        def match(rule: Rule, _: str) -> Match:
-            return "no" if rule.verdict == "allow" else "maybe"
-
-        return self._judge(lambda rule: rule.applies_to(tool), match, tool, trace)
+        return self._judge(lambda rule: rule.applies_to(tool), match, host or tool, trace)
 
     def _judge(
         self, applies: Callable[[Rule], bool], match: Callable[[Rule, str], Match], subject: str, trace: list[str]
