@@ -302,11 +302,11 @@ class PermissionPolicy:
 
     def _offers(self, tool: Tool, arguments: JsonObject) -> list[Offer]:
         """Return an offer for each asking part of a call; none if a part should not be allowed by a stored rule."""
-        decision, subject = self.check(tool, arguments), subject_of(tool, arguments)
+        decision = self.check(tool, arguments)
+        if decision.decision != "ask":
+            return []
         offers: list[Offer | None]
-        match subject:
-            case _ if decision.decision != "ask":
-                offers = []
+        match subject := subject_of(tool, arguments):
             case CommandSubject():
                 offers = [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
             case PathSubject():
