@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.tools.processes.process import ProcessSpec
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 

@@ -19,8 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tui_agent.permissions.paths.protected_paths import protected_name
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree, protected_name
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 from tui_agent.tools.processes.process import ProcessSpec

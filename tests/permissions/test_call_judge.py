@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.sample_tools import SampleFetch, SamplePlainTool
 from tui_agent.permissions import PermissionMode
-from tui_agent.permissions.call_judge import subject_of
+from tui_agent.permissions.policy import subject_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import PathSubject, Subject

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tui_agent.permissions import PermissionMode
 from tui_agent.permissions.commands.catalogue import all_facts
-from tui_agent.permissions.rules.rule_set import STRICTNESS
 from tui_agent.permissions.shell.grammar import MAX_BYTES
+from tui_agent.permissions.verdicts import STRICTNESS
 from tui_agent.protocol.permissions import PermissionDecision
 
 from .command_grammar import any_commands, joins, simple_commands, whole_commands

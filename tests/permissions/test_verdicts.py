@@ -5,17 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.permissions import PermissionMode, Rule
-from tui_agent.permissions.rules.rule_set import STRICTNESS, Ruling
 from tui_agent.permissions.verdicts import (
     MAX_TRACE,
+    STRICTNESS,
     Finding,
     PartFindings,
-    deciding,
     decision_of,
     finding_for_mode,
     finding_for_rule,
     invalid,
-    shortened,
 )
 
 findings = st.builds(
@@ -51,18 +49,18 @@ def test_another_finding_never_loosens(found: list[list[Finding]], more: Finding
 def test_among_equals_the_hardest_to_override_decides() -> None:
     floor, mode = Finding("deny", "floor", "a"), Finding("deny", "mode", "b")
 
-    assert deciding([mode, floor]) == floor
+    assert PartFindings("x", (mode, floor)).deciding == floor
 
 
 def test_among_equals_a_reason_that_names_a_place_outside_the_workspace_decides() -> None:
     changes, outside = Finding("ask", "mode", "a"), Finding("ask", "mode", "b", is_outside=True)
 
-    assert deciding([changes, outside]) == outside
-    assert deciding([Finding("ask", "rule", "c"), outside]).reason == "c"
+    assert PartFindings("x", (changes, outside)).deciding == outside
+    assert PartFindings("x", (Finding("ask", "rule", "c"), outside)).deciding.reason == "c"
 
 
 def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
-    reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", "x")
+    reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", Rule.parse("allow", "x"))
     decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])
 
     assert (decision.source, decision.rule) == ("rule", "x")
@@ -91,22 +89,20 @@ def test_the_finding_of_each_mode(mode: str, look: str, effect: str, edit: str) 
 def test_findings_of_rules_name_their_origin() -> None:
     rule = Rule.parse("deny", "bash(rm:*)", "config.toml:4")
 
-    assert finding_for_rule(Ruling()) is None
-    assert finding_for_rule(Ruling("deny", rule)) == Finding(
-        "deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", "bash(rm:*) (config.toml:4)"
-    )
-    opened = finding_for_rule(Ruling("ask", rule, is_open=True))
-    assert opened is not None
+    denied = Finding("deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", rule)
+    assert finding_for_rule(rule) == denied
+    assert decision_of([PartFindings("rm x", (denied,))], []).rule == "bash(rm:*) (config.toml:4)"
+    opened = finding_for_rule(rule, is_open=True)
     assert opened.decision == "ask"
     assert opened.reason == (
         "the rule deny bash(rm:*) (config.toml:4) may apply: that depends on values known only when the command runs"
     )
-    granted = finding_for_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
-    assert granted is not None
-    assert granted.source == "grant"
+    assert finding_for_rule(Rule.parse("allow", "bash"), is_grant=True).source == "grant"
 
 
 def test_a_trace_is_shortened_and_invalid_input_is_denied() -> None:
-    assert shortened(["x"] * MAX_TRACE) == ("x",) * MAX_TRACE
-    assert shortened(["x"] * (MAX_TRACE + 5))[-1] == "… and 5 more lines"
+    part = PartFindings("x", (Finding("allow", "mode", "y"),))
+
+    assert decision_of([part], ["x"] * MAX_TRACE).trace == ("x",) * MAX_TRACE
+    assert decision_of([part], ["x"] * (MAX_TRACE + 5)).trace[-1] == "… and 5 more lines"
     assert (invalid("no call").decision, invalid("no call").source) == ("deny", "invalid")

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ExecutionOptions, Sequential
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider

@@ -24,7 +24,7 @@ from tui_agent.execution import (
 )
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.commands.catalogue import all_facts
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Noticed, Warned

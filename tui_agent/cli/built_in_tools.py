@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.permissions import accesses_of_command, is_read_only_command
-from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, ProtectedTree
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings

@@ -2,8 +2,7 @@
 
 from tui_agent.protocol.permissions import PermissionMode
 
-from .call_judge import accesses_of_command, is_read_only_command
-from .policy import PermissionPolicy
+from .policy import PermissionPolicy, accesses_of_command, is_read_only_command
 from .rules.rule import Rule
 
 __all__ = ["PermissionMode", "PermissionPolicy", "Rule", "accesses_of_command", "is_read_only_command"]

@@ -1,10 +1,11 @@
 """The checker that every call passes: floor, rules, read-only relaxation, mode, in this order."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     NO_CONTAINMENT,
@@ -14,22 +15,29 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
 
-from .call_judge import CallJudge, subject_of
 from .evaluator.command_judge import CommandJudge
-from .paths.path_facts import PathLookup
-from .paths.path_judge import PathJudge
+from .paths.path_judge import PathJudge, PathLookup
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
+from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""
 SESSION_ORIGIN = "granted for the session"
 """Origin of an allow rule that ends with the session."""
+
+_PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
+                     TypeError, ValueError)  # fmt: skip
+"""Exceptions that a tool's predicates may raise; they count as the more careful answer."""
+_SENDS_DATA = ("web_search",)
+"""Tools that change nothing here, yet their arguments leave the machine."""
+_REMOTE_PREFIX = "mcp__"
+"""Prefix of tools of MCP servers. Their claim to be read-only does not loosen a decision."""
 
 
 class PermissionPolicy:
@@ -85,9 +93,10 @@ class PermissionPolicy:
         path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
         self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
         self._workspace = path_lookup.workspace
-        paths = PathJudge(path_lookup, self._rules)
-        commands = CommandJudge(paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
-        self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads, containment=containment)
+        self._paths = PathJudge(path_lookup, self._rules)
+        self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
+        self._relaxed_reads = relaxed_reads
+        self._containment = containment
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
@@ -108,11 +117,11 @@ class PermissionPolicy:
     @property
     def containment(self) -> Containment:
         """The sandbox that shell commands can run in."""
-        return self._judge.containment
+        return self._containment
 
     def set_containment(self, containment: Containment) -> None:
         """Replace the sandbox for all later decisions."""
-        self._judge.containment = containment
+        self._containment = containment
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -129,6 +138,26 @@ class PermissionPolicy:
         """
         self._rules.replace(_layers("layers", layers), self._kept)
 
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        """Decide one call; never raises."""
+        return self.check_in_mode(tool, arguments, self._mode)
+
+    def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
+        """Decide one call as in another mode."""
+        trace = [f"mode {mode.value}"]
+        try:
+            subject = tool.subject(arguments)
+        except _PREDICATE_ERRORS as error:
+            return invalid(f"the tool cannot tell what this call is about: {type(error).__name__}", trace)
+        if isinstance(subject, CommandSubject):
+            return self._check_command(tool.name, subject, mode, trace)
+        is_read_only = _is_read_only(tool, arguments)
+        if isinstance(subject, PathSubject):
+            return self._check_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
+        return _decision(self._check_other(tool.name, subject, mode, trace, is_read_only=is_read_only), trace)
+
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         """Return the denial that nothing can override (a protected path, plan mode, a deny rule, an invalid call), or
         None.
@@ -137,49 +166,80 @@ class PermissionPolicy:
         is_floor = decision.decision == "deny" and decision.source in ("floor", "rule", "invalid")
         return decision if is_floor else None
 
-    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        """Decide one call; never raises."""
-        return self.check_in_mode(tool, arguments, self._mode)
-
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
         """Return a predicate for paths below the directory of a search, relative to it: True if a rule denies them."""
-        return self._judge.denied_below(tool, arguments)
+        subject = subject_of(tool, arguments)
+        if not isinstance(subject, PathSubject) or "\x00" in subject.path:
+            return lambda _: False
+        return self._rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
 
-    def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
-        """Decide one call as in another mode."""
-        return self._judge.judge(tool, arguments, mode)
+    def _check_command(
+        self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
+    ) -> PermissionDecision:
+        """Decide a command, and whether it runs in the sandbox."""
+        containment = self._containment
+        if subject.leaves_sandbox:
+            # Judged as on a machine without a sandbox: a call cannot get more by leaving it than by its absence.
+            decision = self._commands.judge(tool, subject.command, mode, trace)
+            if decision.decision != "allow" or containment.setting == "off":
+                return decision
+            stays = self._commands.judge(tool, subject.command, mode, [], containment)
+            if not containment.confines_all and not stays.confinement:
+                return decision
+            # No mode allows a command to leave the sandbox that it would run in.
+            asks = {"decision": "ask", "source": "floor", "rule": None, "reason": "it asks to run outside the sandbox"}
+            return decision.model_copy(update=asks)
+        decision = self._commands.judge(tool, subject.command, mode, trace, containment)
+        if not containment.confines_all:
+            return decision
+        words = containment.words
+        return decision.model_copy(update={"confinement": words, "trace": (*decision.trace, words)})
+
+    def _check_path(
+        self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
+    ) -> PermissionDecision:
+        if "\x00" in subject.path:
+            return invalid("a path cannot contain a NUL character", trace)
+        facts = self._paths.path_lookup.look(subject.path)
+        if subject.intent == "write" or not is_read_only:
+            found = self._paths.writing(tool, facts, mode, trace)
+        else:
+            relaxed = self._relaxes(tool)
+            filtered = subject.leaves_out_denied and subject.intent == "search"
+            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed, filtered=filtered)
+        return _decision(found, trace, facts.resolved)
+
+    def _check_other(
+        self, tool: str, subject: UrlSubject | None, mode: PermissionMode, trace: list[str], *, is_read_only: bool
+    ) -> Finding:
+        """Decide a fetch, or a call that is about nothing that rules can name."""
+        if mode is PermissionMode.PLAN and not is_read_only:
+            return finding_for_mode(mode, "effect", tool)
+        host = host_of(subject.url) if subject else None
+        if found := self._rules.judge_host(tool, host, trace):
+            return found
+        if subject is None and is_read_only and self._relaxes(tool):
+            return Finding("allow", "read_only", f"{tool} only reads")
+        what = f"fetching from {host or 'an unclear address'}" if subject else f"the tool {tool}"
+        return finding_for_mode(mode, "look" if is_read_only else "effect", what)
+
+    def _relaxes(self, tool: str) -> bool:
+        return self._relaxed_reads and tool not in _SENDS_DATA and not tool.startswith(_REMOTE_PREFIX)
+
+    # --- rules to offer with a question -------------------------------------------------------------------------------
 
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
         """Return the narrowest rule that would allow this call, or None; several rules are on separate lines."""
-        decision = self.check(tool, arguments)
-        if decision.decision != "ask":
-            return None
-        subject = subject_of(tool, arguments)
-        offers = self._offers(tool, subject, decision)
-        needed = list(dict.fromkeys(offer.proposed for offer in offers if offer))
-        paths = decision.targets if isinstance(subject, CommandSubject) else ()
-        extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
-        more = [offer.proposed for offer in extra if offer]
-        if not needed or None in offers or len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
-            return None
-        # The rules for commands often suffice; rules for paths are added only as far as they are needed.
-        if self.passes_with(needed, tool, arguments):
-            return "\n".join(needed)
-        if not self.passes_with([*needed, *more], tool, arguments):
-            return None
-        for text in more:
-            others = [*needed, *(other for other in more if other != text)]
-            if self.passes_with(others, tool, arguments):
-                more = [other for other in more if other != text]
-        return "\n".join([*needed, *more])
+        offers = self._offers(tool, arguments)
+        return self._narrowest(offers, tool, arguments) if offers else None
 
     def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
         """Return every rule that may be stored for a call, narrowest first, including `grant_rule`'s."""
-        proposed = self.grant_rule(tool, arguments)
+        offers = self._offers(tool, arguments)
+        proposed = self._narrowest(offers, tool, arguments) if offers else None
         if proposed is None:
             return ()
-        offers = self._offers(tool, subject_of(tool, arguments), self.check(tool, arguments))
-        ladders = [offer.choices for offer in offers if offer]
+        ladders = [offer.choices for offer in offers]
         offered = {text for ladder in ladders for text in ladder}
         ladders += [(text,) for text in proposed.split("\n") if text not in offered]
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
@@ -193,8 +253,7 @@ class PermissionPolicy:
 
         Such a rule is never wider than `grant_choices` could be, allows the call, and has no line it does not need.
         """
-        choices = self.grant_choices(tool, arguments)
-        offered = [line for choice in choices for line in choice.split("\n")]
+        offered = [line for choice in self.grant_choices(tool, arguments) for line in choice.split("\n")]
         lines = [line.strip() for line in rule.split("\n") if line.strip()]
         if not offered:
             return "No rule is narrow enough to be stored for this call."
@@ -203,15 +262,64 @@ class PermissionPolicy:
         if len(lines) > MAX_GRANTS_AT_ONCE:
             return f"At most {MAX_GRANTS_AT_ONCE} rules can be stored at once."
         subject = subject_of(tool, arguments)
-        for line in lines:
-            if refusal := refusal_of_line(line, tool.name, subject, offered):
-                return refusal
+        refusals = (refusal_of_line(line, tool.name, subject, offered) for line in lines)
+        if refusal := next(filter(None, refusals), ""):
+            return refusal
         if not self.passes_with(lines, tool, arguments):
             return "This would not allow the call that waits."
         for place, line in enumerate(lines):
             if self.passes_with([*lines[:place], *lines[place + 1 :]], tool, arguments):
                 return f"The call does not need `{line}`."
         return ""
+
+    def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
+        """True if a call would be allowed with these rules granted; grants nothing."""
+        self._rules.tried = [Rule.parse("allow", text) for text in texts]
+        try:
+            return self.check(tool, arguments).decision == "allow"
+        finally:
+            self._rules.tried = ()
+
+    def _narrowest(self, offers: Sequence[Offer], tool: Tool, arguments: JsonObject) -> str | None:
+        """Return the narrowest of the offered rules that allow a call, with rules for its paths where it needs them."""
+        needed = list(dict.fromkeys(offer.proposed for offer in offers))
+        decision = self.check(tool, arguments)
+        paths = decision.targets if isinstance(subject_of(tool, arguments), CommandSubject) else ()
+        extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
+        more = [offer.proposed for offer in extra if offer]
+        if len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
+            return None
+        # The rules for commands often suffice; rules for paths are added only as far as they are needed.
+        if self.passes_with(needed, tool, arguments):
+            return "\n".join(needed)
+        if not self.passes_with([*needed, *more], tool, arguments):
+            return None
+        for text in more:
+            others = [other for other in more if other != text]
+            if self.passes_with([*needed, *others], tool, arguments):
+                more = others
+        return "\n".join([*needed, *more])
+
+    def _offers(self, tool: Tool, arguments: JsonObject) -> list[Offer]:
+        """Return an offer for each asking part of a call; none if a part should not be allowed by a stored rule."""
+        decision = self.check(tool, arguments)
+        if decision.decision != "ask":
+            return []
+        offers: list[Offer | None]
+        match subject := subject_of(tool, arguments):
+            case CommandSubject():
+                offers = [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
+            case PathSubject():
+                offers = [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
+            case UrlSubject():
+                host = host_of(subject.url)
+                rule = f"{tool.name}(domain:{host})"
+                offers = [Offer(rule, (rule,)) if host else None]
+            case None:
+                offers = [Offer(tool.name, (tool.name,))]
+        return [] if None in offers else [offer for offer in offers if offer]
+
+    # --- grants and rules of the session ------------------------------------------------------------------------------
 
     def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Store a rule that was proposed, or that `grant_refusal` accepted. It answers an `ask`, never a `deny`.
@@ -264,35 +372,32 @@ class PermissionPolicy:
             (self._rules.grants if rule.verdict == "allow" else self._rules.restrictions).remove(rule)
         return bool(found)
 
-    def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
-        """True if a call would be allowed with these rules granted; grants nothing."""
-        self._rules.tried = [Rule.parse("allow", text) for text in texts]
-        try:
-            return self.check(tool, arguments).decision == "allow"
-        finally:
-            self._rules.tried = ()
 
-    def _offers(self, tool: Tool, subject: Subject | None, decision: PermissionDecision) -> list[Offer | None]:
-        """Return an offer for each asking part of a call; None where no rule should be stored."""
-        match subject:
-            case CommandSubject():
-                return [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
-            case PathSubject():
-                return [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
-            case UrlSubject():
-                host = host_of(subject.url)
-                rule = f"{tool.name}(domain:{host})"
-                return [Offer(rule, (rule,)) if host else None]
-            case None:
-                return [Offer(tool.name, (tool.name,))]
+def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
+    """Return a call's subject, or None if the tool cannot tell."""
+    try:
+        return tool.subject(arguments)
+    except _PREDICATE_ERRORS:
+        return None
+
+
+def _is_read_only(tool: Tool, arguments: JsonObject) -> bool:
+    try:
+        return tool.is_read_only(arguments)
+    except _PREDICATE_ERRORS:
+        return False
+
+
+def _decision(finding: Finding, trace: list[str], *targets: str) -> PermissionDecision:
+    """Return the decision on a call without parts."""
+    return decision_of([PartFindings("", (finding,))], trace, targets).model_copy(update={"parts": ()})
 
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:
     """Return the rules of one list; an error names the index of the faulty rule."""
-    items = expect_items(name, rules, None, 'a list of rules such as "allow bash(make test:*)"')
-    for place, item in enumerate(items):
-        # Parsed with the index only for the error: as origin it would appear in every decision.
-        Rule.of(item, f"{name}[{place}]")
+    wanted = 'a list of rules such as "allow bash(make test:*)"'
+    # Parsed with the index only for the error: as origin it would appear in every decision.
+    items = expect_items(name, rules, lambda place, item: Rule.of(item, place), wanted)
     return tuple(map(Rule.of, items))
 
 
@@ -303,3 +408,31 @@ def _layers(name: str, layers: object) -> tuple[tuple[Rule, ...], ...]:
 
 def _expect_path(name: str, path: object) -> None:
     expect_kind(name, path, (Path, str), "a path")
+
+
+def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
+    """True if a command is known to only read; never raises, and is False in doubt.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: the directory that it may read.
+        readable_paths: paths outside that may be read like it.
+    """
+    judge = _judge_without_rules(workspace, tuple(readable_paths))
+    return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"
+
+
+def accesses_of_command(command: str, workspace: Path) -> Accesses | None:
+    """Return every path that a command reads or changes; None unless the list is certainly complete. Never raises.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: the directory in which it runs.
+    """
+    return _judge_without_rules(workspace, ()).accesses(command)
+
+
+@lru_cache(maxsize=8)
+def _judge_without_rules(workspace: Path, readable_paths: tuple[Path, ...]) -> CommandJudge:
+    path_lookup = PathLookup(workspace, readable_paths=readable_paths)
+    return CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))

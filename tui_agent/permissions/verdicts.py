@@ -1,4 +1,4 @@
-"""Combination of findings into one decision: all are collected, the strictest decides.
+"""Findings, and their combination into one decision: all are collected, the strictest decides.
 
 The consequences of a shell command in a few words, such as `deletes files`, explain a question and decide nothing: a
 command without a known consequence is not harmless.
@@ -20,9 +20,11 @@ from tui_agent.protocol.permissions import (
 )
 
 from .commands.catalogue import INTERPRETERS, SHELLS, canonical_name, consequence_rows, group, pairs, subcommand_at
-from .rules.rule_set import STRICTNESS, Ruling
+from .rules.rule import Rule
 from .shell.syntax import names
 
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+"""Rank of each verdict; the larger wins."""
 _WEIGHTS = {"read_only": 0, "rule": 1, "grant": 2}
 """Weight of an allowing source among several; of others it is larger."""
 AccessKind = Literal["look", "effect", "edit"]
@@ -42,10 +44,15 @@ class Finding:
     decision: Verdict
     source: DecisionSource
     reason: str
-    rule: str | None = None
-    """The rule behind it, as written, with its source."""
+    rule: Rule | None = None
+    """The rule behind it."""
     is_outside: bool = False
     """True if the reason names a path outside the workspace."""
+
+    @property
+    def is_named(self) -> bool:
+        """True if the user granted exactly this, or a rule with a pattern decided."""
+        return self.source == "grant" or (self.rule is not None and self.rule.pattern is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +74,8 @@ class PartFindings:
 
     @property
     def deciding(self) -> Finding:
-        """The finding that decides for the part."""
-        return deciding(self.findings)
-
-
-def deciding(findings: Iterable[Finding]) -> Finding:
-    """Return the strictest finding; among equals the one hardest to override, one outside the workspace, the first."""
-    return min(findings, key=_order)
+        """The strictest finding; among equals the one hardest to override, one outside the workspace, the first."""
+        return min(self.findings, key=_order)
 
 
 def _urgency(decided: tuple[PartFindings, Finding]) -> tuple[int, int, bool, int]:
@@ -105,20 +107,17 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *
     return Finding("ask", "mode", asks or f"no rule allows {what.removesuffix(',')}")
 
 
-def finding_for_rule(ruling: Ruling) -> Finding | None:
-    """Return the rules' finding, or None if no rule matches."""
-    if ruling.verdict is None or ruling.rule is None:
-        return None
-    shown, cited = ruling.rule.shown, ruling.rule.cited
-    if ruling.is_open:
-        reason = f"the rule {shown} may apply: that depends on values known only when the command runs"
-        return Finding("ask", "rule", reason, cited)
+def finding_for_rule(rule: Rule, *, is_open: bool = False, is_grant: bool = False) -> Finding:
+    """Return the finding of a rule that matches, or may match (`is_open`), as only the running shell knows."""
+    if is_open:
+        reason = f"the rule {rule.shown} may apply: that depends on values known only when the command runs"
+        return Finding("ask", "rule", reason, rule)
     reasons: dict[Verdict, str] = {
-        "allow": f"the rule {shown} allows it",
-        "ask": f"a rule says to ask first: {cited}",
-        "deny": f"the rule {shown} denies it",
+        "allow": f"the rule {rule.shown} allows it",
+        "ask": f"a rule says to ask first: {rule.cited}",
+        "deny": f"the rule {rule.shown} denies it",
     }
-    return Finding(ruling.verdict, "grant" if ruling.is_grant else "rule", reasons[ruling.verdict], cited)
+    return Finding(rule.verdict, "grant" if is_grant else "rule", reasons[rule.verdict], rule)
 
 
 def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
@@ -137,28 +136,21 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
         decision=finding.decision,
         source=finding.source,
         reason=finding.reason,
-        rule=finding.rule,
+        rule=finding.rule and finding.rule.cited,
         parts=tuple(
             DecisionPart(
                 text=part.text,
                 decision=found.decision,
-                rule=found.rule,
+                rule=found.rule and found.rule.cited,
                 reason=found.reason,
                 operator=part.operator,
                 dangers=tuple(one for one in part.consequences if one not in ORDINARY),
             )
             for part, found in decided
         ),
-        trace=shortened(trace),
+        trace=(*trace[:MAX_TRACE], *([f"… and {len(trace) - MAX_TRACE} more lines"] if trace[MAX_TRACE:] else [])),
         targets=tuple(dict.fromkeys(targets)),
     )
-
-
-def shortened(trace: Sequence[str]) -> tuple[str, ...]:
-    """Return a trace of readable length."""
-    if len(trace) <= MAX_TRACE:
-        return tuple(trace)
-    return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} more lines")
 
 
 # --- consequences -----------------------------------------------------------------------------------------------------
@@ -178,8 +170,8 @@ _LONGEST_READ = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    programs: frozenset[str]
-    subcommands: frozenset[tuple[str, str]]
+    commands: frozenset[str]
+    """Programs, and programs with a subcommand."""
     pattern: re.Pattern[str]
     """Pattern for words without the program's own options and its directory."""
     implies: frozenset[str]
@@ -191,21 +183,19 @@ def _known() -> dict[str, _Facts]:
     """Return all consequences, the worst first."""
     found: dict[str, _Facts] = {}
     for text, row in consequence_rows().items():
-        rows = [
-            *row.get("subcommands", ()),
-            *(words.split(" ", 1) for words in _paired("subcommand_consequences", text)),
-        ]
-        patterns = (row.get("pattern", "(?!)"), *_paired("consequence_patterns", text))
-        subcommands = frozenset(
-            (one, action) for ones, actions in rows for one in ones.split() for action in actions.split()
+        # Files of programs add their own subcommands and patterns.
+        added = [words.split(" ", 1) for words, other in pairs("subcommand_consequences") if other == text]
+        subcommands = (
+            f"{program} {action}"
+            for programs, actions in (*row.get("subcommands", ()), *added)
+            for program in programs.split()
+            for action in actions.split()
         )
-        programs, implies = names(row.get("programs", "")), frozenset(row.get("implies", ()))
-        found[text] = _Facts(programs, subcommands, re.compile("|".join(patterns)), implies)
+        patterns = (pattern for pattern, other in pairs("consequence_patterns") if other == text)
+        commands = names(row.get("programs", "")) | frozenset(subcommands)
+        pattern = re.compile("|".join((row.get("pattern", "(?!)"), *patterns)))
+        found[text] = _Facts(commands, pattern, frozenset(row.get("implies", ())))
     return found
-
-
-def _paired(table: str, text: str) -> list[str]:
-    return [first for first, second in pairs(table) if second == text]
 
 
 def consequences_of(words: Sequence[str], *, runs_project: bool = False) -> tuple[str, ...]:
@@ -241,7 +231,7 @@ def _of_words(words: Sequence[str]) -> Iterator[str]:
     subcommand = next((word for word in rest if not word.startswith(("-", "+"))), "")
     line = " ".join((name, *rest))[:_LONGEST_READ]
     for text, facts in _known().items():
-        if name in facts.programs or (name, subcommand) in facts.subcommands or facts.pattern.match(line):
+        if not facts.commands.isdisjoint((name, f"{name} {subcommand}")) or facts.pattern.match(line):
             yield text
     if name in group("version_control"):
         yield _OF_REPOSITORY

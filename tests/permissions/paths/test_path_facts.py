@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.paths.path_facts import PathLookup
+from tui_agent.permissions.paths.path_judge import PathLookup
+from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
 def test_inside_depends_on_the_resolved_path(desk: Desk) -> None:
@@ -42,7 +43,7 @@ def test_devices_store_nothing_unless_they_are_replaced(desk: Desk) -> None:
     assert not path_lookup.look("/dev/sda").is_device
     assert not path_lookup.look("/proc/self/root/dev/null").is_device
     assert path_lookup.why_protected(path_lookup.look("/dev/null")) is None
-    assert path_lookup.is_readable(path_lookup.look("/dev/stdin"))
+    assert path_lookup.look("/dev/stdin").is_readable
 
 
 @pytest.mark.parametrize(
@@ -71,10 +72,10 @@ def test_our_own_paths_are_private_by_either_name(desk: Desk) -> None:
         facts = path_lookup.look(path)
         assert facts.private == "it belongs to the agent's own settings or sessions"
         assert path_lookup.why_protected(facts) == facts.private
-        assert not path_lookup.is_readable(facts)
+        assert not facts.is_readable
     kept = path_lookup.look(str(state / "kept" / "output.txt"))
     assert kept.private is None
-    assert path_lookup.is_readable(kept)
+    assert kept.is_readable
     assert path_lookup.why_protected(kept) is not None
 
 
@@ -121,11 +122,21 @@ def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
     assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
 
 
-def test_names_below_the_workspace_are_known_by_either_root(desk: Desk) -> None:
-    alias = desk.root.parent / "alias"
-    alias.symlink_to(desk.root)
-    path_lookup = PathLookup(alias)
+@pytest.mark.parametrize(
+    ("path", "is_private"),
+    [
+        (f"/proc/{UNKNOWN}/status", True),
+        (f"{UNKNOWN}/environ", True),
+        (f"{UNKNOWN}/fd/3", True),
+        ("environ", True),
+        (f"/opt/{UNKNOWN}/config.toml", True),
+        (f"/opt/{UNKNOWN}", False),
+        (f"{UNKNOWN}/state", True),
+        (f"{UNKNOWN}/x.txt", False),
+        (f"/etc/{UNKNOWN}", False),
+    ],
+)
+def test_a_partly_known_path_may_be_private(desk: Desk, path: str, is_private: bool) -> None:
+    path_lookup = PathLookup(desk.root, (Path("/opt/state"),))
 
-    assert path_lookup.below(f"{alias}/src") == "src"
-    assert path_lookup.below(f"{desk.root}/src") == "src"
-    assert path_lookup.below("/etc") is None
+    assert (path_lookup.why_maybe_private(path, None) is not None) is is_private

@@ -6,8 +6,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions import Rule
-from tui_agent.permissions.paths.path_facts import PathLookup
-from tui_agent.permissions.paths.path_judge import PathJudge
+from tui_agent.permissions.paths.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.permissions.verdicts import Finding
 from tui_agent.protocol.permissions import PermissionMode

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions import Rule
-from tui_agent.permissions.paths.path_facts import PathLookup
+from tui_agent.permissions.paths.path_judge import PathLookup
 from tui_agent.permissions.rules.patterns import BORDER
-from tui_agent.permissions.rules.rule_set import STRICTNESS, NormalizedCommand, RuleResolution, RuleSet
+from tui_agent.permissions.rules.rule_set import NormalizedCommand, RuleResolution, RuleSet
 from tui_agent.permissions.shell.syntax import UNKNOWN
+from tui_agent.permissions.verdicts import STRICTNESS, Finding
+from tui_agent.protocol.permissions import Verdict
 
 
 def rules(*texts: str) -> list[Rule]:
@@ -22,32 +24,35 @@ def book(*layers: Sequence[Rule], resolution: RuleResolution = "first_match") ->
     return RuleSet(layers, "/w", "/w", resolution)
 
 
+def verdict_of(found: Finding | None) -> Verdict | None:
+    return None if found is None else found.decision
+
+
 def view(*words: str) -> NormalizedCommand:
     text = BORDER.join(words)
     return NormalizedCommand(text, text)
 
 
 def test_the_first_matching_rule_of_a_list_decides() -> None:
-    found = book(rules("allow bash(git:*)", "deny bash(git push:*)")).ruling_for_command(
-        "bash", view("git", "push"), []
-    )
+    found = book(rules("allow bash(git:*)", "deny bash(git push:*)")).judge_command("bash", view("git", "push"), [])
 
-    assert found.verdict == "allow"
+    assert verdict_of(found) == "allow"
 
 
 def test_the_strictest_rule_decides_if_so_configured() -> None:
     listed = rules("allow bash(git:*)", "deny bash(git push:*)", "ask bash")
-    found = book(listed, resolution="severity").ruling_for_command("bash", view("git", "push"), [])
+    found = book(listed, resolution="severity").judge_command("bash", view("git", "push"), [])
 
-    assert (found.verdict, found.rule) == ("deny", listed[1])
+    assert found is not None
+    assert (found.decision, found.rule) == ("deny", listed[1])
 
 
 def test_of_several_lists_the_strictest_wins() -> None:
     layers = (rules("allow bash(git:*)"), rules("ask bash(git push:*)"), rules("allow bash"))
 
-    assert book(*layers).ruling_for_command("bash", view("git", "push"), []).verdict == "ask"
-    assert book(*layers).ruling_for_command("bash", view("git", "log"), []).verdict == "allow"
-    assert book(*layers).ruling_for_command("read", view("git", "log"), []).verdict is None
+    assert verdict_of(book(*layers).judge_command("bash", view("git", "push"), [])) == "ask"
+    assert verdict_of(book(*layers).judge_command("bash", view("git", "log"), [])) == "allow"
+    assert verdict_of(book(*layers).judge_command("read", view("git", "log"), [])) is None
 
 
 def test_a_grant_answers_an_ask_and_nothing_else() -> None:
@@ -55,16 +60,17 @@ def test_a_grant_answers_an_ask_and_nothing_else() -> None:
     for one in (asking, denying, open_):
         one.grants.extend(rules("allow bash(rm x)", "allow bash"))
 
-    granted = asking.ruling_for_command("bash", view("rm", "x"), [])
-    assert (granted.verdict, granted.is_grant) == ("allow", True)
-    assert denying.ruling_for_command("bash", view("rm", "x"), []).verdict == "deny"
-    assert open_.ruling_for_command("bash", view(UNKNOWN), []).is_open
+    granted = asking.judge_command("bash", view("rm", "x"), [])
+    assert granted is not None
+    assert (granted.decision, granted.source) == ("allow", "grant")
+    assert verdict_of(denying.judge_command("bash", view("rm", "x"), [])) == "deny"
+    assert verdict_of(open_.judge_command("bash", view(UNKNOWN), [])) == "ask"
 
 
 def test_every_checked_rule_is_in_the_trace_in_order() -> None:
     trace: list[str] = []
     listed = rules("deny bash(rm:*)", "allow bash(ls:*)", "ask bash")
-    book(listed).ruling_for_command("bash", view("ls", "-l"), trace)
+    book(listed).judge_command("bash", view("ls", "-l"), trace)
 
     assert trace == ["deny bash(rm:*): does not match 'ls -l'", "allow bash(ls:*): matches 'ls -l'"]
 
@@ -72,10 +78,10 @@ def test_every_checked_rule_is_in_the_trace_in_order() -> None:
 def test_only_forbidding_rules_see_equivalent_forms() -> None:
     disguised = NormalizedCommand("/bin/rm", "X=1\x00/bin/rm", ("rm",))
 
-    assert book(rules("deny bash(rm)")).ruling_for_command("bash", disguised, []).verdict == "deny"
-    assert book(rules("allow bash(rm)")).ruling_for_command("bash", disguised, []).verdict is None
-    assert book(rules("allow bash(X=1 /bin/rm)")).ruling_for_command("bash", disguised, []).verdict == "allow"
-    assert book(rules("allow bash(X=1:*)")).ruling_for_command("bash", disguised, []).verdict is None
+    assert verdict_of(book(rules("deny bash(rm)")).judge_command("bash", disguised, [])) == "deny"
+    assert verdict_of(book(rules("allow bash(rm)")).judge_command("bash", disguised, [])) is None
+    assert verdict_of(book(rules("allow bash(X=1 /bin/rm)")).judge_command("bash", disguised, [])) == "allow"
+    assert verdict_of(book(rules("allow bash(X=1:*)")).judge_command("bash", disguised, [])) is None
 
 
 def test_replacing_rules_keeps_grants() -> None:
@@ -111,14 +117,14 @@ def test_paths_are_compared_as_given_and_as_resolved(
     facts = PathLookup(desk.root).look(path)
     one = RuleSet([rules(rule)], str(desk.root), str(desk.root))
 
-    assert one.ruling_for_path("edit", facts, "write", [], whole=whole).verdict == verdict
+    assert verdict_of(one.judge_path("edit", facts, "write", [], whole=whole)) == verdict
 
 
 def test_a_link_is_denied_under_either_name_and_allowed_only_under_its_own(desk: Desk) -> None:
     facts = PathLookup(desk.root).look("links/out/secret.txt")
 
     def verdict(rule: str) -> str | None:
-        return RuleSet([rules(rule)], str(desk.root), str(desk.root)).ruling_for_path("read", facts, "read", []).verdict
+        return verdict_of(RuleSet([rules(rule)], str(desk.root), str(desk.root)).judge_path("read", facts, "read", []))
 
     assert verdict("deny read(links/**)") == "deny"
     assert verdict(f"deny read(/{desk.root.parent}/outside/**)") == "deny"
@@ -144,7 +150,7 @@ def test_a_link_is_denied_under_either_name_and_allowed_only_under_its_own(desk:
     ],
 )
 def test_hosts_are_compared_by_whole_labels(rule: str, host: str | None, verdict: str | None) -> None:
-    assert book(rules(rule)).ruling_for_host("fetch", host, []).verdict == verdict
+    assert verdict_of(book(rules(rule)).judge_host("fetch", host, [])) == verdict
 
 
 @pytest.mark.parametrize(
@@ -152,7 +158,7 @@ def test_hosts_are_compared_by_whole_labels(rule: str, host: str | None, verdict
     [("allow todo", "allow"), ("allow todo(x)", None), ("deny todo(x)", "ask"), ("deny bash", None)],
 )
 def test_a_pattern_on_a_tool_without_a_subject_allows_nothing(rule: str, verdict: str | None) -> None:
-    assert book(rules(rule)).ruling_for_tool("todo", []).verdict == verdict
+    assert verdict_of(book(rules(rule)).judge_host("todo", None, [])) == verdict
 
 
 one_rule = st.builds(
@@ -167,7 +173,7 @@ commands = st.lists(st.sampled_from(("a", "b", "c", UNKNOWN)), min_size=1, max_s
 @given(lists, commands, st.sampled_from(("first_match", "severity")))
 def test_another_list_never_loosens(layers: list[list[Rule]], words: list[str], resolution: RuleResolution) -> None:
     def strictness(some: Sequence[Sequence[Rule]]) -> int:
-        verdict = book(*some, resolution=resolution).ruling_for_command("bash", view(*words), []).verdict
+        verdict = verdict_of(book(*some, resolution=resolution).judge_command("bash", view(*words), []))
         return -1 if verdict is None else STRICTNESS[verdict]
 
     for count in range(len(layers)):
@@ -177,7 +183,7 @@ def test_another_list_never_loosens(layers: list[list[Rule]], words: list[str], 
 @given(lists, commands)
 def test_the_strictest_rule_is_at_least_as_strict_as_the_first(layers: list[list[Rule]], words: list[str]) -> None:
     first, strictest = (
-        book(*layers, resolution=resolution).ruling_for_command("bash", view(*words), []).verdict
+        verdict_of(book(*layers, resolution=resolution).judge_command("bash", view(*words), []))
         for resolution in ("first_match", "severity")
     )
 
@@ -190,6 +196,6 @@ def test_the_strictest_rule_is_at_least_as_strict_as_the_first(layers: list[list
 def test_a_grant_never_lifts_a_denial(layers: list[list[Rule]], words: list[str], grant: Rule) -> None:
     plain, granted = book(*layers), book(*layers)
     granted.grants.append(Rule.parse("allow", grant.text))
-    before, after = (one.ruling_for_command("bash", view(*words), []).verdict for one in (plain, granted))
+    before, after = (verdict_of(one.judge_command("bash", view(*words), [])) for one in (plain, granted))
 
     assert after == before or (before in ("ask", None) and after == "allow")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.tools.calls import Recorded, call, details_of, eventually
 from tests.tools.processes.test_process import lives
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import call
-from tui_agent.permissions.paths.protected_tree import ProtectedTree
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import private_places, sandbox

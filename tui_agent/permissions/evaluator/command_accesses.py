@@ -22,8 +22,8 @@ from tui_agent.permissions.commands.catalogue import canonical_name, group, is_t
 from tui_agent.permissions.commands.invocation import Reads
 from tui_agent.permissions.commands.text_scripts import edited_files
 from tui_agent.permissions.commands.wrappers import Wrapping
-from tui_agent.permissions.paths.path_facts import PathFacts, PathLookup
-from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
+from tui_agent.permissions.paths.path_judge import PathLookup
+from tui_agent.permissions.paths.path_resolution import PathFacts, TooMuchError, entries_below, is_within
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import PIPE, SimpleCommand, names
 from tui_agent.protocol.tool import Accesses
@@ -224,7 +224,9 @@ class _Accesses:
         names_passed = _components(path)
         ups = next((at for at, name in enumerate(names_passed) if name != ".."), len(names_passed))
         # The way up from a directory needs that directory, which the result does not name.
-        if ".." in names_passed[ups:] or facts.private or facts.passed is None or not _SYSTEM.isdisjoint(facts.passed):
+        if ".." in names_passed[ups:] or facts.private or not facts.is_certain:
+            raise _UnknownError
+        if any(is_within(facts.resolved, system) for system in _SYSTEM):
             raise _UnknownError
         return facts
 

@@ -45,7 +45,6 @@ from tui_agent.permissions.verdicts import (
     consequences_of,
     decision_of,
     finding_for_mode,
-    finding_for_rule,
     invalid,
     runs_input,
     sorted_consequences,
@@ -247,9 +246,8 @@ class _Case:
     def _other(self, step: ScriptStep, what: str, inherited_scope: AllowScope | None) -> None:
         """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(step.command.text, step.command.text)
-        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
-        scope = allow_scope(ruling, view) or inherited_scope
-        found = finding_for_rule(ruling)
+        found = self._rules.judge_command(self._tool, view, self._trace)
+        scope = allow_scope(found, view) or inherited_scope
         if found is None or found.decision == "allow":
             is_allowed = scope and scope.reach == "everything" and self._mode is not PermissionMode.PLAN
             found = scope.finding if scope and is_allowed else self._by_mode(what)
@@ -322,7 +320,7 @@ class _Case:
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
         """Return the finding for a command's words."""
-        command, found = part.command, finding_for_rule(part.ruling)
+        command, found = part.command, part.ruling
         if found and found.decision != "allow":
             return found
         shown = f"`{_short(command.text)}`"

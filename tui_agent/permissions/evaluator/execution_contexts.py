@@ -25,7 +25,7 @@ from tui_agent.permissions.commands.wrappers import RUNS_INPUT, Wrapping, expand
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
 from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope
-from tui_agent.permissions.rules.rule_set import Ruling, normalize_command
+from tui_agent.permissions.rules.rule_set import normalize_command
 from tui_agent.permissions.shell.expansion import (
     OPEN,
     Bindings,
@@ -47,6 +47,7 @@ from tui_agent.permissions.shell.syntax import (
     Word,
     names,
 )
+from tui_agent.permissions.verdicts import Finding
 
 from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
 from .path_checks import CaseState, ExecutionContext
@@ -100,7 +101,8 @@ class Part:
     command: SimpleCommand
     """The command with its braces expanded."""
     wrapping: Wrapping | None
-    ruling: Ruling
+    ruling: Finding | None
+    """The finding of the rules on its words."""
     scope: AllowScope | None
     contexts: Sequence[ExecutionContext]
     is_harmless: bool
@@ -137,7 +139,7 @@ class ExecutionContexts:
         """Return a command with everything that is known about it."""
         command, places = expand_command_braces(task.command), task.step.places
         wrapping, view = unwrap(command), normalize_command(command)
-        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        ruling = self._rules.judge_command(self._tool, view, self._trace)
         scope = allow_scope(ruling, view) or task.inherited_scope
         contexts = [found for place in places for found in self._contexts_in(command, wrapping, place, task)]
         is_own = any(self._is_workspace_program(command, place) for place in places)

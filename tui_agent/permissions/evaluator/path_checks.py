@@ -9,16 +9,15 @@ from typing import Literal
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
-from tui_agent.permissions.paths.path_facts import PathFacts
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, is_within
+from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
-from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
+from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
 MAX_LOOKUPS = 4_000
@@ -466,8 +465,7 @@ class PathChecks:
         self, facts: PathFacts, intent: Intent, *, whole: bool = False, includes: FileFilter | None = None
     ) -> Finding | None:
         """Return the finding of a rule that denies an access or asks about it, or None."""
-        ruling = self._rules.ruling_for_path(None, facts, intent, self._state.trace, whole=whole, includes=includes)
-        found = finding_for_rule(ruling)
+        found = self._rules.judge_path(None, facts, intent, self._state.trace, whole=whole, includes=includes)
         return found if found and found.decision != "allow" else None
 
     def _ask(self, reason: str) -> None:

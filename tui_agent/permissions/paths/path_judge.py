@@ -1,15 +1,161 @@
-"""Decision on one path: may it be read, may it be written?"""
+"""Paths of one workspace: where they lead, whose they are, and whether they may be read or written."""
 
+import os
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
-from tui_agent.permissions.rules.rule_set import RuleSet, Ruling
-from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding_for_mode, finding_for_rule
+from tui_agent.permissions.rules.rule_set import RuleSet
+from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN
+from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
-from .path_facts import PathFacts, PathLookup
+from .path_resolution import PathFacts, is_within, resolve
+from .protected_paths import holds_protected, names_project_definition, protected_name
+from .repository import protected_repository
+
+_OWN_DEFINITIONS = (
+    *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),
+    *("~/.agents", "~/.agents/skills"),
+)
+"""Directories of the user's own definitions. Each may be a link to elsewhere."""
+_OURS = "the agent's own settings or sessions"
+_OTHERS = "it shows the data of another process"
+_STREAMS = frozenset(("/dev/stdin", "/dev/stdout", "/dev/stderr"))
+_SECRET = re.compile(
+    r"/proc/[^/]+(?:/task/[^/]+)?/(?:environ|mem|maps|smaps|auxv|fd(?:/.*)?|cwd/.*|root/.*|map_files/.*)\Z"
+)
+_SECRET_NAMES = frozenset(("environ", "mem", "auxv", "fd"))
+"""Files and directories of `/proc` recognised by their name alone."""
+_PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
+
+
+class PathLookup:
+    """Looks up paths for one workspace. Its only state is the workspace's and the private paths."""
+
+    def __init__(
+        self, workspace: Path, private_paths: Sequence[Path] = (), readable_paths: Sequence[Path] = ()
+    ) -> None:
+        self.root = os.path.abspath(workspace)
+        """The workspace as named, absolute."""
+        self.workspace = os.path.realpath(workspace)
+        """The workspace, links followed."""
+        self._private = _Places(map(str, private_paths))
+        self._own_definitions = _Places(map(os.path.expanduser, _OWN_DEFINITIONS))
+        self._readable = _Places(os.path.realpath(path) for path in readable_paths)
+
+    def look(self, given: str, directory: str | None = None) -> PathFacts:
+        """Return the facts of a path.
+
+        Args:
+            given: as the call names it; a leading `~` is the user's home.
+            directory: absolute directory that it is relative to; None for the workspace.
+        """
+        # The lexical path starts at the workspace as named, because rules are written for that name.
+        base = directory or self.workspace
+        named = os.path.expanduser(given) if given.startswith("~") else given
+        found = resolve(named, base)
+        lexical = os.path.normpath(os.path.join(base if directory else self.root, named))
+        is_inside = found.is_certain and is_within(found.path, self.workspace)
+        is_device = named in _STREAMS or (found.is_certain and found.path == "/dev/null")
+        is_open = found.is_certain and self._readable.hold(found.path)
+        private = None if is_open else self._why_private(lexical, found.path)
+        is_readable = is_device or (private is None and (is_inside or is_open))
+        return PathFacts(given, lexical, found.path, found.is_certain, is_inside, is_device, private, is_readable)
+
+    def why_maybe_private(self, given: str, directory: str | None) -> str | None:
+        """Return why a partly known path may be private, or None if its known parts rule that out."""
+        if not given.startswith(("/", "~")):
+            given = f"{directory or UNKNOWN}/{given}"
+        names = given.split("/")
+        first = next((at for at, name in enumerate(names) if not MARKS.isdisjoint(name)), len(names))
+        if first:
+            start = self.look("/".join(names[:first]) or "/")
+            if start.private:
+                return start.private
+            if is_within(start.resolved, "/proc"):
+                return _OTHERS
+            if any(os.path.dirname(place) == start.resolved for place in self._private.tops) and first + 1 < len(names):
+                return f"it may be {_OURS}"
+        return self.may_be_private(names[first:]) if _SECRET_NAMES.isdisjoint(names[first:]) else _OTHERS
+
+    def may_be_private(self, names: Iterable[str]) -> str | None:
+        """Return why a path may be private of which only these names are known, or None."""
+        tails = {os.path.basename(place) for place in self._private.tops}
+        name = next((name for name in names if name in tails), None)
+        return f"{name} may be {_OURS}" if name else None
+
+    def why_tree_private(self, facts: PathFacts) -> str | None:
+        """Return which private files a recursive read of a directory would include, or None if none are known."""
+        # Searching `/` or a process's directory reads `environ` and the like.
+        if facts.resolved == "/" or _PROCESS.match(facts.resolved):
+            return "it shows the data of other processes"
+        inside = self._private.below(facts.resolved)
+        return f"it contains {_OURS}" if inside and os.path.lexists(inside) else None
+
+    def why_protected(self, facts: PathFacts) -> str | None:
+        """Return why a path is never written, or None if it may be."""
+        if facts.is_device:
+            return None
+        named = (protected_name(self._below(path)) for path in (facts.lexical, facts.resolved, facts.given))
+        return (
+            next(filter(None, named), None)
+            or self._why_private(facts.lexical, facts.resolved)
+            or protected_repository(facts.resolved, self.workspace)
+        )
+
+    def why_lasting(self, facts: PathFacts) -> str | None:
+        """Return why a change would count in later sessions, or None if it would not."""
+        for path in (facts.lexical, facts.resolved):
+            if self._own_definitions.hold(path):
+                return "later sessions take your own skills, commands, sub-agents and hooks from there"
+            if names_project_definition(self._below(path)):
+                return "agents take hooks, skills, commands and sub-agents from there"
+        return None
+
+    def why_too_much(self, facts: PathFacts) -> str | None:
+        """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""
+        if is_within(self.workspace, facts.resolved):
+            return "it is the workspace" if facts.resolved == self.workspace else "the workspace is in it"
+        return "it is your home" if facts.resolved == os.path.realpath(os.path.expanduser("~")) else None
+
+    def why_tree_protected(self, facts: PathFacts) -> str | None:
+        """Return which protected files are in a directory that is to be changed as a whole, or None."""
+        if is_within(self.workspace, facts.resolved) and facts.resolved != self.workspace:
+            return "the workspace is in it"
+        held = holds_protected(facts.resolved) or self._private.below(facts.resolved)
+        return f"it contains {held}" if held else None
+
+    def _below(self, path: str) -> str:
+        """Return a path relative to the workspace, so that one below a protected name is not protected as a whole."""
+        top = next((top for top in (self.workspace, self.root) if is_within(path, top)), "")
+        return path[len(top) :]
+
+    def _why_private(self, *paths: str) -> str | None:
+        if any(map(self._private.hold, paths)):
+            return f"it belongs to {_OURS}"
+        return _OTHERS if any(map(_SECRET.match, paths)) else None
+
+
+class _Places:
+    """Paths, as named and with links followed, and everything below them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        both = (spell(path) for path in paths for spell in (os.path.abspath, os.path.realpath))
+        self.tops = tuple(dict.fromkeys(both))
+        self._starts = tuple(f"{top.rstrip('/')}/" for top in self.tops)
+
+    def hold(self, path: str) -> bool:
+        """True if an absolute path is one of them or below one."""
+        return path in self.tops or path.startswith(self._starts)
+
+    def below(self, directory: str) -> str | None:
+        """Return the first of them that is in a directory, or is the directory, or None."""
+        return next((top for top in self.tops if is_within(top, directory)), None)
 
 
 class PathJudge:
@@ -43,28 +189,20 @@ class PathJudge:
             includes: the files of a directory that are read; None for all.
             filtered: files that a rule denies are left out, so that such a rule does not decide for the directory.
         """
-        ruling = self.rules.ruling_for_path(
-            tool, facts, "read" if intent == "list" else intent, trace, includes=includes, filtered=filtered
-        )
-        found = finding_for_rule(ruling)
-        is_named = _is_named(ruling)
+        accessed: Intent = "read" if intent == "list" else intent
+        found = self.rules.judge_path(tool, facts, accessed, trace, includes=includes, filtered=filtered)
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         # A rule without a pattern, such as `allow read`, does not open private paths; one that names them does.
-        if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
+        is_decided = found and (found.decision == "deny" or (found.decision == "allow" and found.is_named))
+        if private and not is_decided:
             trace.append(f"private: {facts.resolved}: {private}")
-            access_kind: AccessKind = "look"
-            decided = finding_for_mode(mode, access_kind, f"reading {facts.given}")
-            if decided.decision == "deny":
-                return decided
-            return Finding("ask", "floor", f"{facts.given} is private: {private}")
+            return _asking(mode, "look", f"reading {facts.given}", f"{facts.given} is private: {private}")
         if found:
             return found
-        if relaxed and self.path_lookup.is_readable(facts):
+        if relaxed and facts.is_readable:
             trace.append(f"read-only: {facts.resolved} may be read")
             return Finding("allow", "read_only", "it only reads, and only inside the workspace")
-        if facts.is_inside:
-            return finding_for_mode(mode, "look", f"reading {facts.given}")
-        return _outside(facts, mode, "look", "reading")
+        return _by_mode(facts, mode, "look", "reading")
 
     def writing(
         self,
@@ -91,16 +229,15 @@ class PathJudge:
             return Finding("deny", "floor", f"{facts.given} is protected and never changed: {why}")
         if facts.is_device:
             return Finding("allow", "read_only", f"{facts.given} stores nothing")
+        what = f"changing {facts.given}"
         if mode is PermissionMode.PLAN:
-            return finding_for_mode(mode, "effect", f"changing {facts.given}")
-        ruling = self.rules.ruling_for_path(tool, facts, "write", trace, whole=whole)
-        found = finding_for_rule(ruling)
+            return finding_for_mode(mode, "effect", what)
+        found = self.rules.judge_path(tool, facts, "write", trace, whole=whole)
         if found and found.decision == "deny":
             return found
-        if (why := self.path_lookup.why_lasting(facts)) and not (found and _is_named(ruling)):
+        if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
             trace.append(f"floor: {facts.resolved} lasts: {why}")
-            decided = finding_for_mode(mode, "effect", f"changing {facts.given}")
-            return decided if decided.decision == "deny" else Finding("ask", "floor", f"changes {facts.given}: {why}")
+            return _asking(mode, "effect", what, f"changes {facts.given}: {why}")
         if whole and (held := self.path_lookup.why_tree_protected(facts)):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
@@ -109,21 +246,20 @@ class PathJudge:
         # Outside the workspace the mode gives the same verdict with a reason that names the place.
         if allowed_by is not None and (facts.is_inside or allowed_by.source != "mode"):
             return allowed_by
-        if not facts.is_inside:
-            return _outside(facts, mode, "effect", "changing")
         # accept_edits covers only the file tools, and only inside the workspace.
-        access_kind: AccessKind = "edit" if tool is not None else "effect"
-        asks = f"changes {facts.given}; no rule allows it"
-        return finding_for_mode(mode, access_kind, f"changing {facts.given}", asks=asks)
+        kind: AccessKind = "edit" if tool is not None and facts.is_inside else "effect"
+        return _by_mode(facts, mode, kind, "changing", f"changes {facts.given}; no rule allows it")
 
 
-def _is_named(ruling: Ruling) -> bool:
-    """True if the user granted exactly this, or a rule with a pattern decided."""
-    return ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
+def _asking(mode: PermissionMode, kind: AccessKind, what: str, reason: str) -> Finding:
+    """Return a question that no mode answers; a mode may deny it."""
+    found = finding_for_mode(mode, kind, what)
+    return found if found.decision == "deny" else Finding("ask", "floor", reason)
 
 
-def _outside(facts: PathFacts, mode: PermissionMode, access_kind: AccessKind, doing: str) -> Finding:
-    """Return the mode's finding for a path outside the workspace."""
+def _by_mode(facts: PathFacts, mode: PermissionMode, kind: AccessKind, doing: str, asks: str = "") -> Finding:
+    """Return the mode's finding; outside the workspace its reason names the place."""
+    if facts.is_inside:
+        return finding_for_mode(mode, kind, f"{doing} {facts.given}", asks=asks)
     asks = f"{OUTSIDE}: {facts.given}; no rule allows {doing} it"
-    decided = finding_for_mode(mode, access_kind, f"{doing} {facts.given} {OUTSIDE}", asks=asks)
-    return replace(decided, is_outside=True)
+    return replace(finding_for_mode(mode, kind, f"{doing} {facts.given} {OUTSIDE}", asks=asks), is_outside=True)

@@ -21,38 +21,57 @@ class TooMuchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class PathFacts:
+    """One path as a call names it and as it resolves."""
+
+    given: str
+    """Path as the call names it."""
+    lexical: str
+    """Absolute path by text alone, as the author of a rule sees it."""
+    resolved: str
+    """Absolute path, links followed."""
+    is_certain: bool
+    """As for `Resolved`."""
+    is_inside: bool
+    """True if the path is certainly in the workspace, compared by components."""
+    is_device: bool
+    """True for `/dev/null` and for the command's own streams."""
+    private: str | None
+    """Reason why only the user may decide: our own settings and sessions, other processes' secrets."""
+    is_readable: bool
+    """True if reading needs no answer: in the workspace and not private, or below a path opened for reading."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resolved:
     """Result of resolving a path."""
 
     path: str
     """Absolute path without links."""
-    passed: frozenset[str]
-    """Top-level directories on the way, such as `/proc`, including those that a link entered and left."""
     is_certain: bool
-    """False for a loop or an unreadable directory: the path may lead anywhere."""
+    """False if the path may lead anywhere: for a loop, an unreadable directory, and a way through `/proc`, whose links
+    are those of another process."""
 
 
 def resolve(path: str, directory: str) -> Resolved:
     """Resolve `path` from `directory`, which is absolute."""
     absolute = path if path.startswith("/") else f"{directory}/{path}"
     if len(absolute) > MAX_LENGTH:
-        return Resolved(absolute, frozenset(), is_certain=False)
+        return Resolved(absolute, is_certain=False)
     waiting = absolute.split("/")[::-1]
     current: list[str] = []
-    passed: set[str] = set()
     links = 0
-    exists = is_certain = True
+    exists = is_known = is_certain = True
     while waiting:
         name = waiting.pop()
         if name in ("", "."):
             continue
-        if name == ".." and is_certain:
+        if name == ".." and is_known:
             current = current[:-1]
             continue
         current.append(name)
-        if len(current) == 1:
-            passed.add(f"/{name}")
-        if not exists or not is_certain:
+        is_certain = is_certain and current != ["proc"]
+        if not exists or not is_known:
             continue
         try:
             target = os.readlink("/" + "/".join(current))
@@ -61,17 +80,17 @@ def resolve(path: str, directory: str) -> Resolved:
             exists = ".." in waiting
             continue
         except (PermissionError, ValueError):
-            is_certain = False
+            is_known = False
             continue
         except OSError:
             continue  # Not a link.
         links += 1
         if links > MAX_LINKS:
-            is_certain = False
+            is_known = False
             continue
         current = [] if target.startswith("/") else current[:-1]
         waiting.extend(target.split("/")[::-1])
-    return Resolved("/" + "/".join(current), frozenset(passed), is_certain)
+    return Resolved("/" + "/".join(current), is_certain and is_known)
 
 
 def is_within(path: str, directory: str) -> bool:

@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import PurePath
+from itertools import islice
 
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -44,6 +44,7 @@ _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "alg
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
 """A URL with a password, or with a user name as long as a token."""
+_OTHER_HASH = re.compile(b"sha256", re.IGNORECASE)
 _INDEX_HEADER = struct.Struct(">4sLL")
 _FIXED = 62
 """Bytes of an index entry before its name: times, numbers, size, hash, flags."""
@@ -60,12 +61,12 @@ def protected_repository(path: str, workspace: str) -> str | None:
     Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
     the workspace itself.
     """
-    around = _upwards(path, workspace if is_within(path, workspace) else "/")
+    around = list(islice(_upwards(path, workspace if is_within(path, workspace) else "/"), _MAX_DEPTH))
     for directory in around:
         if holds_repository(directory):
             return f"{directory} is a repository's data"
-    for directory in dict.fromkeys((*around, *_upwards(workspace, "/"))):
-        for target in _pointed_at(directory):
+    for directory in dict.fromkeys((*around, *_upwards(workspace))):
+        for target in data_directories(directory):
             if is_within(path, target):
                 return f"{target} is where {directory}/.git points"
     return None
@@ -73,8 +74,14 @@ def protected_repository(path: str, workspace: str) -> str | None:
 
 def data_directories(directory: str) -> list[str]:
     """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
-    own = os.path.join(directory, ".git")
-    return _with_common(own) if os.path.isdir(own) else _pointed_at(directory)
+    own = os.path.join(directory, OWN_DIRECTORY)
+    if not os.path.isdir(own):
+        target = _first_line(own).removeprefix("gitdir:").strip()
+        if not target:
+            return []
+        own = resolve(target, directory).path
+    common = _first_line(f"{own}/commondir")
+    return [own, resolve(common, own).path] if common else [own]
 
 
 def holds_repository(directory: str) -> bool:
@@ -84,27 +91,17 @@ def holds_repository(directory: str) -> bool:
     return any(all(os.path.lexists(f"{directory}/{name}") for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
 
 
-def _upwards(path: str, top: str) -> list[str]:
-    """Return a path and the directories above it up to `top`, at most `_MAX_DEPTH`."""
-    found = [path]
-    while path not in (top, "/") and len(found) < _MAX_DEPTH:
+def repository_roots(directory: str) -> list[str]:
+    """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
+    return [place for place in _upwards(directory) if os.path.lexists(f"{place}/{OWN_DIRECTORY}")]
+
+
+def _upwards(path: str, top: str = "/") -> Iterator[str]:
+    """Yield a path and the directories above it up to `top`."""
+    yield path
+    while path not in (top, "/"):
         path = path.rpartition("/")[0] or "/"
-        found.append(path)
-    return found
-
-
-def _pointed_at(directory: str) -> list[str]:
-    """Return the data directory of a `.git` file in `directory`, and the one it shares with other work trees."""
-    pointer = f"{directory}/.git"
-    if not os.path.isfile(pointer):
-        return []
-    target = _first_line(pointer).removeprefix("gitdir:").strip()
-    return _with_common(resolve(target, directory).path) if target else []
-
-
-def _with_common(git_directory: str) -> list[str]:
-    common = _first_line(os.path.join(git_directory, "commondir"))
-    return [git_directory, resolve(common, git_directory).path] if common else [git_directory]
+        yield path
 
 
 def _first_line(path: str) -> str:
@@ -191,12 +188,6 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
     return None
 
 
-def repository_roots(directory: str) -> list[str]:
-    """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
-    upwards = (directory, *map(str, PurePath(directory).parents))
-    return [place for place in upwards if os.path.lexists(f"{place}/.git")]
-
-
 def places_repository(variable: str) -> bool:
     """True if a variable may tell git where its repository is."""
     return variable.startswith("GIT_")
@@ -209,8 +200,7 @@ def names_own_directory(variable: str, value: str) -> bool:
 
 def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
     try:
-        status = os.stat(path)
-        setting, shown = _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
+        setting, shown = _in_version(path, _version(path), is_linked, is_protected)
     except FileNotFoundError:
         return None
     except OSError:
@@ -220,14 +210,15 @@ def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str
     return setting or ("blame.ignorerevsfile" if is_outside else None)
 
 
-@lru_cache(maxsize=256)
-def _in_version(
-    path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool
-) -> tuple[str, list[str]]:
-    """Return the first setting of a file that starts a program, or an empty text, and the files that git may show.
+def _version(path: str) -> tuple[int, int, int]:
+    """Return what tells one state of a file from others, as a key for a cache."""
+    status = os.stat(path)
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
-    The status arguments are the cache key for one state of the file.
-    """
+
+@lru_cache(maxsize=256)
+def _in_version(path: str, version: tuple[int, int, int], is_linked: bool, is_protected: bool) -> tuple[str, list[str]]:
+    """Return the first setting of a file that starts a program, or an empty text, and the files that git may show."""
     text = read_regular_file(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     section, name = "", ""
     shown_files: list[str] = []
@@ -305,17 +296,14 @@ def index_names(directory: str) -> tuple[str, ...] | None:
 
 def _index_entries(place: str, *, only_nested: bool = False) -> tuple[str, ...] | None:
     """Return the names in the index of a git directory, or only nested repositories; None if they are not certain."""
-    index = os.path.join(place, "index")
+    index = f"{place}/index"
     try:
-        # A split index stores some entries in another file; SHA-256 changes the size of entries.
-        if any(name.startswith("sharedindex.") for name in os.listdir(place)):
+        # A split index stores some entries in another file.
+        is_split = any(name.startswith("sharedindex.") for name in os.listdir(place))
+        version = _version(index)
+        if is_split or version[1] > (MAX_INDEX_BYTES if only_nested else MAX_LISTED_BYTES):
             return None
-        status = os.stat(index)
-        limit = MAX_INDEX_BYTES if only_nested else MAX_LISTED_BYTES
-        if status.st_size > limit:
-            return None
-        is_plain = not _holds(os.path.join(place, "config"), re.compile(b"sha256", re.IGNORECASE))
-        return _read_index(index, status.st_mtime_ns, status.st_size, status.st_ino, is_plain, only_nested)
+        return _read_index(place, version, only_nested)
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError:
@@ -323,20 +311,16 @@ def _index_entries(place: str, *, only_nested: bool = False) -> tuple[str, ...] 
 
 
 @lru_cache(maxsize=64)
-def _read_index(
-    index: str, changed: int, size: int, inode: int, is_plain: bool, only_nested: bool
-) -> tuple[str, ...] | None:
-    """Return the names in an index, or None for an unsupported format.
-
-    The status arguments are the cache key for one state of the file.
-    """
-    data = read_regular_file(index, MAX_INDEX_BYTES)
+def _read_index(place: str, version: tuple[int, int, int], only_nested: bool) -> tuple[str, ...] | None:
+    """Return the names in an index, or None for an unsupported format."""
+    data = read_regular_file(f"{place}/index", MAX_INDEX_BYTES)
     if only_nested and _NESTED.to_bytes(4) not in data:
         return ()
-    if not is_plain or len(data) < _INDEX_HEADER.size:
+    # SHA-256 changes the size of entries.
+    if _holds(f"{place}/config", _OTHER_HASH) or len(data) < _INDEX_HEADER.size:
         return None
-    sign, version, count = _INDEX_HEADER.unpack_from(data)
-    if sign != b"DIRC" or version not in (2, 3):
+    sign, version_number, count = _INDEX_HEADER.unpack_from(data)
+    if sign != b"DIRC" or version_number not in (2, 3):
         return None
     found: list[str] = []
     at = _INDEX_HEADER.size
@@ -351,11 +335,6 @@ def _read_index(
         if mode == _NESTED or not only_nested:
             found.append(data[start:end].decode("utf-8", "surrogateescape"))
         at += (end - at) // 8 * 8 + 8
-    # Extensions with a lower-case signature change the meaning of the entries; the last 20 bytes are a hash.
-    while at + 28 <= len(data) and not only_nested:
-        if not data[at : at + 1].isupper():
-            return None
-        at += 8 + int.from_bytes(data[at + 4 : at + 8])
     return tuple(found)
 
 

@@ -9,7 +9,9 @@ with the syntax of `.gitignore`.
 import os
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal
 
 from pathspec import GitIgnoreSpec
@@ -80,11 +82,6 @@ class CommandPattern:
         return first.startswith(known) or (known.startswith(first) and not self.is_exact)
 
 
-def is_open(text: str) -> bool:
-    """True if only the running shell knows a part of a command's joined words."""
-    return _MARK.search(text) is not None
-
-
 @lru_cache(maxsize=4_096)
 def command_patterns(text: str) -> tuple[CommandPattern, ...]:
     """Return the readings of a pattern: its words as written and, if it has quotes, its words after quote removal."""
@@ -112,7 +109,7 @@ def _pattern(body: str, *, is_prefix: bool) -> CommandPattern:
 MAX_ENTRIES = 1_000
 """Maximum number of directory entries to test for a match below a directory."""
 MAX_NAMES = 20_000
-"""The same limit for patterns that a name alone can match."""
+"""The same limit for patterns of names, which are compared faster."""
 
 _SIMPLE_NAME = re.compile(r"[\w.*?@+,=-]+\Z")
 _PROBE = "\u2400-no-such-name-\u2400"
@@ -150,13 +147,10 @@ class PathPattern:
         """
         if includes is None and self.matches(os.path.join(directory, _PROBE)):
             return True
-        anchor = self._anchor()
         for base in self.bases:
-            start = os.path.join(base, anchor) if anchor else base
-            if is_within(directory, start):
-                return self._found_below(directory, directory, includes)
-            if is_within(start, directory) and os.path.lexists(start):
-                return self._found_below(start, directory, includes)
+            start = os.path.join(base, self._anchor()).rstrip("/") or "/"
+            if is_within(directory, start) or (is_within(start, directory) and os.path.lexists(start)):
+                return self._is_below(max(start, directory, key=len), directory, includes)
         return False
 
     def _anchor(self) -> str:
@@ -164,10 +158,9 @@ class PathPattern:
         parts = self.text.strip("/").split("/")
         if len(parts) == 1 and not self.text.startswith("/"):
             return ""
-        first = next((at for at, part in enumerate(parts) if not _GLOB.isdisjoint(part)), len(parts))
-        return "/".join(parts[:first])
+        return "/".join(takewhile(_GLOB.isdisjoint, parts))
 
-    def _found_below(self, start: str, top: str, includes: FileFilter | None) -> bool:
+    def _is_below(self, start: str, top: str, includes: FileFilter | None) -> bool:
         """True if the pattern matches a path at or below `start` that the filter includes, by its path below `top`."""
 
         def counts(path: str, *, is_directory: bool) -> bool:
@@ -176,13 +169,18 @@ class PathPattern:
 
         if self.matches(start) and (start == top or counts(start, is_directory=False)):
             return True
-        by_name = _name_pattern(self.text)
-        limit = MAX_NAMES if by_name else MAX_ENTRIES
+        # A pattern of one component matches by name alone.
+        name = self.text.removeprefix("**/").rstrip("/")
+        is_name = _SIMPLE_NAME.match(name) is not None
         try:
             return any(
-                (by_name.fullmatch(entry.name) if by_name else self.matches(entry.path))
+                (fnmatchcase(entry.name, name) if is_name else self.matches(entry.path))
                 and counts(entry.path, is_directory=entry.is_dir(follow_symlinks=False))
-                for entry in entries_below(start, limit, enters=lambda entry: counts(entry.path, is_directory=True))
+                for entry in entries_below(
+                    start,
+                    MAX_NAMES if is_name else MAX_ENTRIES,
+                    enters=lambda entry: counts(entry.path, is_directory=True),
+                )
             )
         except TooMuchError:
             return True
@@ -202,15 +200,6 @@ def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
         home = os.path.expanduser("~")
         return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
     return PathPattern(text.removeprefix("./"), tuple(dict.fromkeys((workspace, root))))
-
-
-@lru_cache(maxsize=1_024)
-def _name_pattern(text: str) -> re.Pattern[str] | None:
-    """Return an expression for file names if the pattern has one component and so matches by name alone, else None."""
-    name = text.removeprefix("**/").rstrip("/")
-    if not _SIMPLE_NAME.match(name):
-        return None
-    return re.compile(re.escape(name).replace("\\*", ".*").replace("\\?", "."), re.DOTALL)
 
 
 @lru_cache(maxsize=1_024)

@@ -17,10 +17,10 @@ from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_nam
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
-from tui_agent.permissions.verdicts import Finding, finding_for_rule
+from tui_agent.permissions.verdicts import Finding
 
 from .patterns import command_patterns
-from .rule_set import NormalizedCommand, Ruling
+from .rule_set import NormalizedCommand
 
 _TAR = names("tar bsdtar gtar")
 _OPEN = _TAR | names("find rsync")
@@ -54,12 +54,11 @@ class AllowScope:
         return self.reach != "words"
 
 
-def allow_scope(ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
+def allow_scope(found: Finding | None, view: NormalizedCommand) -> AllowScope | None:
     """Return the permission that a rule gives a command, or None."""
-    found = finding_for_rule(ruling)
-    if found is None or found.decision != "allow" or ruling.rule is None:
+    if found is None or found.decision != "allow" or found.rule is None:
         return None
-    patterns = command_patterns(ruling.rule.pattern) if ruling.rule.pattern is not None else ()
+    patterns = command_patterns(found.rule.pattern) if found.rule.pattern is not None else ()
     if not patterns or any(pattern.is_everything for pattern in patterns):
         return AllowScope(found, "everything", spells_assignments=True)
     exact = [pattern for pattern in patterns if pattern.is_exact]
@@ -69,9 +68,9 @@ def allow_scope(ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
     return AllowScope(found, "command" if is_exact else "words", spells, spelled)
 
 
-def spells_beyond(ruling: Ruling, count: int) -> bool:
+def spells_beyond(found: Finding | None, count: int) -> bool:
     """True if a rule spells out more than `count` words, and so the command that a wrapper runs, too."""
-    pattern = ruling.rule.pattern if ruling.rule is not None else None
+    pattern = found.rule.pattern if found and found.rule else None
     return pattern is not None and any(one.spelled_words > count for one in command_patterns(pattern))
 
 

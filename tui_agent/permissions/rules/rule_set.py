@@ -12,33 +12,19 @@ from typing import Literal
 
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.commands.version_control import forms_of
-from tui_agent.permissions.paths.path_facts import PathFacts
+from tui_agent.permissions.paths.path_resolution import PathFacts
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
-from tui_agent.protocol.permissions import Verdict
+from tui_agent.permissions.verdicts import STRICTNESS, Finding, finding_for_rule
 
-from .patterns import BORDER, Match, command_patterns, is_open, path_pattern
+from .patterns import BORDER, Match, command_patterns, path_pattern
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]
 """The deciding rule of a list: the first that matches, or the strictest."""
 
-STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
-"""Rank of each verdict; the larger wins."""
 _GLOB = "\x02"
 """Placeholder that no rule contains."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """Combined verdict of the rules on one subject."""
-
-    verdict: Verdict | None = None
-    """None if no rule matches."""
-    rule: Rule | None = None
-    is_open: bool = False
-    """True if only the running shell knows whether a forbidding rule matches; only the user can answer that."""
-    is_grant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +107,22 @@ class RuleSet:
         """True if a rule denies changes of some paths."""
         return any(rule.verdict == "deny" and rule.applies_to_path(None, "write") for rule in self.rules)
 
-    def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
-        """Return the verdict of the rules for `tool` on one simple command."""
-        texts = tuple(dict.fromkeys((view.words, view.with_assignments, *view.normalized_forms)))
-        open_texts = tuple(text for text in texts if is_open(text))
+    def judge_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Finding | None:
+        """Return the finding of the rules for `tool` on one simple command; None if no rule matches."""
+        texts = dict.fromkeys((view.words, view.with_assignments, *view.normalized_forms))
 
         def match(rule: Rule, pattern: str) -> Match:
             patterns = command_patterns(pattern)
             if rule.verdict == "allow":
-                fits = any(
-                    one.match(view.words) or (one.is_exact and one.match(view.with_assignments)) for one in patterns
-                )
-                return "yes" if fits else "no"
+                is_spelled = any(one.is_exact and one.match(view.with_assignments) for one in patterns)
+                return "yes" if is_spelled or any(one.match(view.words) for one in patterns) else "no"
             if any(one.match(text) for one in patterns for text in texts):
                 return "yes"
-            return "maybe" if any(one.may_match(text) for one in patterns for text in open_texts) else "no"
+            return "maybe" if any(one.may_match(text) for one in patterns for text in texts) else "no"
 
         return self._judge(lambda rule: rule.applies_to(tool), match, view.words.replace(BORDER, " "), trace)
 
-    def ruling_for_path(
+    def judge_path(
         self,
         tool: str | None,
         facts: PathFacts,
@@ -149,8 +132,8 @@ class RuleSet:
         whole: bool = False,
         includes: FileFilter | None = None,
         filtered: bool = False,
-    ) -> Ruling:
-        """Return the verdict of the rules on a path.
+    ) -> Finding | None:
+        """Return the finding of the rules on a path; None if no rule matches.
 
         `whole` includes everything below it; `includes` filters that; if `filtered`, what `denied_below` names does not
         count.
@@ -161,10 +144,10 @@ class RuleSet:
             pattern = path_pattern(text, self._workspace, self._root)
             # An allow must match the target itself; a link's own name would let the link's owner choose the target.
             if rule.verdict == "allow":
-                fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
-                return "yes" if fits else "no"
+                matches = pattern.matches_all_below if whole else pattern.matches
+                return "yes" if matches(facts.resolved) else "no"
             names = dict.fromkeys((facts.resolved, facts.lexical))
-            if any(pattern.matches(name) or pattern.matches_all_below(name) for name in names):
+            if any(map(pattern.matches_all_below, names)):
                 return "yes"
             if filtered and rule.verdict == "deny":
                 trace.append(f"{rule.shown}: files that it matches are left out")
@@ -183,13 +166,16 @@ class RuleSet:
             if not any(pattern.matches_all_below(name) for pattern in patterns for name in {resolved, lexical}):
                 return False
             # A rule of the same list may allow it before.
-            entry = replace(facts, given=path, resolved=resolved, lexical=lexical)
-            return self.ruling_for_path(tool, entry, "read", []).verdict == "deny"
+            found = self.judge_path(tool, replace(facts, resolved=resolved, lexical=lexical), "read", [])
+            return found is not None and found.decision == "deny"
 
-        return is_denied if patterns else lambda _: False
+        return is_denied
 
-    def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
-        """Return the verdict of the rules on fetching from a host; None for an ambiguous address."""
+    def judge_host(self, tool: str, host: str | None, trace: list[str]) -> Finding | None:
+        """Return the finding of the rules on a call for a host; None if no rule matches.
+
+        Without a host, for an ambiguous address or a tool that is about nothing, no pattern matches for certain.
+        """
 
         def match(rule: Rule, pattern: str) -> Match:
             """Compare by whole labels; a rule that forbids a domain also forbids its subdomains."""
@@ -200,47 +186,35 @@ class RuleSet:
             is_below = covers_subdomains and host.endswith(f".{wanted.removeprefix('*.')}")
             return "yes" if host == wanted or is_below else "no"
 
-        return self._judge(lambda rule: rule.applies_to(tool), match, host or "an unclear address", trace)
-
-    def ruling_for_tool(self, tool: str, trace: list[str]) -> Ruling:
-        """Return the verdict of the rules on a tool without a subject; no pattern can match it for certain."""
-
-        def match(rule: Rule, _: str) -> Match:
-            return "no" if rule.verdict == "allow" else "maybe"
-
-        return self._judge(lambda rule: rule.applies_to(tool), match, tool, trace)
+        return self._judge(lambda rule: rule.applies_to(tool), match, host or tool, trace)
 
     def _judge(
         self, applies: Callable[[Rule], bool], match: Callable[[Rule, str], Match], subject: str, trace: list[str]
-    ) -> Ruling:
-        def found(rule: Rule) -> Match:
+    ) -> Finding | None:
+        def matches(rule: Rule) -> Match:
             if not applies(rule):
                 return "no"
             return "yes" if rule.pattern is None else match(rule, rule.pattern)
 
-        ruling = Ruling()
+        decided: Finding | None = None
+        is_open = False
         for layer in (*self._layers, self.restrictions):
             for rule in layer:
-                result = found(rule)
+                result = matches(rule)
                 trace.append(f"{rule.shown}: {_RESULTS[result]} {subject!r}")
                 if result != "no":
-                    ruling = _stricter(
-                        ruling, Ruling("ask", rule, is_open=True) if result == "maybe" else Ruling(rule.verdict, rule)
-                    )
+                    found = finding_for_rule(rule, is_open=result == "maybe")
+                    if decided is None or STRICTNESS[found.decision] > STRICTNESS[decided.decision]:
+                        decided, is_open = found, result == "maybe"
                 if result == "yes" and self._resolution == "first_match":
                     break
         # A grant answers only a certain `ask`: the text of an open one is not known.
-        if ruling.verdict in (None, "ask") and not ruling.is_open:
+        if decided is None or (decided.decision == "ask" and not is_open):
             for grant in (*self.grants, *self.tried):
-                if found(grant) == "yes":
+                if matches(grant) == "yes":
                     trace.append(f"granted {grant.text}: answers {subject!r}")
-                    return Ruling("allow", grant, is_grant=True)
-        return ruling
+                    return finding_for_rule(grant, is_grant=True)
+        return decided
 
 
 _RESULTS = {"yes": "matches", "maybe": "may match", "no": "does not match"}
-
-
-def _stricter(first: Ruling, second: Ruling) -> Ruling:
-    """Return the stricter ruling; of equals the first."""
-    return max(first, second, key=lambda ruling: -1 if ruling.verdict is None else STRICTNESS[ruling.verdict])
