@@ -9,7 +9,7 @@ import pytest
 from tests.support.sample_tools import SampleBash
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.permissions.shell import parser
-from tui_agent.permissions.shell.fallback import fallback_commands
+from tui_agent.permissions.shell.grammar import fallback_commands
 from tui_agent.permissions.shell.syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject

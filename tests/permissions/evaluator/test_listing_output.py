@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.evaluator.listings import Listing, listing_output
+from tui_agent.permissions.evaluator.listings import Listing, listed_names
 from tui_agent.permissions.shell.expansion import Expander
 from tui_agent.permissions.shell.parser import read_script
 
 
 def listed(text: str, place: Path) -> Listing | None:
-    return listing_output(read_script(text), Expander(), str(place), {})
+    return listed_names(read_script(text), Expander(), (str(place),), {})
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_everything_printed_was_listed(text: str, place: Path) -> None:
 
     assert listing is not None
     assert set(printed.split()) <= set(listing.names)
-    assert listing.on_one_line == text.startswith("echo")
+    assert (listing.separator == " ") == text.startswith("echo")
 
 
 def test_names_in_the_index_are_those_below_the_directory(place: Path) -> None:
@@ -57,7 +57,7 @@ def test_names_that_end_with_zeros(text: str, place: Path) -> None:
     found = listed(text, place)
 
     assert found is not None
-    assert found.is_nul_separated
+    assert found.separator == "\0"
     assert listed(f"{text} | head", place) is None
 
 

@@ -1,6 +1,6 @@
 """Rough split of unreadable text: too many commands rather than too few."""
 
-from tui_agent.permissions.shell.fallback import MAX_COMMANDS, fallback_commands
+from tui_agent.permissions.shell.grammar import MAX_COMMANDS, fallback_commands
 from tui_agent.permissions.shell.syntax import UNKNOWN
 
 

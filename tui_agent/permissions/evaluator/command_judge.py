@@ -36,6 +36,7 @@ from tui_agent.permissions.shell.syntax import (
     Unsupported,
     Word,
     names,
+    walk_statements,
 )
 from tui_agent.permissions.verdicts import (
     MAY_CHANGE,
@@ -55,7 +56,6 @@ from tui_agent.protocol.tool import Accesses
 from .command_accesses import accesses_of
 from .execution_contexts import ExecutionContexts, Part, Task, may_get_options, runs_unknown
 from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
-from .script_variables import walk_statements
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 from .suspicions import Suspicions, assigned_names, declares_array_again, may_evaluate_strings
 

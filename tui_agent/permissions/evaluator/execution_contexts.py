@@ -49,9 +49,8 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.verdicts import Finding
 
-from .listings import Listing, find_output_names, listing_output, may_expand_to_anything
+from .listings import Listing, find_output_names, listed_names, may_expand_to_anything
 from .path_checks import CaseState, ExecutionContext
-from .script_variables import has_known_values
 from .shell_flow import ScriptStep
 
 MAX_WORDS = 5_000
@@ -167,8 +166,7 @@ class ExecutionContexts:
     def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
         """Return the directories that expansion has listed since the previous call."""
         listed = self._expander.take_listed_directories()
-        unsure = [word for word in words if (word.variables or word.live) and not has_known_values(word, bindings)]
-        return replace(listed, is_certain=listed.is_certain and not may_expand_to_anything(unsure, nested, bindings))
+        return replace(listed, is_certain=listed.is_certain and not may_expand_to_anything(words, nested, bindings))
 
     def _in_turn(self, turn: _Turn) -> ExecutionContext:
         command, place, bindings, takes = turn.command, turn.place, turn.bindings, turn.task.takes
@@ -237,7 +235,7 @@ class ExecutionContexts:
                     known.append(word)
                     continue
                 # Names on one line become words, so they can only be the last.
-                if listing.on_one_line and not (word == UNKNOWN and at == len(expanded) - 1):
+                if listing.separator == " " and not (word == UNKNOWN and at == len(expanded) - 1):
                     return None, listed
                 listed = [*listed, at]
                 is_found = turn.task.takes == "paths" and turn.command.words[at].text == "{}"
@@ -254,8 +252,8 @@ class ExecutionContexts:
         is_nul_separated = splits_at_nul(task.outer)
         if task.step.fed_by is None or is_nul_separated is None:
             return None
-        listing = listing_output(task.step.fed_by, self._expander, place, task.step.bindings)
-        return listing if listing is not None and listing.is_nul_separated == is_nul_separated else None
+        listing = listed_names(task.step.fed_by, self._expander, (place,), task.step.bindings)
+        return listing if listing is not None and (listing.separator == "\0") == is_nul_separated else None
 
     def _becomes_another(self, turn: _Turn) -> bool:
         """True if the shell expands the command's name or one of its options to another text.

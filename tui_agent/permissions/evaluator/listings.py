@@ -9,7 +9,9 @@ substitution lists a directory.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Literal
 
 from tui_agent.permissions.commands.analysis import read_only_use
 from tui_agent.permissions.commands.argv import Arguments, exact_arguments
@@ -24,8 +26,16 @@ from tui_agent.permissions.commands.searches import (
 from tui_agent.permissions.commands.version_control import names_of_tracked
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander, base_name, is_computed_name
-from tui_agent.permissions.shell.syntax import UNKNOWN, Pipeline, SimpleCommand, Statement, Subshell, Word, names
-from tui_agent.permissions.shell.syntax import Sequence as Statements
+from tui_agent.permissions.shell.syntax import (
+    SUM,
+    UNKNOWN,
+    Pipeline,
+    SimpleCommand,
+    Statement,
+    Word,
+    contents_of,
+    names,
+)
 
 MAX_NAMES = 3_000
 """Maximum number of names in a listing."""
@@ -60,38 +70,43 @@ class Listing:
     """Names that a command prints."""
 
     names: tuple[str, ...]
-    is_nul_separated: bool = False
-    """True if each name ends with a NUL character instead of a line break."""
-    on_one_line: bool = False
-    """True if blanks separate the names instead of line breaks."""
+    separator: Literal["\n", "\0", " "] = "\n"
+    """Character between the names."""
 
 
-def listing_output(statement: Statement, expander: Expander, directory: str, bindings: Bindings) -> Listing | None:
+def listed_names(
+    statement: Statement, expander: Expander, places: Sequence[str | None], bindings: Bindings
+) -> Listing | None:
+    """Return the names that `statement` can print in one of several directories, or None if it may print others."""
+    found = [place and _listing(statement, expander, place, bindings) for place in places]
+    known = [listing for listing in found if isinstance(listing, Listing)]
+    if len(known) < len(found) or len({listing.separator for listing in known}) != 1:
+        return None
+    return replace(known[0], names=tuple(dict.fromkeys(name for listing in known for name in listing.names)))
+
+
+def _listing(statement: Statement, expander: Expander, directory: str, bindings: Bindings) -> Listing | None:
     """Return the names that `statement` can print in `directory`, or None if it may print anything else."""
     statement = contents_of(statement)
-    first, *filters = statement.parts if isinstance(statement, Pipeline) else (statement,)
-    if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
+    parts = statement.parts if isinstance(statement, Pipeline) else (statement,)
+    commands = [part for part in parts if isinstance(part, SimpleCommand) and is_quiet(part)]
+    if len(commands) < len(parts):
         return None
-    for part in filters:
-        if not isinstance(part, SimpleCommand) or not is_line_filter(expander.words_of(part, directory, bindings)):
-            return None
-    words = expander.words_of(first, directory, bindings)
-    if not words or read_only_use(words, SimpleCommand("", ())) is None:
+    words, *filters = [expander.words_of(command, directory, bindings) for command in commands]
+    if not words or not all(map(is_line_filter, filters)):
+        return None
+    if read_only_use(words, SimpleCommand("", ())) is None:
         return None
     found = _printed(words, directory)
-    if found is None or (found.is_nul_separated and filters):
+    if found is None or (found.separator == "\0" and filters):
         return None
-    is_plain = len(found.names) <= MAX_NAMES and all(_PLAIN.match(name) for name in found.names)
-    return found if is_plain else None
+    return found if all(map(_PLAIN.match, found.names)) else None
 
 
 def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
     """Return the matches that a `find` passes to the commands it runs; these may be any name, passed unchanged."""
     words = without_exec(words)
-    if read_only_use(words, SimpleCommand("", ())) is None:
-        return None
-    found = _by_find(words, directory)
-    return found if found is not None and len(found.names) <= MAX_NAMES else None
+    return _printed(words, directory) if read_only_use(words, SimpleCommand("", ())) is not None else None
 
 
 def is_line_filter(words: Sequence[str] | None) -> bool:
@@ -107,76 +122,63 @@ def is_line_filter(words: Sequence[str] | None) -> bool:
     return len(options.operands) == patterns and not options.paths
 
 
-def contents_of(statement: Statement) -> Statement:
-    """Return the contents of a subshell if they are a single statement."""
-    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
-        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
-    return statement
-
-
 def is_quiet(command: SimpleCommand) -> bool:
-    """True if a command redirects nothing but its errors."""
-    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
-
-
-def _is_quiet(part: Statement) -> bool:
     """True if a command prints only its own lines, and all of them."""
-    if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
-        return False
-    return is_quiet(part)
+    redirects = {redirect.text.replace(" ", "") for redirect in command.redirects}
+    return not command.assignments and command.heredoc is None and redirects <= {"2>/dev/null"}
 
 
 def _printed(words: Sequence[str], directory: str) -> Listing | None:
-    match canonical_name(words[0]):
-        case "find":
-            return _by_find(words, directory)
-        case "rg" | "grep" as name:
-            return _by_search(name, words, directory)
-        case "ls":
-            return _by_ls(words, directory)
-        case "echo":
-            return (
-                None if any(word.startswith("-") for word in words[1:]) else Listing(tuple(words[1:]), on_one_line=True)
-            )
-        case "printf" if words[1:2] in (["%s\\n"], ("%s\\n",)):
-            return Listing(tuple(words[2:]))
-        case "seq" if 2 <= len(words) <= 4 and all(map(_NUMBERS.match, words[1:])):
-            first, step = (int(words[1]) if len(words) > 2 else 1), (int(words[2]) if len(words) == 4 else 1)
-            end = int(words[-1]) + (1 if step > 0 else -1)
-            return Listing(tuple(map(str, range(first, end, step)))) if step else None
-        case _:
-            tracked = names_of_tracked(words, directory)
-            return Listing(tracked, is_nul_separated="-z" in words) if tracked is not None else None
+    try:
+        found = _PRINTERS.get(canonical_name(words[0]), _by_index)(words, directory)
+    except (TooMuchError, OSError):
+        return None
+    return found if found is not None and len(found.names) <= MAX_NAMES else None
+
+
+def _by_index(words: Sequence[str], directory: str) -> Listing | None:
+    tracked = names_of_tracked(words, directory)
+    return None if tracked is None else Listing(tracked, "\0" if "-z" in words else "\n")
+
+
+def _by_echo(words: Sequence[str], _: str) -> Listing | None:
+    if any(word.startswith("-") for word in words[1:]):
+        return None
+    return Listing(tuple(words[1:]), " " if len(words) > 2 else "\n")
+
+
+def _by_printf(words: Sequence[str], _: str) -> Listing | None:
+    return Listing(tuple(words[2:])) if words[1:2] == ["%s\\n"] else None
+
+
+def _by_seq(words: Sequence[str], _: str) -> Listing | None:
+    if not 2 <= len(words) <= 4 or not all(map(_NUMBERS.match, words[1:])):
+        return None
+    first, step = (int(words[1]) if len(words) > 2 else 1), (int(words[2]) if len(words) == 4 else 1)
+    end = int(words[-1]) + (1 if step > 0 else -1)
+    return Listing(tuple(map(str, range(first, end, step)))) if step else None
 
 
 def _by_find(words: Sequence[str], directory: str) -> Listing | None:
     if not _PRINTS_MORE.isdisjoint(words) or {"-print", "-print0"} <= set(words):
         return None
     only_files = finds_only_files(words)
-    pattern = next((words[at + 1] for at in range(len(words) - 1) if words[at] == "-name"), None)
-    is_narrow = finds_all_at_once(words) and pattern is not None and bool(_SIMPLE_NAME.match(pattern))
-    fits = re.compile(pattern.replace(".", r"\.").replace("*", ".*") + r"\Z") if is_narrow and pattern else None
-    found: list[str] = []
-    for root in find_roots(words):
-        if not only_files and not os.path.isfile(os.path.join(directory, root)):
-            found.append(root)
-        below = _below(directory, root, only_files=only_files, with_hidden=True)
-        if below is None:
-            return None
-        found.extend(below)
-    if fits is not None:
-        found = [path for path in found if fits.match(path.rstrip("/").rpartition("/")[2])]
-    return Listing(tuple(found), is_nul_separated="-print0" in words)
+    pattern = next((words[at + 1] for at in range(len(words) - 1) if words[at] == "-name"), "")
+    is_narrow = finds_all_at_once(words) and _SIMPLE_NAME.match(pattern)
+    roots = find_roots(words)
+    found = [root for root in roots if not only_files and not os.path.isfile(os.path.join(directory, root))]
+    found += _below(directory, roots, only_files=only_files, with_hidden=True)
+    if is_narrow:
+        found = [path for path in found if fnmatchcase(path.rstrip("/").rpartition("/")[2], pattern)]
+    return Listing(tuple(found), "\0" if "-print0" in words else "\n")
 
 
-def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | None:
-    options = _sorted(words)
+def _by_search(words: Sequence[str], directory: str) -> Listing | None:
+    name, options = canonical_name(words[0]), _sorted(words)
     if options is None or "-" in options.operands or not options.has(*_LISTS):
         return None
     # For rg, `-r` is --replace, which prints another text for a match.
-    if (name == "rg" and options.has("-r")) or not all(
-        option in _LISTS or option in group("search_options") for option in options.given
-    ):
+    if not options.given.keys() <= _LISTS | group("search_options") or (name == "rg" and options.has("-r")):
         return None
     has_pattern = options.has("-e", "--regexp", "--files")
     roots = options.operands if has_pattern else options.operands[1:]
@@ -184,14 +186,9 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
         return None  # It reads its input and prints "(standard input)".
     if not roots and os.path.lexists(os.path.join(directory, "<stdin>")):
         return None  # rg prints "<stdin>" for its input, which would then name a file.
-    found: list[str] = []
-    for root in roots or [""]:
-        with_hidden = name == "grep" or options.has(*_HIDDEN)
-        below = _below(directory, root, only_files=True, with_hidden=with_hidden)
-        if below is None:
-            return None
-        found.extend(below)
-    return Listing(tuple(found), is_nul_separated=options.has("-0", "-Z", "--null"))
+    with_hidden = name == "grep" or options.has(*_HIDDEN)
+    found = _below(directory, roots or [""], only_files=True, with_hidden=with_hidden)
+    return Listing(tuple(found), "\0" if options.has("-0", "-Z", "--null") else "\n")
 
 
 def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
@@ -207,11 +204,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
         return Listing(tuple(options.operands))
     if len(places) > 1:
         return None  # With several directories, ls prints headings.
-    try:
-        with os.scandir(places[0] if places else directory) as entries:
-            found = [entry.name for entry in entries]
-    except OSError:
-        return None
+    found = os.listdir(places[0] if places else directory)
     if options.has("-a", "--all"):
         return Listing((".", "..", *found))
     return Listing(tuple(name for name in found if options.has("-A", "--almost-all") or not name.startswith(".")))
@@ -222,37 +215,62 @@ def _sorted(words: Sequence[str]) -> Arguments | None:
     return exact_arguments(command, words[1:]) if command else None
 
 
-def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:
-    """Return every path below a root, spelled as a search would print it, or None if there are too many.
+def _below(directory: str, roots: Sequence[str], *, only_files: bool, with_hidden: bool) -> list[str]:
+    """Return every path below some roots, spelled as a search would print it; links are not followed.
 
-    Links are not followed.
+    Raises:
+        TooMuchError: there are too many.
     """
-    start = os.path.join(directory, root)
-    if root and not os.path.isdir(start):
-        return [root]
     found: list[str] = []
-    try:
+    for root in roots:
+        start = os.path.join(directory, root)
+        if root and not os.path.isdir(start):
+            found.append(root)
+            continue
         for entry in entries_below(start, MAX_ENTRIES, enters=lambda entry: with_hidden or entry.name[0] != "."):
             is_shown = with_hidden or not entry.name.startswith(".")
             if is_shown and (not only_files or entry.is_file(follow_symlinks=False)):
                 found.append(f"{root}{entry.path[len(start) :]}")
             if len(found) > MAX_NAMES:
-                return None
-    except TooMuchError:
-        return None
+                raise TooMuchError
     return found
+
+
+_PRINTERS = {
+    "find": _by_find,
+    "rg": _by_search,
+    "grep": _by_search,
+    "ls": _by_ls,
+    "echo": _by_echo,
+    "printf": _by_printf,
+    "seq": _by_seq,
+}
+"""Functions that list the output of a command, by its name; every other one may be a search of version control."""
 
 
 def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
     """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory."""
-    open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
-    opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
+    unsure = [word for word in words if not _has_known_values(word, bindings)]
+    open_names = [one.name for word in unsure for one in word.variables if not one.quoted]
+    opened = [word for word in unsure if _has_live_unknown(word)]
     if any(bindings.get(base_name(name)) == OPEN for name in open_names):
         return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True
     is_open = bool(opened) or any(map(is_computed_name, open_names))
-    return is_open and not all(_prints_no_pattern(statement) for statement in nested)
+    return is_open and not all(map(_prints_no_pattern, nested))
+
+
+def _has_live_unknown(word: Word) -> bool:
+    return any(word.value[at] == UNKNOWN for at in word.live)
+
+
+def _has_known_values(word: Word, bindings: Bindings) -> bool:
+    """True if all unquoted variables and substitutions of a word are known."""
+    unquoted = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
+    return not _has_live_unknown(word) and all(
+        bindings.get(name, OPEN) != OPEN or bindings.get(base_name(name), OPEN).kind == "text" for name in unquoted
+    )
 
 
 def _prints_no_pattern(statement: Statement) -> bool:

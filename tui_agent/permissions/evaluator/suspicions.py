@@ -40,7 +40,6 @@ from tui_agent.permissions.shell.syntax import (
 
 from .execution_contexts import Part
 from .path_checks import ExecutionContext
-from .script_variables import is_literal
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -252,13 +251,13 @@ def assigned_names(script: Iterable[Statement]) -> Iterator[tuple[str, Word | No
     """Yield the variables that a script sets, with each value; None for a value that is not literal."""
     for part in script:
         if isinstance(part, ForEach):
-            yield from ((part.variable, word if is_literal(word) else None) for word in part.words or (_NO_WORD,))
+            yield from ((part.variable, word if word.is_literal else None) for word in part.words or (_NO_WORD,))
         elif isinstance(part, SimpleCommand):
             declared = (declared_assignments(part) or ()) if part.name in DECLARATION_COMMANDS else ()
             if not declared and not part.assignments and part.name not in _SETS_VARIABLES:
                 continue
             for one in (*(part.assignments if not part.words else ()), *(one for one in declared if "=" in one.text)):
-                is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and is_literal(one.value)
+                is_plain = one.items is None and not one.text.startswith(f"{one.name}+") and one.value.is_literal
                 yield one.name, one.value if is_plain else None
             if part.name in _SETS_VARIABLES:
                 yield from ((word.value, None) for word in part.words[1:] if word.value.isidentifier())

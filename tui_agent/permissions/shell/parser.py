@@ -7,8 +7,7 @@ A second grammar must find the same commands.
 import re
 from functools import lru_cache
 
-from .fallback import fallback_commands
-from .grammar import check_commands, check_text
+from .grammar import check_commands, check_text, fallback_commands
 from .syntax import (
     Assignment,
     Branches,
@@ -231,13 +230,13 @@ class _ScriptReader:
     def _if(self) -> Statement:
         """`if a; then b; elif c; then d; else e; fi`"""
         self._take("if")
-        (head, _), (body, end) = self._until("then"), self._until("elif", "else", "fi")
-        parts = [*head, *body]
+        parts: list[Statement] = []
+        end = "elif"
         while end != "fi":
             head = self._until("then")[0] if end == "elif" else ()
             body, end = self._until("elif", "else", "fi") if end == "elif" else self._until("fi")
-            parts.append(Branches((Sequence((*head, *body)),), is_other=True))
-        return Branches((Sequence(tuple(parts)),))
+            parts.append(Sequence((*head, *body)))
+        return Branches(tuple(parts))
 
     def _for(self) -> Statement:
         """`for x in words; do …; done` or `for ((…)); do …; done`"""
@@ -404,28 +403,26 @@ class _ScriptReader:
         found = _ASSIGNMENT.match(text, start)
         if found is None:
             return None
-        at, inside, items = found.end(), list[Statement](), list[Word]()
-        is_plain, is_literal = True, False
-        if found[2] == "[":
+        at, inside, items, value = found.end(), list[Statement](), None, Word("")
+        is_element = found[2] == "["
+        if is_element:
             at = self._words.end_of(at, "]", inside)
-            value_at = text.startswith("+", at) + at + 1
-            if not text.startswith("=", value_at - 1):
+            at += text.startswith("+", at) + 1
+            if not text.startswith("=", at - 1):
                 raise UnreadableError("a subscript without a value")
-            at, is_plain = value_at, False
         if text.startswith("(", at):
             at, items = self._array(at + 1, inside)
-            is_plain, is_literal = False, found[2] == "=" and all(map(_is_literal, items))
-            value = Word("")
         else:
             value, at = self._words.word(at, inside)
         nested += inside
         self._at = at
         written = text[start:at]
-        if not is_plain and not is_literal:
+        if is_element or (items is not None and not (found[2] == "=" and all(map(_is_plain_item, items)))):
             nested.append(Unsupported(written, "subscripts of arrays can run commands", unreadable=False))
-        return Assignment(found[1], value if is_plain else Word(""), written, tuple(items) if is_literal else None)
+            return Assignment(found[1], Word(""), written)
+        return Assignment(found[1], value, written, items)
 
-    def _array(self, at: int, nested: list[Statement]) -> tuple[int, list[Word]]:
+    def _array(self, at: int, nested: list[Statement]) -> tuple[int, tuple[Word, ...]]:
         """Return the end of `(a b)` and its words."""
         items: list[Word] = []
         self._at = at
@@ -437,7 +434,7 @@ class _ScriptReader:
         end = self._at + 1
         if not _AFTER_ARRAY.match(self._text, end):
             raise UnreadableError("text after an array")
-        return end, items
+        return end, tuple(items)
 
     def _substitution(self, start: int, closing: str) -> tuple[Statement, int]:
         outer, waiting = self._at, len(self._heredocs)
@@ -449,8 +446,8 @@ class _ScriptReader:
         return body, end
 
 
-def _is_literal(word: Word) -> bool:
-    return word.is_fixed and not word.live and not word.text.startswith("[")
+def _is_plain_item(word: Word) -> bool:
+    return word.is_literal and not word.text.startswith("[")
 
 
 def _check_reserved(words: list[str]) -> None:

@@ -4,6 +4,7 @@ Words are stored after quote removal. Parts that only the running shell knows ar
 command can contain (lone surrogates), so that every comparison with a literal text fails.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -59,6 +60,11 @@ class Word:
     def is_fixed(self) -> bool:
         """True if no part depends on the running shell. It may still contain braces, globs and tildes."""
         return MARKS.isdisjoint(self.value)
+
+    @property
+    def is_literal(self) -> bool:
+        """True if the word is the text that it becomes."""
+        return self.is_fixed and not self.live
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +188,6 @@ class Branches:
 
     parts: tuple["Statement", ...]
     repeats: bool = False
-    is_other: bool = False
-    """True if it runs only if the preceding part of its sequence did not: `else`, `elif`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +206,37 @@ class ForEach:
 Statement: TypeAlias = (
     SimpleCommand | Unsupported | Definition | Sequence | Conditional | Pipeline | Subshell | Branches | ForEach
 )
+
+
+def parts_of(statement: Statement) -> tuple[Statement, ...]:
+    """Return the statements directly inside a statement, in order."""
+    match statement:
+        case SimpleCommand():
+            return statement.nested
+        case Sequence() | Pipeline() | Branches():
+            return statement.parts
+        case Conditional():
+            return (statement.first, *(part for _, part in statement.rest))
+        case Subshell() | Definition():
+            return (statement.body,)
+        case ForEach():
+            return (*statement.nested, statement.body)
+        case Unsupported():
+            return ()
+
+
+def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
+    """Yield a statement and everything inside it, or only the parts that run in the same shell."""
+    stack: list[Statement] = [statement]
+    while stack:
+        current = stack.pop()
+        yield current
+        if not is_same_shell or current is statement or not isinstance(current, Subshell | Pipeline):
+            stack.extend(parts_of(current))
+
+
+def contents_of(statement: Statement) -> Statement:
+    """Return the contents of a subshell if they are a single statement."""
+    while isinstance(statement, Subshell) or (isinstance(statement, Sequence) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
+    return statement

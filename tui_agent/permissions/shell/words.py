@@ -170,8 +170,8 @@ class WordReader:
             return found.end(), UNKNOWN, ""
         if text.startswith("${", at):
             end = self.end_of(at + 2, "}", nested)
-            shown, reason = text[at:end], "this form of parameter expansion can run commands"
-            nested.append(Unsupported(shown, reason, unreadable=False, arithmetic=arithmetic_in(shown)))
+            reason = "this form of parameter expansion can run commands"
+            nested.append(Unsupported(text[at:end], reason, unreadable=False))
             return end, UNKNOWN, ""
         if text.startswith(("$((", "$["), at):
             end = self.end_of(at + 2, "]", nested) if text[at + 1] == "[" else self.end_of_arithmetic(at + 1, nested)
