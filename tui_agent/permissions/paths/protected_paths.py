@@ -6,6 +6,7 @@ after a command (promise 10), need every one that exists, because a program may 
 """
 
 import os
+import re
 import stat
 import sys
 import threading
@@ -49,6 +50,7 @@ _DEFINITIONS = {
 MAX_ENTRIES = 100_000
 """Maximum number of directory entries to search for protected ones."""
 
+_PLAIN_BRACKETS = re.compile(r"\[[a-z0-9_.-]+\]")
 _PATTERN = frozenset("*?[")
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
                      (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF))  # fmt: skip
@@ -79,8 +81,11 @@ def is_definition(directory: str, name: str) -> bool:
 
 def may_mean_protected(pattern: str) -> bool:
     """True if a component with a pattern and with literal characters matches a protected name."""
-    is_pattern = not _PATTERN.isdisjoint(pattern) and bool(pattern.strip("*?[]"))
-    return is_pattern and any(fnmatchcase(name, pattern.lower()) for name in PROTECTED_NAMES)
+    if _PATTERN.isdisjoint(pattern) or not pattern.strip("*?[]"):
+        return False
+    if "[" in _PLAIN_BRACKETS.sub("", pattern):
+        pattern = re.sub(r"\[.*\]", "*", pattern, flags=re.DOTALL)  # Where such brackets end is easily misread.
+    return any(fnmatchcase(name, pattern.lower()) for name in PROTECTED_NAMES)
 
 
 @lru_cache(maxsize=4_096)

@@ -66,7 +66,9 @@ _FIRST_VARIABLE = 0xDD00
 _PLAIN = {ord(mark): letter for letter, mark in _LIVE.items()} | {_FIRST_VARIABLE + at: VARIABLE for at in range(0x100)}
 _STAR, _ONE, _BRACKET, _CLOSING_BRACKET, _OPENING, _CLOSING, _COMMA, _HOME = map(_LIVE.__getitem__, "*?[]{},~")
 _GLOBS = frozenset((_STAR, _ONE, _BRACKET))
-_INEXACT = re.compile(f"{_ONE}|{_BRACKET}[^/][^]{_CLOSING_BRACKET}/]*[]{_CLOSING_BRACKET}]")
+_ANY_BRACKETS = re.compile(f"{_BRACKET}.+[]{_CLOSING_BRACKET}]")
+_SIMPLE_BRACKETS = re.compile(rf"{_BRACKET}[!^]?[\w.:=@%+ -]+{_CLOSING_BRACKET}")
+_INEXACT = re.compile(f"{_ONE}|{_BRACKET}[^/]+[]{_CLOSING_BRACKET}]")
 """Parts of a pattern that match any character here. In bash, `?` may be a byte, and brackets depend on the language."""
 _VARIABLES = re.compile("[\udd00-\uddff]")
 _BRACES = re.compile(f"[{_OPENING}{_CLOSING}{_COMMA}]")
@@ -402,7 +404,11 @@ def _part(value: str, operator: str, pattern: str) -> str:
 def _pattern(component: str) -> re.Pattern[str]:
     """Return an expression for all names that one component of a pattern may match in bash."""
     wild = {_STAR: "*", _ONE: "?"}
-    pieces = re.split(f"([{_STAR}{_ONE}])", _INEXACT.sub(_ONE, component))
+    known = _SIMPLE_BRACKETS.sub(_ONE, component)
+    if _BRACKET in known:
+        # Where brackets such as `[[:lower:]]` or `[!]a]` end is easily misread: they match any text.
+        known = _ANY_BRACKETS.sub(_STAR, component)
+    pieces = re.split(f"([{_STAR}{_ONE}])", known)
     text = "".join(wild.get(piece) or glob.escape(_plain(piece)) for piece in pieces)
     hidden = "" if component.startswith(".") else r"(?!\.)"
     return re.compile(hidden + fnmatch.translate(text))
