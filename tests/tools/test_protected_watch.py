@@ -234,7 +234,6 @@ def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.Mo
     tree = ProtectedTree(tmp_path)
     # Directories that changed a moment ago are listed again: their times might not show the next change.
     monkeypatch.setattr(protected_paths, "_TICK_NS", -60_000_000_000)
-    monkeypatch.setattr(protected_paths, "_RECENT_SECONDS", -1)
     tree.places()
     assert len(listed) == 101
     listed.clear()
@@ -245,16 +244,3 @@ def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.Mo
     os.utime(tmp_path / "d7" / "e", (past, past))
     assert tmp_path / "d7" / "e" / ".git" in tree.places()
     assert listed == [str(tmp_path / "d7" / "e")]
-
-
-def test_the_sandbox_uses_the_scan_that_the_check_has_just_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = ProtectedTree(tmp_path)
-    tree.files()
-    (tmp_path / "new" / ".git").mkdir(parents=True)
-
-    monkeypatch.setattr(protected_paths, "_RECENT_SECONDS", 60)
-    assert tmp_path / "new" / ".git" not in tree.places()
-    monkeypatch.setattr(protected_paths, "_RECENT_SECONDS", 0)
-    assert tmp_path / "new" / ".git" in tree.places()

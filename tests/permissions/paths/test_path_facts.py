@@ -125,7 +125,10 @@ def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("path", "is_private"),
     [
-        (f"/proc/{UNKNOWN}/status", True),
+        (f"/proc/{UNKNOWN}/status", False),
+        (f"/proc/{UNKNOWN}/maps", True),
+        (f"/proc/{UNKNOWN}/cwd/x", True),
+        (f"/proc/1/{UNKNOWN}", True),
         (f"{UNKNOWN}/environ", True),
         (f"{UNKNOWN}/fd/3", True),
         ("environ", True),

@@ -31,6 +31,8 @@ _SECRET = re.compile(
 )
 _SECRET_NAMES = frozenset(("environ", "mem", "auxv", "fd"))
 """Files and directories of `/proc` recognised by their name alone."""
+_SECRET_PLACES = _SECRET_NAMES | {"maps", "smaps", "cwd", "root", "map_files"}
+"""Names of them in a directory of `/proc`."""
 _PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
 
 
@@ -78,7 +80,8 @@ class PathLookup:
             if start.private:
                 return start.private
             if is_within(start.resolved, "/proc"):
-                return _OTHERS
+                may_show = not MARKS.isdisjoint(names[-1]) or not _SECRET_PLACES.isdisjoint(names[first:])
+                return _OTHERS if may_show else None
             if any(os.path.dirname(place) == start.resolved for place in self._private.tops) and first + 1 < len(names):
                 return f"it may be {_OURS}"
         return self.may_be_private(names[first:]) if _SECRET_NAMES.isdisjoint(names[first:]) else _OTHERS

@@ -131,16 +131,10 @@ MAX_FILES = 10_000
 """Maximum number of files to list."""
 MAX_FILES_OF_PLACE = 2_000
 """Maximum number of files to list in one protected directory, so that one cannot crowd out the others."""
-SCAN_SECONDS = 2.0
-"""Maximum duration of a scan for the files. A sandbox, which needs every path, waits longer."""
+SCAN_SECONDS = 1.0
+"""Maximum duration of a scan for the files; the next one gets further, as it knows the directories of this one. A
+sandbox, which needs every path, waits longer."""
 _SANDBOX_SECONDS = 20.0
-_RECENT_SECONDS = 0.1
-"""Age up to which a scan also serves the sandbox: the check before a command has just made one."""
-_FEWER_DIRECTORIES = 10_000
-"""Directories to scan for the files once scans were too slow or too large several times in a row."""
-_MAX_LARGE_SCANS = 3
-"""Number of such scans."""
-
 _NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name or name.endswith(".json"))
 """Names with no placeholder: aliases of others on file systems with short names, and those of files, which a directory
 would displace for every program that reads them."""
@@ -184,10 +178,6 @@ class ProtectedTree:
         self._always |= {str(path) for path in private_paths if is_within(str(path), self._top)}
         self._private = {str(path) for path in private_paths}
         self._known: dict[str, _Directory] = {}
-        self._newest: tuple[frozenset[str], bool, float] = (frozenset(), False, 0.0)
-        """The paths that the newest scan found, False if some are missing, and its start."""
-        self._large_scans = 0
-        """Scans for the files in a row that had to stop early."""
         self._lock = threading.Lock()
 
     def places(self) -> tuple[Path, ...]:
@@ -200,9 +190,7 @@ class ProtectedTree:
             ToolError: the workspace is too large, or cannot be listed.
         """
         with self._lock:
-            found, is_complete, began = self._newest
-            if not is_complete or time.monotonic() - began > _RECENT_SECONDS:
-                found, is_complete = self._scan(MAX_DIRECTORIES, _SANDBOX_SECONDS)
+            found, is_complete = self._scan(_SANDBOX_SECONDS)
         places = _outermost(found)
         if not is_complete or len(places) > MAX_PLACES:
             raise ToolError(
@@ -220,12 +208,10 @@ class ProtectedTree:
         and for a directory its inode, which differs if another one takes its place.
         """
         with self._lock:
-            limit = _FEWER_DIRECTORIES if self._large_scans >= _MAX_LARGE_SCANS else MAX_DIRECTORIES
             try:
-                places, is_complete = self._scan(limit, SCAN_SECONDS)
+                places, is_complete = self._scan(SCAN_SECONDS)
             except ToolError:
                 return {}, False
-            self._large_scans = 0 if is_complete else self._large_scans + 1
             links = [link for directory in self._known.values() for link in directory.links]
         found = dict.fromkeys(links[:MAX_FILES], "")
         is_complete = is_complete and len(links) <= MAX_FILES
@@ -241,20 +227,17 @@ class ProtectedTree:
     def _is_watched(self, path: str) -> bool:
         return is_within(path, self._top) and not any(is_within(path, private) for private in self._private)
 
-    def _scan(self, limit: int, seconds: float) -> tuple[frozenset[str], bool]:
+    def _scan(self, seconds: float) -> tuple[set[str], bool]:
         """Return the protected paths and False if some are missing, those in the deepest directories.
 
-        Args:
-            limit: most directories to scan.
-            seconds: most seconds to take.
+        Stops after so many seconds, or at `MAX_DIRECTORIES`.
         """
-        began, start = time.clock_gettime_ns(_CLOCK), time.monotonic()
-        self._newest = (frozenset(), False, start)
+        began, end = time.clock_gettime_ns(_CLOCK), time.monotonic() + seconds
         found, waiting = set(self._always), deque([self._top])
         known, self._known = self._known, {}
         while waiting:
-            if len(self._known) >= limit or time.monotonic() > start + seconds:
-                return frozenset(found), False
+            if len(self._known) >= MAX_DIRECTORIES or time.monotonic() > end:
+                return found, False
             directory = waiting.popleft()
             listed = _list_directory(directory, self._top, known.get(directory), began)
             if listed is None:
@@ -262,8 +245,7 @@ class ProtectedTree:
             self._known[directory] = listed
             found.update(listed.places)
             waiting += listed.below
-        self._newest = (frozenset(found), True, start)
-        return self._newest[:2]
+        return found, True
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
