@@ -32,7 +32,9 @@ def test_values_that_are_uncertain(desk: Desk, text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["ls src | while read -r f < notes.txt; do cat $f; done",
+    ["ls src | xargs cat < notes.txt", "ls src | xargs cat <<< /etc/passwd", "ls src | { xargs cat; } < notes.txt",
+     "ls src | while read -r f; do cat $f; done < notes.txt", "f() { xargs cat; }; ls src | f < notes.txt",
+     "ls src | while read -r f < notes.txt; do cat $f; done",
      "ls src | while true; do read -r f <<< /etc/passwd; cat $f; done",
      "ls src | while true; do while read -r f; do cat $f; done < notes.txt; done",
      "ls src | while true; do while read -r f; do cat $f; done <<< /etc/passwd; done",

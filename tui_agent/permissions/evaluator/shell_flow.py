@@ -152,7 +152,7 @@ class _Flow:
         self._moves = 0
         """Number of directory changes so far."""
         everything = list(walk_statements(statement))
-        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        commands = _commands(everything)
         expander.sets_places |= _sets_places(everything)
         self._inlined = _inlined_functions(everything)
         self._functions = {part.name for part in everything if isinstance(part, Definition)} - self._inlined.keys()
@@ -187,6 +187,9 @@ class _Flow:
                     self.run(statement.body, (None,), self.opened)
             case Statements():
                 after = _After(places, places, now)
+                # A redirection behind a compound command is a command without words after it.
+                if any(_replaces_input(part) and not part.words for part in _commands(statement.parts)):
+                    fed_by = None
                 for part in statement.parts:
                     after = self.run(part, _either(after.success, after.failure), after.values, fed_by)
                     self._operator = ";"
@@ -276,9 +279,9 @@ class _Flow:
             if command.redirects:
                 self._note(replace(command, words=(), nested=()), places, now)
             arguments = self._arguments(command, places, now)
-            after = self.run(body, places, {**now, **arguments}, fed_by)
+            after = self.run(body, places, {**now, **arguments}, None if _replaces_input(command) else fed_by)
             return replace(after, values={name: held for name, held in after.values.items() if name not in arguments})
-        self._note(command, places, now, fed_by)
+        self._note(command, places, now, None if _replaces_input(command) else fed_by)
         now = self._variables.after(command, places, now)
         name, *words = _own_words(command) or [""]
         if name in _CHANGE_DIRECTORY:
@@ -347,7 +350,7 @@ class _Variables:
         """Words that the script gives to each variable: one tuple for each assignment and each loop."""
         self.lines: Bindings = {}
         """Values of variables that the loop being walked reads line by line from a known list."""
-        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        commands = _commands(everything)
         computed = [part.arithmetic for part in everything if isinstance(part, Unsupported)]
         assigned = [pair for command in commands for pair in _assigned_words(command)]
         assigned += [(name, _ANY_NUMBER) for one in computed if one for name in one.sets]
@@ -421,7 +424,7 @@ class _Variables:
         # Only the first part of a pipeline reads the loop's input.
         piped = [inner for part in parts if isinstance(part, Pipeline) for inner in part.parts[1:]]
         behind = {id(part) for inner in piped for part in walk_statements(inner)}
-        commands = [part for part in parts if isinstance(part, SimpleCommand)]
+        commands = _commands(parts)
         reading = [command for command in commands if command.name == "read"]
         if len(reading) != 1 or id(reading[0]) in behind or any(isinstance(part, Definition) for part in parts):
             return {}
@@ -582,12 +585,20 @@ def _prints_number(part: Subshell) -> bool:
     return bool(_PRINTS_NUMBER.match(written) or (is_fed and _COUNTS_INPUT.match(written)))
 
 
+def _commands(parts: Iterable[Statement]) -> list[SimpleCommand]:
+    return [part for part in parts if isinstance(part, SimpleCommand)]
+
+
+def _replaces_input(command: SimpleCommand) -> bool:
+    """True if a command reads a file or a here-document in place of what a pipeline feeds it."""
+    return command.heredoc is not None or any("<" in redirect.operator for redirect in command.redirects)
+
+
 def _leaves_lines(command: SimpleCommand, name: str) -> bool:
     """True if a command in a loop neither reads the loop's input nor replaces it, so that `read` gets whole lines."""
     values = [word.value for word in command.words]
-    has_own_input = command.heredoc is not None or any("<" in redirect.operator for redirect in command.redirects)
     if values[:1] in ([], ["read"], ["exec"]):
-        return not has_own_input
+        return not _replaces_input(command)
     if values[0] in _IGNORE_INPUT or any(redirect.operator == "<" for redirect in command.redirects):
         return True
     last = command.words[-1]
