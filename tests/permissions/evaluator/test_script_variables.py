@@ -30,6 +30,22 @@ def test_values_that_are_uncertain(desk: Desk, text: str) -> None:
     assert desk.bash(text).decision == "ask"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["ls src | xargs cat < notes.txt", "ls src | xargs cat <<< /etc/passwd", "ls src | { xargs cat; } < notes.txt",
+     "ls src | while read -r f; do cat $f; done < notes.txt", "f() { xargs cat; }; ls src | f < notes.txt",
+     "ls src | while read -r f < notes.txt; do cat $f; done",
+     "ls src | while true; do read -r f <<< /etc/passwd; cat $f; done",
+     "ls src | while true; do while read -r f; do cat $f; done < notes.txt; done",
+     "ls src | while true; do while read -r f; do cat $f; done <<< /etc/passwd; done",
+     "ls src | while true; do printf /etc/passwd | while read -r f; do cat $f; done; done",
+     "f() { while read -r f; do wc -l $f; done; }; ls src | f; f < notes.txt",
+     "f() { while read -r f; do wc -l $f; done; }; ls src | f; tail notes.txt | f"],
+)  # fmt: skip
+def test_lines_of_another_input_are_uncertain(desk: Desk, text: str) -> None:
+    assert desk.bash(text).decision == "ask"
+
+
 @pytest.mark.parametrize("rule", ["deny bash(rm:*)", "deny read(README.md)"])
 def test_rules_apply_to_the_values(desk: Desk, rule: str) -> None:
     assert desk.bash("x=README.md; cat $x; rm $x", rule, "allow bash(rm:*)").decision == "deny"

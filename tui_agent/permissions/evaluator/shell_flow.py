@@ -152,7 +152,7 @@ class _Flow:
         self._moves = 0
         """Number of directory changes so far."""
         everything = list(walk_statements(statement))
-        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        commands = _commands(everything)
         expander.sets_places |= _sets_places(everything)
         self._inlined = _inlined_functions(everything)
         self._functions = {part.name for part in everything if isinstance(part, Definition)} - self._inlined.keys()
@@ -187,6 +187,9 @@ class _Flow:
                     self.run(statement.body, (None,), self.opened)
             case Statements():
                 after = _After(places, places, now)
+                # A redirection behind a compound command is a command without words after it.
+                if any(_replaces_input(part) and not part.words for part in _commands(statement.parts)):
+                    fed_by = None
                 for part in statement.parts:
                     after = self.run(part, _either(after.success, after.failure), after.values, fed_by)
                     self._operator = ";"
@@ -256,13 +259,15 @@ class _Flow:
     def _branches(
         self, statement: Branches, places: PossibleDirectories, now: Bindings, fed_by: Statement | None = None
     ) -> _After:
+        outer = self._variables.lines
         if fed_by is not None:
-            self._variables.find_lines(statement, places, fed_by, now)
+            self._variables.lines = self._variables.lines_read(statement, places, fed_by, now)
         # An iteration that changes directory may start the next one anywhere.
         current = _either(places, (None,)) if statement.repeats and self._may_move(statement) else places
         for part in statement.parts:
             after = self.run(part, current, now)
             current = _either(current, _either(after.success, after.failure))
+        self._variables.lines = outer
         return _After(current, current, now)
 
     def _command(
@@ -274,9 +279,9 @@ class _Flow:
             if command.redirects:
                 self._note(replace(command, words=(), nested=()), places, now)
             arguments = self._arguments(command, places, now)
-            after = self.run(body, places, {**now, **arguments}, fed_by)
+            after = self.run(body, places, {**now, **arguments}, None if _replaces_input(command) else fed_by)
             return replace(after, values={name: held for name, held in after.values.items() if name not in arguments})
-        self._note(command, places, now, fed_by)
+        self._note(command, places, now, None if _replaces_input(command) else fed_by)
         now = self._variables.after(command, places, now)
         name, *words = _own_words(command) or [""]
         if name in _CHANGE_DIRECTORY:
@@ -343,9 +348,9 @@ class _Variables:
         self._expander = expander
         self._given: defaultdict[str, list[tuple[Word, ...]]] = defaultdict(list)
         """Words that the script gives to each variable: one tuple for each assignment and each loop."""
-        self._lines: dict[str, Value] = {}
-        """Values of variables that the script reads line by line from a known list."""
-        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        self.lines: Bindings = {}
+        """Values of variables that the loop being walked reads line by line from a known list."""
+        commands = _commands(everything)
         computed = [part.arithmetic for part in everything if isinstance(part, Unsupported)]
         assigned = [pair for command in commands for pair in _assigned_words(command)]
         assigned += [(name, _ANY_NUMBER) for one in computed if one for name in one.sets]
@@ -381,7 +386,7 @@ class _Variables:
     def after(self, command: SimpleCommand, places: PossibleDirectories, now: Bindings) -> Bindings:
         """Return the values after a command has set its variables."""
         for name, word in _assigned_words(command):
-            now = self.with_value(name, self._lines.get(name) or self._assigned(name, word, places, now), now)
+            now = self.with_value(name, self.lines.get(name) or self._assigned(name, word, places, now), now)
         for one in command.assignments:
             if one.items is not None and self._is_own(one.name, is_only=True):
                 now = {**now, f"{one.name}[@]": Value("words", tuple(item.value for item in one.items))}
@@ -411,27 +416,28 @@ class _Variables:
             value = held if held in (NUMBER, REVISION) else _text(texts)
         return self.with_value(loop.variable, value, now)
 
-    def find_lines(self, loop: Branches, places: PossibleDirectories, fed_by: Statement, now: Bindings) -> None:
-        """Find the value of the variable that `fed_by | while read -r name; do …` reads line by line."""
+    def lines_read(
+        self, loop: Branches, places: PossibleDirectories, fed_by: Statement, now: Bindings
+    ) -> dict[str, Value]:
+        """Return the value of the variable that `fed_by | while read -r name; do …` reads line by line."""
         parts = list(walk_statements(loop))
-        commands = [part for part in parts if isinstance(part, SimpleCommand)]
-        reading = [command for command in commands if command.name == "read"]
-        if len(reading) != 1 or any(isinstance(part, Definition) for part in parts):
-            return
-        *options, name = [word.value for word in reading[0].words[1:]] or [""]
-        separator = _LINE_ENDS.get(" ".join(options))
-        # `IFS=` keeps the blanks around a line; any other assignment may change how it is split.
-        is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
-        if separator is None or not is_whole or not self._is_own(name, is_only=True):
-            return
         # Only the first part of a pipeline reads the loop's input.
         piped = [inner for part in parts if isinstance(part, Pipeline) for inner in part.parts[1:]]
         behind = {id(part) for inner in piped for part in walk_statements(inner)}
+        commands = _commands(parts)
+        reading = [command for command in commands if command.name == "read"]
+        if len(reading) != 1 or id(reading[0]) in behind or any(isinstance(part, Definition) for part in parts):
+            return {}
+        *options, name = [word.value for word in reading[0].words[1:]] or [""]
+        # `IFS=` keeps the blanks around a line; any other assignment may change how it is split.
+        is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
+        if not is_whole or not self._is_own(name, is_only=True):
+            return {}
         listing = listed_names(fed_by, self._expander, places, now)
-        if listing is None or not all(id(one) in behind or _leaves_lines(one, name) for one in commands):
-            return
-        if listing.separator == separator:
-            self._lines[name] = Value("text", listing.names)
+        if listing is None or listing.separator != _LINE_ENDS.get(" ".join(options)):
+            return {}
+        leaves_lines = all(id(command) in behind or _leaves_lines(command, name) for command in commands)
+        return {name: Value("text", listing.names)} if leaves_lines else {}
 
     def output(self, part: Subshell, places: PossibleDirectories, now: Bindings) -> Value | None:
         """Return the value of the word that a `$(…)` becomes."""
@@ -579,10 +585,21 @@ def _prints_number(part: Subshell) -> bool:
     return bool(_PRINTS_NUMBER.match(written) or (is_fed and _COUNTS_INPUT.match(written)))
 
 
+def _commands(parts: Iterable[Statement]) -> list[SimpleCommand]:
+    return [part for part in parts if isinstance(part, SimpleCommand)]
+
+
+def _replaces_input(command: SimpleCommand) -> bool:
+    """True if a command reads a file or a here-document in place of what a pipeline feeds it."""
+    return command.heredoc is not None or any("<" in redirect.operator for redirect in command.redirects)
+
+
 def _leaves_lines(command: SimpleCommand, name: str) -> bool:
-    """True if a command in a loop reads nothing of the loop's input, so that each line stays whole."""
+    """True if a command in a loop neither reads the loop's input nor replaces it, so that `read` gets whole lines."""
     values = [word.value for word in command.words]
-    if not values or values[0] in _IGNORE_INPUT or any(redirect.operator == "<" for redirect in command.redirects):
+    if values[:1] in ([], ["read"], ["exec"]):
+        return not _replaces_input(command)
+    if values[0] in _IGNORE_INPUT or any(redirect.operator == "<" for redirect in command.redirects):
         return True
     last = command.words[-1]
     is_given = last.value == VARIABLE and last.variables[0].name == name
