@@ -29,7 +29,7 @@ from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
-from .version_control import git_invocation, git_reads, shows_patches
+from .version_control import git_invocation, git_reads, searches_files, shows_patches
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
     "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
@@ -295,7 +295,7 @@ def _sources(words: Sequence[str]) -> Invocation:
         taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
         read = [word for word in (*taken, *read) if not is_remote(word)]
     else:
-        read += sed_effects(words).read if name == "sed" else []
+        read += sed_effects(words).read if name == "sed" else ["."] if searches_files(words) else []
         open_reads = list(_open_operands(name, words[1:]))
         may_read = tuple(_may_read(name, words[1:]))
     open_reads += [UNKNOWN] if is_listed else []

@@ -274,6 +274,12 @@ def shows_patches(words: Sequence[str]) -> bool:
     return name in group("git_may_show") or (name == "git-stash" and "show" in words)
 
 
+def searches_files(words: Sequence[str]) -> bool:
+    """True if a command searches the files of the working directory."""
+    row = matching_row(words)
+    return row is not None and row[0].name == "git grep"
+
+
 def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | None:
     """Return the names of tracked files that a git command can print, or None if it may print anything else.
 
