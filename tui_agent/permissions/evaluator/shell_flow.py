@@ -82,7 +82,7 @@ _NUMBER = re.compile(r"-?\d{1,18}\Z|\{\d{1,9}\.\.\d{1,9}\}\Z", re.ASCII)
 _PRINTS_NUMBER = re.compile(r"(?:date\0\+%(?:s|Y|s%N)|nproc|id\0-u|seq(?:\0-?\d{1,18})*)\Z", re.ASCII)
 _COUNTS_INPUT = re.compile(r"wc\0(?:-[lcwm]|--lines|--bytes|--words|--chars)\Z")
 _LINE_ENDS = {"": "\n", "-r": "\n", "-r -d ": "\0", "-rd ": "\0", "-d ": "\0"}
-"""What ends a line for `read`, by its options."""
+"""Ends of a line for `read`, by its options."""
 _IGNORE_INPUT = names("echo printf basename dirname test [ [[ : true false continue break exit return cd pwd date read")
 """Commands that read nothing from a pipe, or only whole lines."""
 _READS_LAST = re.compile(
