@@ -31,6 +31,8 @@ def reads_of(text: str) -> Reads | None:
         ('[ "$x" = y ]', ()),
         ('[ "$x" -eq 1 ]', ()),
         ("[ a -nt b ]", ("a", "b")),
+        ("[ -f a -a -d b ]", ("a", "b")),
+        ("[ x = y -o -f b ]", ("b",)),
         ("[[ -f a && ! -d b ]]", ("a", "b")),
         ("[[ a -nt b ]]", ("a", "b")),
         ("[[ $x == y* ]]", ()),
@@ -49,7 +51,6 @@ def test_read_only_conditions(text: str, paths: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[ -f a -a -d b ]", "[ x = y -o -f b ]",
         "[ -v x ]", "test -v 'a[$(b)]'", "[ -R x ]", "[ $x = y ]", "[ $x ]", 'test "$x" "$y"', '[ -f "$x" ]',
         "[ $(a) = b ]", "test a b c d", "[ x -a -v y ]", '[ -f "$x" -a -f b ]', "test -f a -a", "test a = b = c",
         '[ "$x" -nt b ]', "[ a -x b ]", "[ <(a) = b ]", "[[ -v x ]]", "[[ $x -eq 1 ]]", "[[ 1 -lt y ]]", "[[ -f $x ]]",

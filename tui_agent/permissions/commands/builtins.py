@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word, names
 
@@ -136,12 +137,22 @@ def test_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     values = list(words[1:end])
     while len(values) > 2 and operators[0] == "!":
         values, operators = values[1:], operators[1:]
-    is_condition = len(values) < 2
-    if len(values) == 2:
-        is_condition = operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"}
-    elif len(values) == 3:
-        is_condition = operators[1] in _BINARY | _PATH_BINARY
-    return _paths_tested(operators, values) if is_condition else None
+    # Conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known.
+    joints = [at for at, word in enumerate(operators) if word in ("-a", "-o")] if len(values) > 3 else []
+    if joints and (not _EVALUATING.isdisjoint(operators) or not all(map(is_known, values))):
+        return None
+    parts = [slice(before + 1, at) for before, at in pairwise((-1, *joints, len(operators)))]
+    if not all(_is_condition(operators[part]) and (operators[part] or not joints) for part in parts):
+        return None
+    found = [_paths_tested(operators[part], values[part]) for part in parts]
+    return Reads(tuple(path for one in found if one for path in one.paths)) if all(found) else None
+
+
+def _is_condition(operators: Sequence[str]) -> bool:
+    """True if words of `test` are a condition of up to three words; a longer one may do more."""
+    if len(operators) == 3:
+        return operators[1] in _BINARY | _PATH_BINARY
+    return len(operators) < 2 or (len(operators) == 2 and operators[0] in _TEXT_UNARY | _PATH_UNARY | {"!"})
 
 
 def bracket_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:

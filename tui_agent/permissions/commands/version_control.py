@@ -146,10 +146,13 @@ def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
     if name in ("checkout", "switch"):
-        is_by_path = name == "checkout" and "--" in words
-        return not is_by_path and (bool(found.operands) or found.has(*group("git_resetting")))
+        if name == "checkout" and "--" in words:
+            return False
+        is_tree = name == "switch" or len(found.operands) == 1 or found.has("-b", "-B", "--orphan")
+        return (is_tree and bool(found.operands)) or found.has(*group("git_resetting"))
     if name == "stash":
-        return group("git_stash_only").isdisjoint(words[:1])
+        action = next((word for word in words if not word.startswith("-")), "push")
+        return action not in group("git_stash_only") and not (action == "push" and found.operands)
     is_tracked = name in group("git_tracked") or name not in group("git_subcommands")
     tracked_with = words_by_program("git_tracked_with").get(name, frozenset())
     return is_tracked or not tracked_with.isdisjoint((*words, *found.flags))
@@ -254,6 +257,8 @@ def forms_of(words: Sequence[str]) -> list[tuple[str, ...]]:
     forms = [("git", *rest)]
     subcommand = rest[0] if rest else ""
     forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms").get(subcommand, ())]
+    if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
+        forms.append(("git", "push", *rest[1:]))
     if subcommand == "for-each-repo":
         forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
     if name in ("git", "hub") and rest and is_known(subcommand) and subcommand not in group("git_subcommands"):

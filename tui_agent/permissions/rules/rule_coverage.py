@@ -22,6 +22,7 @@ from tui_agent.permissions.verdicts import Finding
 from .patterns import command_patterns
 from .rule_set import NormalizedCommand
 
+_FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
 _TAR = names("tar bsdtar gtar")
 _OPEN = _TAR | names("find rsync")
 """Commands for which an unknown word may be one of these options."""
@@ -84,7 +85,9 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     name = canonical_name(words[0])
     if name in _OPEN:
         yield from (word for word in words[1:] if _may_be_option(word))
-    if name == "sed":
+    if name == "find":
+        yield from (word for word in words[1:] if word in _FIND_ACTIONS)
+    elif name == "sed":
         effects = sed_effects(words)
         if effects.written or effects.runs:
             # The scripts, and options with files of scripts.
@@ -96,12 +99,7 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
-    if name in _TAR:
-        words = ("tar", "create", *tar_with_dashes(words[1:]))
-    elif name == "find":
-        # To `find`, `--` does not end its tests and actions.
-        words = ("find", "expression", *(word for word in words[1:] if word != "--"))
-    row = matching_row(words)
+    row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
     yield from _programs(*row) if row else ()
 
 
