@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from urllib.parse import unquote
 
 from tui_agent.permissions.commands.searches import search_filter
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
@@ -23,6 +24,7 @@ from .catalogue import (
     is_trusted_name,
     matching_row,
     read_only_command,
+    without_interpreter,
     words_by_program,
 )
 from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
@@ -60,7 +62,9 @@ _SCRIPTED = names("sed awk")
 _PROGRAMS = names("program code script")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
-_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
+_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)")
+_HAS_PATTERN = re.compile(r"[\[{]")
+_IN_SCHEME = re.compile(r"[a-zA-Z]*[\[{][^:/?]*:")
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
 _SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
@@ -170,7 +174,8 @@ def shows_environments(words: Sequence[str]) -> bool:
 def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
     name = canonical_name(words[0])
     found = _INVOCATIONS[name](words) if name in _INVOCATIONS else _by_name(name, words, raw)
-    if (directory := unpacks_into(name, words)) is not None:
+    fed = [raw.heredoc] if raw.heredoc is not None and name in group("program_input") else []
+    if (directory := unpacks_into([*without_interpreter(words), *fed])) is not None:
         return replace(found, writes=(*found.writes, Write(directory)), copies=(Copy(None, directory),))
     is_running = name in ("fd", "fdfind") and any(map(_FINDS_AND_RUNS.match, words))
     is_running = is_running or (
@@ -349,7 +354,14 @@ def has_options_beyond_reading(words: Sequence[str]) -> bool:
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
     """Yield the files that a client for the web sends, such as of `-d @file`, or shows."""
-    yield from (path for word in words[1:] for groups in _SENT_FILE.findall(word) for path in groups if path)
+    yield from (path for word in words[1:] for path in _SENT_FILE.findall(word))
+    # An address may contain `%2e` for a dot, and a pattern, in its scheme, too; some have no scheme.
+    has_files = "file" in "".join(found.given.get("--proto-default", ())).lower()
+    for address in (*found.operands, *found.given.get("--url", ())):
+        scheme, colon, path = address.partition(":")
+        if (colon and scheme.lower() == "file") or _IN_SCHEME.match(address) or (has_files and not colon):
+            path = f"/{path.lstrip('/').removeprefix('localhost/')}" if colon else address
+            yield UNKNOWN if _HAS_PATTERN.search(address) else unquote(path)
     for option in ("--data-urlencode", "--variable", "--url-query"):
         yield from (value.partition("@")[2] for value in found.given.get(option, ()) if "@" in value)
     for option in ("-b", "--cookie"):

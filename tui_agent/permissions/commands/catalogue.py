@@ -120,6 +120,9 @@ _CONSEQUENCES = "consequences.toml"
 """File without rows of commands."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_MODULE = re.compile(r"-[bBdEhiIOPqRsSuvx]*m(.*)", re.DOTALL)
+"""An option of Python with the name of a module, or before it."""
 _OPTION = re.compile(r"(\+|..+?)([=<]\$|::|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
 
 
@@ -230,8 +233,19 @@ def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | N
     return _matching_row(tuple(words))
 
 
+def without_interpreter(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a module that Python runs as a program: `python3 -Im pytest -x` is `pytest -x`."""
+    at = 1 if words and _PYTHON.fullmatch(canonical_name(words[0])) else len(words)
+    while at < len(words) and words[at].startswith("-"):
+        if module := _MODULE.fullmatch(words[at]):
+            return [*filter(None, module.groups()), *words[at + 1 :]] or words
+        at += 2 if words[at] in ("-X", "-W") else 1
+    return words
+
+
 @lru_cache(maxsize=256)
 def _matching_row(words: tuple[str, ...]) -> tuple[CommandFacts, Sequence[str]] | None:
+    words = tuple(without_interpreter(words))
     name = canonical_name(words[0])
     is_fixed = name in words_by_program("own_values")
     at = subcommand_at(words) if is_fixed else 1

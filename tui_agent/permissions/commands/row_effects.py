@@ -16,6 +16,8 @@ _WRITTEN: dict[Role, slice] = {
 }  # fmt: skip
 """Operands that are changed, by role."""
 _PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
+_NUMBERED = re.compile(r"#\d")
+_IN_BRACKETS = re.compile(r"[{\[].*[}\]]")
 _ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 
 
@@ -135,6 +137,9 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
 def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
     """Yield the files that get their names from the addresses of a download."""
     into = found.into if found.into is not None else "."
+    # A file of options may name others, and `#1` is what a pattern of the address matches.
+    if name in group("downloaders") and (found.of("script") or any(map(_NUMBERED.search, found.of("write")))):
+        yield Write(UNKNOWN)
     is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
     if name not in group("downloaders") or is_named or found.has("--output-document", "--spider", "--out"):
         return
@@ -142,7 +147,8 @@ def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
         return
     for address in found.operands:
         base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
-        yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
+        if base and is_known(base):
+            yield Write(f"{into}/{_IN_BRACKETS.sub(UNKNOWN, base)}")
     if found.has(*group("named_elsewhere")):
         yield Write(into, below=True, includes=FileFilter())
 
