@@ -7,7 +7,7 @@ are judged like calls of the file tools, and the source of the targets in the di
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from urllib.parse import unquote
 
 from tui_agent.permissions.commands.searches import search_filter
@@ -27,7 +27,7 @@ from .catalogue import (
     without_interpreter,
     words_by_program,
 )
-from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
+from .invocation import Copy, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
@@ -212,7 +212,11 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in group("code_options")]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
-        return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
+        # The first operand is the script.
+        mentions = _mentioned([*(word for word in words[1:2] if word.startswith("-")), *words[2:]])
+        own = takewhile(lambda word: word.startswith("-"), words[1:])
+        attached = attached_paths(word for word in own if word.startswith("--"))
+        return replace(found, mentions=(*found.mentions, *mentions), attached=attached, code=(*code, *heredoc))
     if name in SHELLS:
         # The script is the first word without a dash.
         at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
@@ -295,7 +299,7 @@ def _sources(words: Sequence[str]) -> Invocation:
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
         read = [word for word in _operands(words[1:]) if not is_remote(word)]
-    elif row is not None and name in group("read_sources"):
+    elif row is not None and (name in group("read_sources") or row[0].name == "docker cp"):
         # The first operand of zip is the archive it makes.
         taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
         read = [word for word in (*taken, *read) if not is_remote(word)]

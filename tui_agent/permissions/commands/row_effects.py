@@ -71,7 +71,13 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
         writes += () if is_remote(found.target) else _into(found, is_whole)
         writes += [Write(one, whole=True) for one in found.sources if role == "MOVE"]
     writes += [anywhere] if found.has(*facts.changes.everywhere) else []
-    return tuple(dict.fromkeys(writes))
+    return tuple(dict.fromkeys((*writes, *with_endings(writes, found))))
+
+
+def with_endings(writes: Sequence[Write], found: Arguments) -> list[Write]:
+    """Return the changes of files named like others, with an ending that an option gives."""
+    paths = [write.path for write in writes] or [""]
+    return [Write(path + ending) for ending in found.of("ending") for path in paths]
 
 
 def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
@@ -109,6 +115,10 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
     found = parse_arguments(facts, words)
     writes = [*writes_of(name, facts, found), *_downloaded(name, found)]
     mentions = [*map(Write, found.unclear)]
+    if facts.scripts == "ALL" and any(
+        word.startswith("@") and not facts.is_plain("", word) for word in (*found.operands, *found.of("optional"))
+    ):
+        writes.append(Write(UNKNOWN))  # A file of more words.
     if found.directory is not None:
         # It changes the files that its input names, below this directory.
         mentions.append(Write("."))
@@ -129,7 +139,7 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
         code=tuple(programs_of(facts, found)),
         runs_in=found.directory,
         works_in=tuple(dict.fromkeys(places)),
-        copies=_copies(name, found),
+        copies=_copies(name, facts, found),
         links=tuple(links),
     )
 
@@ -161,11 +171,12 @@ def _linked(found: Arguments, source: str) -> tuple[str, ...]:
     return (f"{above or '.'}/{source}", f"{found.target}/{source}")
 
 
-def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
+def _copies(name: str, facts: CommandFacts, found: Arguments) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
     if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
         return (Copy(None, "."),)
-    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
+    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name == "docker cp"
+    if not is_copy or is_remote(found.target):
         return ()
     # cp skips directories without one of these options.
     if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):

@@ -14,7 +14,16 @@ from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
 from .argv import Arguments, arguments_of, parse_arguments, split_options
-from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name, pairs, subcommand_at, words_by_program
+from .catalogue import (
+    SHELLS,
+    CommandFacts,
+    canonical_name,
+    group,
+    is_trusted_name,
+    pairs,
+    subcommand_at,
+    words_by_program,
+)
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .text_scripts import awk_outputs
