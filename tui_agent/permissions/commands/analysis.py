@@ -7,7 +7,8 @@ are judged like calls of the file tools, and the source of the targets in the di
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from urllib.parse import unquote
 
 from tui_agent.permissions.commands.searches import search_filter
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, SimpleCommand, names
@@ -23,9 +24,10 @@ from .catalogue import (
     is_trusted_name,
     matching_row,
     read_only_command,
+    without_interpreter,
     words_by_program,
 )
-from .invocation import Copy, Invocation, Reads, Write, pieces_of, writes_to
+from .invocation import Copy, Invocation, Reads, Write, attached_paths, pieces_of, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 from .searches import find_invocation, find_reads, find_runs
 from .text_scripts import awk_outputs, awk_reads, sed_effects, sed_reads
@@ -60,7 +62,9 @@ _SCRIPTED = names("sed awk")
 _PROGRAMS = names("program code script")
 _RECURSES = re.compile(r"-[A-Za-z0-9]*[rRd]|--(?:r|de|di)")
 _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+)?\Z")
-_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
+_SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)")
+_HAS_PATTERN = re.compile(r"[\[{]")
+_IN_SCHEME = re.compile(r"[a-zA-Z]*[\[{][^:/?]*:")
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
 _SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
@@ -170,7 +174,8 @@ def shows_environments(words: Sequence[str]) -> bool:
 def _changes(words: Sequence[str], raw: SimpleCommand) -> Invocation:
     name = canonical_name(words[0])
     found = _INVOCATIONS[name](words) if name in _INVOCATIONS else _by_name(name, words, raw)
-    if (directory := unpacks_into(name, words)) is not None:
+    fed = [raw.heredoc] if raw.heredoc is not None and name in group("program_input") else []
+    if (directory := unpacks_into([*without_interpreter(words), *fed])) is not None:
         return replace(found, writes=(*found.writes, Write(directory)), copies=(Copy(None, directory),))
     is_running = name in ("fd", "fdfind") and any(map(_FINDS_AND_RUNS.match, words))
     is_running = is_running or (
@@ -207,7 +212,11 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in group("code_options")]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
-        return replace(found, mentions=(*found.mentions, *_mentioned(words[2:])), code=(*code, *heredoc))
+        # The first operand is the script.
+        mentions = _mentioned([*(word for word in words[1:2] if word.startswith("-")), *words[2:]])
+        own = takewhile(lambda word: word.startswith("-"), words[1:])
+        attached = attached_paths(word for word in own if word.startswith("--"))
+        return replace(found, mentions=(*found.mentions, *mentions), attached=attached, code=(*code, *heredoc))
     if name in SHELLS:
         # The script is the first word without a dash.
         at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
@@ -290,7 +299,7 @@ def _sources(words: Sequence[str]) -> Invocation:
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
         read = [word for word in _operands(words[1:]) if not is_remote(word)]
-    elif row is not None and name in group("read_sources"):
+    elif row is not None and (name in group("read_sources") or row[0].name == "docker cp"):
         # The first operand of zip is the archive it makes.
         taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
         read = [word for word in (*taken, *read) if not is_remote(word)]
@@ -349,7 +358,14 @@ def has_options_beyond_reading(words: Sequence[str]) -> bool:
 
 def _sent_files(words: Sequence[str], found: Arguments) -> Iterator[str]:
     """Yield the files that a client for the web sends, such as of `-d @file`, or shows."""
-    yield from (path for word in words[1:] for groups in _SENT_FILE.findall(word) for path in groups if path)
+    yield from (path for word in words[1:] for path in _SENT_FILE.findall(word))
+    # An address may contain `%2e` for a dot, and a pattern, in its scheme, too; some have no scheme.
+    has_files = "file" in "".join(found.given.get("--proto-default", ())).lower()
+    for address in (*found.operands, *found.given.get("--url", ())):
+        scheme, colon, path = address.partition(":")
+        if (colon and scheme.lower() == "file") or _IN_SCHEME.match(address) or (has_files and not colon):
+            path = f"/{path.lstrip('/').removeprefix('localhost/')}" if colon else address
+            yield UNKNOWN if _HAS_PATTERN.search(address) else unquote(path)
     for option in ("--data-urlencode", "--variable", "--url-query"):
         yield from (value.partition("@")[2] for value in found.given.get(option, ()) if "@" in value)
     for option in ("-b", "--cookie"):

@@ -7,8 +7,9 @@ from itertools import pairwise
 from tui_agent.permissions.shell.syntax import UNKNOWN, names
 
 from .argv import arguments_of, is_remote
-from .catalogue import pairs
+from .catalogue import canonical_name, pairs
 from .invocation import Copy, Invocation, Write, attached_paths, writes_to
+from .row_effects import with_endings
 
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
 _TAR_VALUES = "fgCTXIFbHKLNV"
@@ -18,12 +19,13 @@ _BY_FIRST_WORD = names("ar jar 7z 7za 7zr 7zz rar unrar")
 """Programs whose first word tells what they do."""
 
 
-def unpacks_into(name: str, words: Sequence[str]) -> str | None:
+def unpacks_into(words: Sequence[str]) -> str | None:
     """Return the directory that a command (with its name) unpacks into, or None."""
+    name = canonical_name(words[0])
     for programs, unpacks, prints, directs in pairs("unpacking"):
         if name not in programs.split():
             continue
-        options = words[1:2] if name in _BY_FIRST_WORD else words[1:]
+        options = (words[1:2] if name in _BY_FIRST_WORD else words[1:]) or [""]
         if not any(re.match(unpacks, word) for word in options) or any(re.match(prints, word) for word in words):
             return None
         for word, after in pairwise((*words[1:], ".")):
@@ -69,6 +71,7 @@ def tar_invocation(words: Sequence[str]) -> Invocation:
     elif found.has("--remove-files"):
         writes += [Write(operand, whole=True) for operand in found.operands]
         writes += [Write(UNKNOWN)] if found.of("list") else []
+    writes += with_endings(writes, found)
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
     return Invocation(
         writes=tuple(dict.fromkeys(writes)),

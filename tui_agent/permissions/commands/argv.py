@@ -18,6 +18,7 @@ _KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _NO_VALUE: ValueKind = ""
 _NO_NEXT: tuple[ValueKind, ...] = ("", "optional", "program")
 """Kinds whose value is never the next word."""
+_FIELD = re.compile(r'"((?:[^"]|"")*)"|([^,]+)')
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
 
 
@@ -84,17 +85,24 @@ def is_remote(path: str) -> bool:
     return bool(_REMOTE.match(path))
 
 
+def _settings(text: str) -> dict[str, str]:
+    """Return the values of `type=bind,src=x` by name; quotes may enclose a part."""
+    fields = (quoted.replace('""', '"') or plain for quoted, plain in _FIELD.findall(text))
+    parts = (field.removeprefix("volume-opt=").partition("=") for field in fields)
+    return {name: value for name, _, value in parts}
+
+
 def host_side(mount: str) -> list[str]:
     """Return the path of this machine that a container gets to write, in a list, or an empty one."""
-    settings = {name: value for name, _, value in (part.partition("=") for part in mount.split(","))}
+    settings = _settings(mount)
     if "type" in settings or "source" in settings or "src" in settings:
-        host = settings.get("source", settings.get("src", ""))
+        host = settings.get("device", settings.get("source", settings.get("src", "")))
         is_read_only = not {"readonly", "ro"}.isdisjoint(settings)
     else:
         host, _, rest = mount.partition(":")
         host, is_read_only = host if rest else "", "ro" in rest.rpartition(":")[2].split(",")
     # Otherwise a bare name is a volume of the container program.
-    is_bind = settings.get("type") == "bind"
+    is_bind = settings.get("type") == "bind" or "device" in settings
     return [host] if host and not is_read_only and (is_bind or host[0] in "./~" or not is_known(host)) else []
 
 
@@ -272,5 +280,7 @@ class _Parser:
         elif kind == "into":
             self._found.into = value
         else:
-            written = host_side(value) if kind == "mount" else [value]
+            # `docker build -o type=tar,dest=x`.
+            plain = _settings(value).get("dest", value) if kind == "write" and "dest=" in value else value
+            written = host_side(value) if kind == "mount" else [plain]
             self._found.values.setdefault(kind, []).extend(written)

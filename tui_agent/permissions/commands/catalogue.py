@@ -52,10 +52,10 @@ value: `:` text, `::` two words, `=` text that follows without a blank, `<` a pa
 that are read, `>` a path that is changed, `|` a path of this machine that a container may change, `*` the target
 directory, `@` the working directory, `$` a program, `<$` a file with one, `=$` a program that follows without a blank
 or that the option itself stands for, `/` a place or file of settings, for which a rule is not meant if it is outside
-the workspace. `!` after an option in `options` replaces the pattern; in `effects`, nothing is changed without it. `?`
-prevents a change, `&` extends it to everything below a directory, `^` removes the operands. A rule covers an option
-with `;` only if it spells it out. `-#` is a number such as `-5`, `+` any word that begins with it. `~`: options are
-never joined, and `-x=y` is `-x y`.
+the workspace, `.` an ending that the names of other changed files get. `!` after an option in `options` replaces the
+pattern; in `effects`, nothing is changed without it. `?` prevents a change, `&` extends it to everything below a
+directory, `^` removes the operands. A rule covers an option with `;` only if it spells it out. `-#` is a number such as
+`-5`, `+` any word that begins with it. `~`: options are never joined, and `-x=y` is `-x y`.
 
 A key with a text is a group of names, one with a list a table of pairs; several files may add to the same.
 
@@ -83,6 +83,7 @@ ValueKind = Literal[
     "",
     "optional",
     "text",
+    "ending",
     "pair",
     "place",
     "read",
@@ -107,7 +108,7 @@ INTERPRETERS = names(
 
 _KINDS: dict[str, ValueKind] = {
     ":": "text", "=": "optional", "<": "read", "%": "list", ">": "write", "|": "mount", "*": "into", "@": "directory",
-    "$": "code", "=$": "program", "<$": "script", "/": "place", "::": "pair",
+    "$": "code", "=$": "program", "<$": "script", "/": "place", "::": "pair", ".": "ending",
 }  # fmt: skip
 """Kinds of values by the mark for them."""
 _EFFECTS = {"!": "needed", "?": "preventing", "&": "whole", "^": "removing", ";": "spelled"}
@@ -120,7 +121,10 @@ _CONSEQUENCES = "consequences.toml"
 """File without rows of commands."""
 _MAX_GLOBAL_OPTIONS = 8
 """Maximum number of words before a subcommand."""
-_OPTION = re.compile(r"(\+|..+?)([=<]\$|::|[:=<%>|*@$/]|)([!?&^;]*)", re.DOTALL)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_MODULE = re.compile(r"-[bBdEhiIOPqRsSuvx]*m(.*)", re.DOTALL)
+"""An option of Python with the name of a module, or before it."""
+_OPTION = re.compile(r"(\+|..+?)([=<]\$|::|[:=<%>|*@$/.]|)([!?&^;]*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +234,19 @@ def matching_row(words: Sequence[str]) -> tuple[CommandFacts, Sequence[str]] | N
     return _matching_row(tuple(words))
 
 
+def without_interpreter(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a module that Python runs as a program: `python3 -Im pytest -x` is `pytest -x`."""
+    at = 1 if words and _PYTHON.fullmatch(canonical_name(words[0])) else len(words)
+    while at < len(words) and words[at].startswith("-"):
+        if module := _MODULE.fullmatch(words[at]):
+            return [*filter(None, module.groups()), *words[at + 1 :]] or words
+        at += 2 if words[at] in ("-X", "-W") else 1
+    return words
+
+
 @lru_cache(maxsize=256)
 def _matching_row(words: tuple[str, ...]) -> tuple[CommandFacts, Sequence[str]] | None:
+    words = tuple(without_interpreter(words))
     name = canonical_name(words[0])
     is_fixed = name in words_by_program("own_values")
     at = subcommand_at(words) if is_fixed else 1

@@ -16,6 +16,8 @@ _WRITTEN: dict[Role, slice] = {
 }  # fmt: skip
 """Operands that are changed, by role."""
 _PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
+_NUMBERED = re.compile(r"#\d")
+_IN_BRACKETS = re.compile(r"[{\[].*[}\]]")
 _ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 
 
@@ -69,7 +71,13 @@ def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, 
         writes += () if is_remote(found.target) else _into(found, is_whole)
         writes += [Write(one, whole=True) for one in found.sources if role == "MOVE"]
     writes += [anywhere] if found.has(*facts.changes.everywhere) else []
-    return tuple(dict.fromkeys(writes))
+    return tuple(dict.fromkeys((*writes, *with_endings(writes, found))))
+
+
+def with_endings(writes: Sequence[Write], found: Arguments) -> list[Write]:
+    """Return the changes of files named like others, with an ending that an option gives."""
+    paths = [write.path for write in writes] or [""]
+    return [Write(path + ending) for ending in found.of("ending") for path in paths]
 
 
 def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:
@@ -107,6 +115,10 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
     found = parse_arguments(facts, words)
     writes = [*writes_of(name, facts, found), *_downloaded(name, found)]
     mentions = [*map(Write, found.unclear)]
+    if facts.scripts == "ALL" and any(
+        word.startswith("@") and not facts.is_plain("", word) for word in (*found.operands, *found.of("optional"))
+    ):
+        writes.append(Write(UNKNOWN))  # A file of more words.
     if found.directory is not None:
         # It changes the files that its input names, below this directory.
         mentions.append(Write("."))
@@ -127,7 +139,7 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
         code=tuple(programs_of(facts, found)),
         runs_in=found.directory,
         works_in=tuple(dict.fromkeys(places)),
-        copies=_copies(name, found),
+        copies=_copies(name, facts, found),
         links=tuple(links),
     )
 
@@ -135,6 +147,9 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
 def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
     """Yield the files that get their names from the addresses of a download."""
     into = found.into if found.into is not None else "."
+    # A file of options may name others, and `#1` is what a pattern of the address matches.
+    if name in group("downloaders") and (found.of("script") or any(map(_NUMBERED.search, found.of("write")))):
+        yield Write(UNKNOWN)
     is_named = name == "curl" and not found.has("-O", "--remote-name", "--remote-name-all")
     if name not in group("downloaders") or is_named or found.has("--output-document", "--spider", "--out"):
         return
@@ -142,7 +157,8 @@ def _downloaded(name: str, found: Arguments) -> Iterator[Write]:
         return
     for address in found.operands:
         base = address.partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
-        yield from (Write(f"{into}/{base}"),) if base and is_known(base) else ()
+        if base and is_known(base):
+            yield Write(f"{into}/{_IN_BRACKETS.sub(UNKNOWN, base)}")
     if found.has(*group("named_elsewhere")):
         yield Write(into, below=True, includes=FileFilter())
 
@@ -155,11 +171,12 @@ def _linked(found: Arguments, source: str) -> tuple[str, ...]:
     return (f"{above or '.'}/{source}", f"{found.target}/{source}")
 
 
-def _copies(name: str, found: Arguments) -> tuple[Copy, ...]:
+def _copies(name: str, facts: CommandFacts, found: Arguments) -> tuple[Copy, ...]:
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
     if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
         return (Copy(None, "."),)
-    if name not in ("cp", "rsync", "scp", "ditto") or is_remote(found.target):
+    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name == "docker cp"
+    if not is_copy or is_remote(found.target):
         return ()
     # cp skips directories without one of these options.
     if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):

@@ -135,7 +135,7 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         return replace(invocation, writes=())
     if row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run"):
         return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
-    is_patch = row.name == "git apply" and not found.has(*group("git_only_shows"))
+    is_patch = row.name in ("git apply", "git am") and not found.has(*group("git_only_shows"))
     return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
 
 

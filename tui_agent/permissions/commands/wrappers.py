@@ -14,7 +14,16 @@ from tui_agent.permissions.shell.expansion import expand_braces, has_glob
 from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 
 from .argv import Arguments, arguments_of, parse_arguments, split_options
-from .catalogue import SHELLS, CommandFacts, canonical_name, group, is_trusted_name, subcommand_at, words_by_program
+from .catalogue import (
+    SHELLS,
+    CommandFacts,
+    canonical_name,
+    group,
+    is_trusted_name,
+    pairs,
+    subcommand_at,
+    words_by_program,
+)
 from .catalogue import wrapper as wrapper_of
 from .searches import ELSEWHERE, find_roots, find_runs, finds_only_files
 from .text_scripts import awk_outputs
@@ -306,6 +315,18 @@ def _running(programs: Sequence[str]) -> Wrapping | None:
     return Wrapping(scripts=known) if known else None
 
 
+def _cmake(command: SimpleCommand) -> Wrapping | None:
+    """Return the command behind `-E`, one of cmake's own that does what a usual one does."""
+    words = command.words
+    at = next((at for at, word in enumerate(words[1:], start=2) if word.value == "-E"), len(words))
+    if at == len(words):
+        return None
+    usual = next((usual for names, usual in pairs("cmake_commands") if words[at].value in names.split()), None)
+    inner_words = (*(map(Word, usual.split()) if usual else words[at : at + 1]), *words[at + 1 :])
+    run = SimpleCommand(_text_of(inner_words), inner_words, heredoc=command.heredoc)
+    return Wrapping(inner_commands=(InnerCommand(run, at),), own=words[:at])
+
+
 def _trap(command: SimpleCommand) -> Wrapping | None:
     word = command.words[1] if len(command.words) > 1 else Word("-")
     if not word.is_fixed:
@@ -346,6 +367,6 @@ def _text_of(words: tuple[Word, ...]) -> str:
 
 _SPECIAL: dict[str, Callable[[SimpleCommand], Wrapping | None]] = {
     "eval": _eval, "trap": _trap, "find": _find, ".": _source, "source": _source, "alias": _alias,
-    "awk": _awk,
+    "awk": _awk, "cmake": _cmake,
 }  # fmt: skip
 """Commands whose other commands no row can tell."""

@@ -216,6 +216,8 @@ class PathChecks:
                 self.check_unknown(f"files below {name}")
             elif not names_own_directory(name, value):
                 self._may_change(Write(value), directory, is_looked_up=bool(value))
+                for written in (value, f"{value}/x") if value else ():
+                    self._may_change_denied(written, directory)  # Such as GIT_TRACE and TMPDIR.
             if self._rules.forbids_reading:
                 self._may_read(value, directory)  # Such as BASH_ENV.
 

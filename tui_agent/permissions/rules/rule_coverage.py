@@ -13,7 +13,7 @@ from typing import Literal
 from tui_agent.permissions.commands.archives import tar_with_dashes
 from tui_agent.permissions.commands.argv import arguments_of, options_meant, split_options
 from tui_agent.permissions.commands.builtins import is_display_variable, is_script_variable
-from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, group, matching_row
+from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, facts_of, group, matching_row
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
@@ -99,12 +99,16 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
-    row = matching_row(("tar", "create", *tar_with_dashes(words[1:])) if name in _TAR else words)
+    if name in _TAR:
+        words = ("tar", "create", *tar_with_dashes(words[1:]))
+    row, own = matching_row(words), facts_of(name)
     yield from _programs(*row) if row else ()
+    if own is not None and row is not None and row[0] is not own:
+        yield from _programs(own, words[1:], before_operands=True)
 
 
-def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
-    """Yield what a rule covers only if it spells it out.
+def _programs(entry: CommandFacts, words: Sequence[str], *, before_operands: bool = False) -> Iterator[str]:
+    """Yield what a rule covers only if it spells it out; perhaps only before the first operand.
 
     These are the last word of some names, options with a program, options that remove the operands and the like, and
     operands that are programs.
@@ -122,7 +126,7 @@ def _programs(entry: CommandFacts, words: Sequence[str]) -> Iterator[str]:
         is_option = not is_behind and (word.startswith("-") or (word.startswith("+") and "+" in entry.options))
         if not is_option:
             operands += 1
-            if entry.runs and operands > entry.own_words:
+            if before_operands or (entry.runs and operands > entry.own_words):
                 break
             is_program = entry.scripts == "ALL" or (entry.scripts == "REST" and operands > 1)
             if is_program and not entry.is_plain("", word):
