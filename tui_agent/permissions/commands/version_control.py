@@ -184,7 +184,9 @@ def programs_in(words: Sequence[str]) -> list[str]:
 
 def _settings_to_obey(words: Sequence[str]) -> list[str]:
     """Return the settings of a command's own options that may name a program or a place."""
-    return [setting for setting in _own_options(words).given.get("-c", ()) if not _is_plain(setting)]
+    given = _own_options(words).given
+    held = (f"{setting.rpartition('=')[0]}={UNKNOWN}" for setting in given.get("--config-env", ()))
+    return [setting for setting in (*given.get("-c", ()), *held) if not _is_plain(setting)]
 
 
 def _is_plain(setting: str) -> bool:
