@@ -17,9 +17,10 @@ from tui_agent.permissions.commands.builtins import (
     changes_shell,
     declared_assignments,
     is_script_variable,
+    moves_settings,
     text_changes_shell,
 )
-from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.repository import find_program_setting, places_repository
@@ -171,6 +172,9 @@ class _Case:
             for found in part.contexts if self._repeats else ():
                 paths.check_copies(found.invocation, found.directory)
             self._keep(part.command.text, paths)
+        runs_git = any(canonical_name(part.command.name) == "git" for part in self.commands)
+        if runs_git and any(moves_settings(part.command) for part in self.commands):
+            self._unknown_effects(None, "files of programs in settings of git from another place")
 
     def look_at_repositories(self) -> None:
         """Judge commands that read repositories again because other commands run beside them.
@@ -255,7 +259,7 @@ class _Case:
 
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
-        if text_changes_shell(f"{loop.variable}="):
+        if text_changes_shell(f"{loop.variable}=") or loop.variable in group("git_homes"):
             self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
             self._other(step, f"setting {loop.variable}", scope)
