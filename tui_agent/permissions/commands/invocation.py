@@ -122,6 +122,8 @@ class Invocation:
     """Files and directories copied with their contents, and archives unpacked."""
     links: tuple[str, ...] = ()
     """Files and directories that get another name, through which later commands may change them."""
+    repositories: tuple[str, ...] = ()
+    """Git directories that it makes, whose names do not tell what they are."""
     unknown: tuple[str, ...] = ()
     """Words of a program without facts, each perhaps a path that it changes."""
     changes_tracked: bool = False

@@ -110,6 +110,9 @@ def git_invocation(words: Sequence[str]) -> Invocation:
     mentions = writes_to(["."] if any(work_trees) else [])
     if row is not None and row[0].has_effects:
         invocation = _by_row(*row)
+        if row[0].name in ("git init", "git clone"):
+            # Their git directory does not depend on the working tree.
+            invocation, directory = _making(row[0].name, invocation, own, arguments_of(words)), own.directory
     else:
         operands = () if rest and rest[0] in group("git_reading") else rest[1:]
         attached = attached_paths(word for word in rest[1:] if word.startswith("-"))
@@ -137,6 +140,24 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
     is_patch = row.name == "git apply" and not found.has(*group("git_only_shows"))
     return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
+
+
+def _making(name: str, invocation: Invocation, own: Arguments, found: Arguments) -> Invocation:
+    """Return the invocation of a command that makes a repository, with the git directory and the working tree."""
+    first, *others = found.operands or [""]
+    places = [first] if name == "git init" else others
+    base = first.rstrip("/").removesuffix("/.git").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
+    place = next(filter(None, places), "." if name == "git init" else f"{base}.git")
+    named = own.given.get("--git-dir", [])
+    is_bare = found.has("--bare", "--mirror") or own.has("--bare")
+    writes = (Write(path) for path in (*named, *own.given.get("--work-tree", ())))
+    # Without a name, it makes a directory in the working directory.
+    unnamed = () if any(places) else (Write(".", includes=FileFilter()),)
+    return replace(
+        invocation,
+        writes=(*invocation.writes, *writes, *unnamed),
+        repositories=(*named, *found.given.get("--separate-git-dir", ()), *([place] if is_bare else ())),
+    )
 
 
 def _changes_tracked(name: str, words: Sequence[str]) -> bool:

@@ -23,7 +23,7 @@ from tui_agent.permissions.commands.builtins import (
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.repository import find_program_setting, places_repository
+from tui_agent.permissions.paths.repository import DATA_VARIABLES, find_program_setting, places_repository
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
@@ -169,6 +169,8 @@ class _Case:
         for part, paths in self._changing if len(self._changing) > 1 else ():
             paths.findings.clear()
             paths.check_links()
+            if canonical_name(part.command.name) != "mkdir":
+                paths.check_repositories(makes_trees=_makes_trees(part))
             for found in part.contexts if self._repeats else ():
                 paths.check_copies(found.invocation, found.directory)
             self._keep(part.command.text, paths)
@@ -318,8 +320,7 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
-            makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
-            if makes_trees and not all(map(_only_rewrites, part.contexts)):
+            if _makes_trees(part) and not all(map(_only_rewrites, part.contexts)):
                 self._state.changed_trees += paths.targets
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
@@ -362,7 +363,7 @@ class _Case:
             paths.add_reasons_to_ask(self._suspicions.about(part))
             paths.check_fed(self._suspicions.programs_fed_to(part))
         for found in part.contexts:
-            for assignment in command.assignments:
+            for assignment in (*command.assignments, *(one for one in declared if one.name in DATA_VARIABLES)):
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
                 if command.words or assignment.name in os.environ or places_repository(assignment.name):
                     values = self._expander.assigned(assignment.value, found.directory, found.bindings)
@@ -441,6 +442,11 @@ class _Case:
             speaks = scope is not None and (scope.covers_words or wrapping.allows_inner)
             self._run(script, step.places, task.depth + 1, scope if speaks else None)
         self._is_remote = was_remote
+
+
+def _makes_trees(part: Part) -> bool:
+    """True if a command may make something below its targets."""
+    return canonical_name(part.command.name) not in _MAKES_NO_TREE
 
 
 def _consequences(part: Part) -> tuple[str, ...]:
