@@ -11,7 +11,13 @@ from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
-from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
+from tui_agent.permissions.paths.protected_paths import (
+    hit_by_git,
+    may_mean_protected,
+    names_project_definition,
+    protected_name,
+    swept_top,
+)
 from tui_agent.permissions.paths.repository import (
     DATA_VARIABLES,
     names_own_directory,
@@ -351,6 +357,7 @@ class PathChecks:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
     def _write(self, write: Write, directory: str | None) -> None:
+        self._check_sweep(write, directory)
         facts = self._look(write.path, directory)
         if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
@@ -367,6 +374,20 @@ class PathChecks:
             if write.whole and (too_much := self._lookup.why_too_much(facts)):
                 self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
             self.findings.append(self._writing(facts, whole=write.whole, allowed_by=self._allowance(facts)))
+
+    def _check_sweep(self, write: Write, directory: str | None) -> None:
+        """Judge a pathspec whose files git restores, removes or cleans: may protected ones be among them?"""
+        place = self._look(".", directory)
+        if write.reach is None or place is None or not is_known(write.path):
+            return
+        repository = next(iter(repository_roots(place.resolved)), place.resolved)
+        top, pattern = swept_top(write.path, place.resolved, repository)
+        is_current = not self._state.has_changed
+        if hit := hit_by_git(top, pattern, repository, write.reach, is_index_current=is_current):
+            self._doubt(f"git may change or remove {hit}, which is protected")
+        facts = self._look(top, None) if self.allow_scope and not self._covers and pattern == "*" else None
+        if facts and (too_much := self._lookup.why_too_much(facts)):
+            self._doubt(f"{_shown(write.path)} is changed with everything in it: {too_much}")
 
     def _note_target(self, facts: PathFacts) -> None:
         if not facts.is_device:
