@@ -37,12 +37,22 @@ _QUOTED_SUBSCRIPT = re.compile(r"\w\[(?:[^]'\\]|'[\w .,:/@%+-]*')*(?:\\|'(?![\w 
 def changes_shell(command: SimpleCommand) -> bool:
     """True if a command may change the shell by a use of a built-in, or a value of a variable, that is not listed."""
     name, *words = [word.value for word in command.words] or [""]
+    return not _is_plain_use(name, words) or any(map(_is_hidden, _settings(command)))
+
+
+def moves_settings(command: SimpleCommand) -> bool:
+    """True if a command sets a variable that tells git where the user's settings are."""
+    return any(setting.partition("=")[0].removesuffix("+") in group("git_homes") for setting in _settings(command))
+
+
+def _settings(command: SimpleCommand) -> list[str]:
+    """Return the variables that a command sets, each as `NAME=value`, with the words that may be one."""
+    name, *words = [word.value for word in command.words] or [""]
     settings = [f"{one.name}={UNKNOWN if one.items else one.value.value}" for one in command.assignments]
     if name in group("sets_variables") or (name == "printf" and "".join(words[:1]).startswith("-v")):
         settings += [word if "=" in word else f"{word.removeprefix('-v')}={UNKNOWN}" for word in words]
     texts = words if name in group("evaluates") else [setting.partition("=")[2] for setting in settings]
-    settings += [f"{found[1]}={UNKNOWN}" for text in texts for found in _ASSIGNED.finditer(text)]
-    return not _is_plain_use(name, words) or any(map(_is_hidden, settings))
+    return settings + [f"{found[1]}={UNKNOWN}" for text in texts for found in _ASSIGNED.finditer(text)]
 
 
 def _is_plain_use(name: str, words: Sequence[str]) -> bool:

@@ -25,7 +25,7 @@ from .catalogue import (
     subcommand_at,
     words_by_program,
 )
-from .invocation import Copy, FileFilter, Invocation, Reads, Write, attached_paths, writes_to
+from .invocation import Copy, FileFilter, GitReach, Invocation, Reads, Write, attached_paths, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
@@ -36,6 +36,8 @@ _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 _SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
+_FLAGS = re.compile(r"-[A-Za-z]+\Z")
+_FROM_FILE = "--pathspec-from-file"
 _NUMBER = re.compile(r"=?\d+\Z")
 """A number at the end of an option."""
 
@@ -110,6 +112,9 @@ def git_invocation(words: Sequence[str]) -> Invocation:
     mentions = writes_to(["."] if any(work_trees) else [])
     if row is not None and row[0].has_effects:
         invocation = _by_row(*row)
+        if row[0].name in ("git init", "git clone"):
+            # Their git directory does not depend on the working tree.
+            invocation, directory = _making(row[0].name, invocation, own, arguments_of(words)), own.directory
     else:
         operands = () if rest and rest[0] in group("git_reading") else rest[1:]
         attached = attached_paths(word for word in rest[1:] if word.startswith("-"))
@@ -133,17 +138,50 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
     # `git restore --staged` alone changes only the index.
     if row.name == "git restore" and found.has("--staged", "-S") and not found.has("--worktree", "-W"):
         return replace(invocation, writes=())
-    if row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run"):
-        return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
+    if (reach := _reach(row.name, found, words)) is not None:
+        everywhere = Write(".", below=True, includes=FileFilter())
+        writes = [*invocation.writes, *([everywhere] if row.name == "git clean" and not found.operands else ())]
+        writes += [replace(everywhere, path=":/")] if row.name.startswith("git stash") or found.has(_FROM_FILE) else []
+        return replace(invocation, writes=tuple(replace(one, reach=reach) if one.below else one for one in writes))
     is_patch = row.name in ("git apply", "git am") and not found.has(*group("git_only_shows"))
     return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
+
+
+def _reach(name: str, found: Arguments, words: Sequence[str]) -> GitReach | None:
+    """Return which files below its pathspecs a subcommand changes; None if it takes none, or changes nothing."""
+    if name.startswith("git stash"):
+        return "anything" if found.has("-a", "--all") and group("git_stash_only").isdisjoint(words[:1]) else None
+    if name != "git clean":
+        return "tracked" if name in ("git checkout", "git checkout-index", "git restore", "git rm") else None
+    if found.has("-n", "--dry-run"):
+        return None
+    forces = sum(word.count("f") for word in words if _FLAGS.match(word)) + words.count("--force")
+    return "anything" if forces > 1 or found.has("-x", "-X") else "untracked"
+
+
+def _making(name: str, invocation: Invocation, own: Arguments, found: Arguments) -> Invocation:
+    """Return the invocation of a command that makes a repository, with the git directory and the working tree."""
+    first, *others = found.operands or [""]
+    places = [first] if name == "git init" else others
+    base = first.rstrip("/").removesuffix("/.git").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
+    place = next(filter(None, places), "." if name == "git init" else f"{base}.git")
+    named = own.given.get("--git-dir", [])
+    is_bare = found.has("--bare", "--mirror") or own.has("--bare")
+    writes = (Write(path) for path in (*named, *own.given.get("--work-tree", ())))
+    # Without a name, it makes a directory in the working directory.
+    unnamed = () if any(places) else (Write(".", includes=FileFilter()),)
+    return replace(
+        invocation,
+        writes=(*invocation.writes, *writes, *unnamed),
+        repositories=(*named, *found.given.get("--separate-git-dir", ()), *([place] if is_bare else ())),
+    )
 
 
 def _changes_tracked(name: str, words: Sequence[str]) -> bool:
     """True if a subcommand may change tracked files that its words do not name."""
     row, found = matching_row(("git", name, *words)), arguments_of(("git", name, *words))
     writes = row is not None and row[0].writes != "NONE"
-    if writes and (found.has("--pathspec-from-file", "--stdin") or any(map(_PATHSPEC.search, words))):
+    if writes and (found.has(_FROM_FILE, "--stdin") or any(map(_PATHSPEC.search, words))):
         return True
     if name in ("checkout", "switch"):
         if name == "checkout" and "--" in words:
@@ -187,7 +225,9 @@ def programs_in(words: Sequence[str]) -> list[str]:
 
 def _settings_to_obey(words: Sequence[str]) -> list[str]:
     """Return the settings of a command's own options that may name a program or a place."""
-    return [setting for setting in _own_options(words).given.get("-c", ()) if not _is_plain(setting)]
+    given = _own_options(words).given
+    held = (f"{setting.rpartition('=')[0]}={UNKNOWN}" for setting in given.get("--config-env", ()))
+    return [setting for setting in (*given.get("-c", ()), *held) if not _is_plain(setting)]
 
 
 def _is_plain(setting: str) -> bool:

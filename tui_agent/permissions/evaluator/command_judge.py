@@ -17,12 +17,13 @@ from tui_agent.permissions.commands.builtins import (
     changes_shell,
     declared_assignments,
     is_script_variable,
+    moves_settings,
     text_changes_shell,
 )
-from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.repository import find_program_setting, places_repository
+from tui_agent.permissions.paths.repository import DATA_VARIABLES, find_program_setting, places_repository
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
@@ -168,9 +169,14 @@ class _Case:
         for part, paths in self._changing if len(self._changing) > 1 else ():
             paths.findings.clear()
             paths.check_links()
+            if canonical_name(part.command.name) != "mkdir":
+                paths.check_repositories(makes_trees=_makes_trees(part))
             for found in part.contexts if self._repeats else ():
                 paths.check_copies(found.invocation, found.directory)
             self._keep(part.command.text, paths)
+        runs_git = any(canonical_name(part.command.name) == "git" for part in self.commands)
+        if runs_git and any(moves_settings(part.command) for part in self.commands):
+            self._unknown_effects(None, "files of programs in settings of git from another place")
 
     def look_at_repositories(self) -> None:
         """Judge commands that read repositories again because other commands run beside them.
@@ -255,7 +261,7 @@ class _Case:
 
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
-        if text_changes_shell(f"{loop.variable}="):
+        if text_changes_shell(f"{loop.variable}=") or loop.variable in group("git_homes"):
             self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
             self._other(step, f"setting {loop.variable}", scope)
@@ -314,8 +320,7 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
-            makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
-            if makes_trees and not all(map(_only_rewrites, part.contexts)):
+            if _makes_trees(part) and not all(map(_only_rewrites, part.contexts)):
                 self._state.changed_trees += paths.targets
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
@@ -358,7 +363,7 @@ class _Case:
             paths.add_reasons_to_ask(self._suspicions.about(part))
             paths.check_fed(self._suspicions.programs_fed_to(part))
         for found in part.contexts:
-            for assignment in command.assignments:
+            for assignment in (*command.assignments, *(one for one in declared if one.name in DATA_VARIABLES)):
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
                 if command.words or assignment.name in os.environ or places_repository(assignment.name):
                     values = self._expander.assigned(assignment.value, found.directory, found.bindings)
@@ -437,6 +442,11 @@ class _Case:
             speaks = scope is not None and (scope.covers_words or wrapping.allows_inner)
             self._run(script, step.places, task.depth + 1, scope if speaks else None)
         self._is_remote = was_remote
+
+
+def _makes_trees(part: Part) -> bool:
+    """True if a command may make something below its targets."""
+    return canonical_name(part.command.name) not in _MAKES_NO_TREE
 
 
 def _consequences(part: Part) -> tuple[str, ...]:

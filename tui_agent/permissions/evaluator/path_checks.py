@@ -11,8 +11,19 @@ from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
-from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
-from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
+from tui_agent.permissions.paths.protected_paths import (
+    hit_by_git,
+    may_mean_protected,
+    names_project_definition,
+    protected_name,
+    swept_top,
+)
+from tui_agent.permissions.paths.repository import (
+    DATA_VARIABLES,
+    names_own_directory,
+    places_repository,
+    repository_roots,
+)
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, expand_braces, has_glob
@@ -72,6 +83,8 @@ class CaseState:
     """True if an earlier part may have changed files, which the file system does not show yet."""
     changed_trees: list[str] = field(default_factory=list[str])
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
+    repositories: list[str] = field(default_factory=list[str])
+    """Git directories that a part makes, or that a variable names."""
     is_confined: bool = False
     """True if a part has unknown targets, and the command may therefore only run in the sandbox."""
     is_confined_by_grant: bool = False
@@ -102,6 +115,8 @@ class PathChecks:
         """True if the rule spells out the paths in doubt."""
         self._links: list[tuple[str, str | None]] = []
         """Paths to which it makes links, with the directory that they are relative to."""
+        self._made: list[str] = []
+        """Git directories that it makes."""
 
     # --- certain effects ----------------------------------------------------------------------------------------------
 
@@ -172,6 +187,8 @@ class PathChecks:
         for code in found.code:
             self._code(code)
         self._links += [(link, place) for link in found.links]
+        for path in found.repositories:
+            self._made += self.note_repository(path, place)
         self.check_copies(found, place)
         self._check_secrets(context.words, directory)
         self._check_sources(found, directory)
@@ -207,11 +224,31 @@ class PathChecks:
             if found.decision != "allow":
                 self._ask_for(found, f"a later command may change {facts.given} through the link to it")
 
+    def note_repository(self, path: str, directory: str | None) -> list[str]:
+        """Keep a git directory that is made, if it is certain: nothing else may change it."""
+        facts = self._look(path, directory)
+        found = [facts.resolved] if facts else []
+        self._state.repositories += found
+        self._state.changed_trees += found
+        return found
+
+    def check_repositories(self, *, makes_trees: bool) -> None:
+        """Judge its targets in git directories that other parts make, before or after it.
+
+        The directory itself may be made first, and removed, unless the command may fill or rename it (`makes_trees`).
+        """
+        for repository in {*self._state.repositories}.difference(self._made):
+            inside = (one for one in self.targets if is_within(one, repository) and (makes_trees or one != repository))
+            if target := next(inside, None):
+                self._ask(f"{target} is changed, in a repository's data that the command makes")
+
     def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
         """Judge a variable that may tell a command where to work or write."""
         if name.endswith("PATH"):
             return  # Lists of directories for programs and modules are only read.
         for value in values:
+            if name in DATA_VARIABLES:
+                self.note_repository(value, directory)
             if places_repository(name) and not is_known(value):
                 self.check_unknown(f"files below {name}")
             elif not names_own_directory(name, value):
@@ -322,6 +359,7 @@ class PathChecks:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
     def _write(self, write: Write, directory: str | None) -> None:
+        self._check_sweep(write, directory)
         facts = self._look(write.path, directory)
         if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
@@ -338,6 +376,20 @@ class PathChecks:
             if write.whole and (too_much := self._lookup.why_too_much(facts)):
                 self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
             self.findings.append(self._writing(facts, whole=write.whole, allowed_by=self._allowance(facts)))
+
+    def _check_sweep(self, write: Write, directory: str | None) -> None:
+        """Judge a pathspec whose files git restores, removes or cleans: may protected ones be among them?"""
+        place = self._look(".", directory)
+        if write.reach is None or place is None or not is_known(write.path):
+            return
+        repository = next(iter(repository_roots(place.resolved)), place.resolved)
+        top, pattern = swept_top(write.path, place.resolved, repository)
+        is_current = not self._state.has_changed
+        if hit := hit_by_git(top, pattern, repository, write.reach, is_index_current=is_current):
+            self._doubt(f"git may change or remove {hit}, which is protected")
+        facts = self._look(top, None) if self.allow_scope and not self._covers and pattern == "*" else None
+        if facts and (too_much := self._lookup.why_too_much(facts)):
+            self._doubt(f"{_shown(write.path)} is changed with everything in it: {too_much}")
 
     def _note_target(self, facts: PathFacts) -> None:
         if not facts.is_device:

@@ -20,15 +20,18 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.permissions.commands.invocation import GitReach
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.regular_file import read_regular_file
 
-from .path_resolution import TooMuchError, entries_below, is_within
+from .path_resolution import TooMuchError, entries_below, is_within, resolve
 from .repository import (
     OWN_DIRECTORY,
     REPOSITORY_NAMES,
     data_directories,
     files_of_repository,
     holds_repository,
+    index_names,
     names_in,
 )
 
@@ -52,6 +55,9 @@ MAX_ENTRIES = 100_000
 
 _PLAIN_BRACKETS = re.compile(r"\[[a-z0-9_.-]+\]")
 _PATTERN = frozenset("*?[")
+_PATHSPEC = re.compile(r"\A:|[*?\[\\]")
+_PLAIN_PATHSPEC = re.compile(r"(?!.*\.\.(?:/|\Z))[^:/\[\\][^\[\\]*\Z", re.DOTALL)
+"""A pattern that `fnmatch` understands as git does, for paths below the working directory."""
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
                      (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF))  # fmt: skip
 
@@ -114,6 +120,76 @@ def holds_protected(top: str) -> str | None:
     except TooMuchError:
         return f"more than {MAX_ENTRIES:,} files"
     return None
+
+
+def swept_top(pathspec: str, directory: str, repository: str) -> tuple[str, str]:
+    """Return the directory in which a pathspec of git looks for files, and a pattern for their paths below it."""
+    if not _PATHSPEC.search(pathspec):
+        return resolve(pathspec, directory).path, "*"
+    if _PLAIN_PATHSPEC.match(pathspec):
+        return directory, pathspec
+    # Magic such as `:/` and `:(icase)`, and patterns of other forms.
+    return repository, "*"
+
+
+def hit_by_git(top: str, pattern: str, repository: str, reach: GitReach, *, is_index_current: bool) -> str | None:
+    """Return a protected path that git may restore, remove or clean below a directory, or None.
+
+    git never changes the data of its repository this way, and does not clean another one unless it is told to.
+
+    Args:
+        top: absolute, links followed.
+        pattern: for paths below it.
+        repository: the top of the repository in which git works.
+        reach: the files that it takes.
+        is_index_current: False if the index may have changed.
+    """
+    tracked = index_names(top)
+    if reach == "tracked" and tracked is not None:
+        found: Iterable[str] = filter(protected_name, tracked)
+    else:
+        try:
+            known = (tracked or ()) if is_index_current and reach != "tracked" else ()
+            found = [
+                name
+                for name in _protected_below(top, repository, reach)
+                if not any(_is_part(name, one) for one in known)
+            ]
+        except TooMuchError:
+            return f"one of more than {MAX_ENTRIES:,} files"
+    return next((name for name in found if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")), None)
+
+
+def _is_part(name: str, tracked: str) -> bool:
+    return is_within(tracked, name) or is_within(name, tracked)
+
+
+def _protected_below(top: str, own: str, reach: GitReach) -> Iterator[str]:
+    """Yield the protected entries below a directory that git may take, without those that it normally leaves alone."""
+    for entry in entries_below(top, MAX_ENTRIES, enters=lambda entry: not protected_name(entry.name)):
+        directory = os.path.dirname(entry.path)
+        name = fold_name(entry.name)
+        if entry.name == "HEAD" and holds_repository(directory):
+            yield os.path.relpath(directory, top)
+        if not protected_name(entry.name) or (name in REPOSITORY_NAMES and directory == own):
+            continue
+        is_left = name in REPOSITORY_NAMES and (
+            reach == "tracked" or any(map(holds_repository, data_directories(directory)))
+        )
+        is_left = is_left or (name == "node_modules" and (reach == "tracked" or _ignores(name, own, directory)))
+        if reach == "anything" or not is_left:
+            yield os.path.relpath(entry.path, top)
+
+
+def _ignores(name: str, *directories: str) -> bool:
+    """True if a list of ignored files in one of these directories names it."""
+    for directory in directories:
+        try:
+            if name.encode() in read_regular_file(f"{directory}/.gitignore"):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def _is_ignorable(letter: str) -> bool:

@@ -20,6 +20,8 @@ OWN_DIRECTORY = ".git"
 """Usual name of a repository's own directory."""
 REPOSITORY_NAMES = (OWN_DIRECTORY, "git~1")
 """Names of it, also on file systems with short names."""
+DATA_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR")
+"""Variables that tell git where it is."""
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 MAX_INDEX_BYTES = 50_000_000
@@ -195,7 +197,7 @@ def places_repository(variable: str) -> bool:
 
 def names_own_directory(variable: str, value: str) -> bool:
     """True if a variable names a repository's own directory, which git may change."""
-    return variable in ("GIT_DIR", "GIT_COMMON_DIR") and value.rstrip("/").rpartition("/")[2] == OWN_DIRECTORY
+    return variable in DATA_VARIABLES and value.rstrip("/").rpartition("/")[2] == OWN_DIRECTORY
 
 
 def _in_file(path: str, top: str, *, is_linked: bool, is_protected: bool) -> str | None:
