@@ -327,6 +327,21 @@ def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) ->
     return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
 
 
+def obeyed_files(words: Sequence[str]) -> Iterator[str]:
+    """Yield the files with commands that a command runs or obeys, as far as known: programs, scripts, makefiles."""
+    name, found = canonical_name(words[0]), arguments_of(words)
+    yield from words[:1] if "/" in words[0] else ()
+    yield from (*found.of("script"), *(found.of("read") if name == "make" else ()))
+    yield from words_by_program("own_files").get(name, ())
+    if name not in _SCRIPTED and (may_run_shell_text(name) or name in INTERPRETERS):
+        yield from (word for word in words[1:] if not word.startswith("-"))
+
+
+def may_run_shell_text(word: str) -> bool:
+    """True if a command of this name may run a file of shell commands: a shell, or a program named by its path."""
+    return "/" in word or word in SHELLS or word in (".", "source")
+
+
 def runs_code_from_input(words: Sequence[str]) -> bool:
     """True if a program that a command runs may come from its input, or from the output of a `<(…)`."""
     name = canonical_name(words[0])

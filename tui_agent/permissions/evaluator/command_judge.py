@@ -314,6 +314,10 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
+            copying = writer(canonical_name(command.name))
+            is_copy = copying is not None and copying.writes in ("LAST", "MOVE")
+            if command.name == "tee" or (is_copy and self._state.written):
+                self._state.written.update(paths.targets)
             makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
             if makes_trees and not all(map(_only_rewrites, part.contexts)):
                 self._state.changed_trees += paths.targets
@@ -349,6 +353,9 @@ class _Case:
         declared = (declared_assignments(command) or ()) if command.name in DECLARATION_COMMANDS else ()
         if self._forbids_any and any(one.name in ("BASH_ENV", "ENV") for one in (*command.assignments, *declared)):
             paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
+        if self._forbids_any and part.runs_written_shell:
+            reason = "it runs a file that this command line writes, and rules forbid some commands"
+            paths.findings.append(Finding("ask", "floor", reason))
         if not self._is_remote and (is_open or runs_unknown(part)):
             paths.check_unknown("files of commands that only the running shell knows")
         if command.words and may_get_options(part):

@@ -70,6 +70,8 @@ class CaseState:
     lookups_left: int = MAX_LOOKUPS
     has_changed: bool = False
     """True if an earlier part may have changed files, which the file system does not show yet."""
+    written: set[str] = field(default_factory=set[str])
+    """Files that an earlier part filled with any text, with links followed."""
     changed_trees: list[str] = field(default_factory=list[str])
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
     is_confined: bool = False
@@ -143,6 +145,7 @@ class PathChecks:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
                 self._note_target(facts)
+                self._state.written.add(facts.resolved)
                 self.findings.append(self._writing(facts, allowed_by=allowed_by))
 
     def check_invocation(self, context: ExecutionContext) -> None:

@@ -129,6 +129,8 @@ class Suspicions:
         else:
             texts += [code for one in given for code in one.invocation.code]
             texts += self._input_of(part)
+        if part.runs_written:
+            texts += self._strings()
         if any(UNKNOWN in word for words in known for word in words):
             texts += self._joined()
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
@@ -141,7 +143,8 @@ class Suspicions:
     def programs_fed_to(self, part: Part) -> Iterator[str]:
         """Yield the texts of a program that other commands print and a command certainly runs."""
         words = [word.value for word in part.command.words]
-        if _gets_output(part) and words and not _is_judged(part.wrapping) and runs_code_from_input(words):
+        is_fed = _gets_output(part) and words and not _is_judged(part.wrapping) and runs_code_from_input(words)
+        if is_fed or part.runs_written:
             yield from self._strings()
 
     def _input_of(self, part: Part) -> list[str]:
@@ -161,7 +164,7 @@ class Suspicions:
             for redirect in command.redirects
             for target in self._expander.expand(redirect.target, one.directory, step.bindings)
         )
-        if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
+        if part.runs_written or (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
         return (
             _gets_output(part)
