@@ -63,7 +63,6 @@ _OUTPUT_OPTION = re.compile(r"-o|--?out(?:[_-]?(?:put|file|dir|path))*(?:-[\w-]+
 _SENT_FILE = re.compile(r"(?:\A(?:-[A-Za-z])?|=)[@<](?:@)?([^;]+)|\Afile:/{0,2}(?:localhost)?(/.+)", re.IGNORECASE)
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
-_SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
 
 
 def invocation_of(
@@ -315,16 +314,15 @@ def _searched(words: Sequence[str]) -> Iterator[str]:
         yield "."
 
 
-def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) -> bool:
-    """True if a command runs shell commands in its input, which a rule for its name does not mean.
+def may_run_input(words: Sequence[str], *, is_fed: bool) -> bool:
+    """True if a command may run shell commands in its input, which a rule for its name does not mean.
 
     `make -f -` reads a makefile, and editors, debuggers and clients of databases have an escape to the shell.
     """
     name = canonical_name(words[0]) if words else ""
     if name == "make":
         return not _INPUT.isdisjoint(arguments_of(words).of("read"))
-    is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
-    return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
+    return is_fed and name in group("shell_escapes")
 
 
 def obeyed_files(words: Sequence[str]) -> Iterator[str]:

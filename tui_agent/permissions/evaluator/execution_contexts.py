@@ -328,8 +328,6 @@ def runs_unknown(part: Part) -> bool:
     """True if only the running shell knows a command that this one runs, or its own name."""
     command, wrapping, task = part.command, part.wrapping, part.task
     bindings = task.step.bindings
-    if part.runs_written_shell:
-        return True
     if wrapping is None or not wrapping.hidden:
         name = command.words[0] if command.words else Word("")
         return _is_computed(replace(name, value=name.value.rpartition("/")[2]), bindings)
