@@ -197,7 +197,8 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     row = matching_row(words)
     facts, options = row[0] if row else None, arguments_of(words)
     found = invocation_by_row(name, *row) if row else Invocation()
-    heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
+    # The preprocessor of C joins lines first.
+    heredoc = (raw.heredoc.replace("\\\n", ""),) if raw.heredoc is not None else ()
     is_configured = name == "wget" and options.has("-i", "--input-file")
     if name in group("program_input") or options.of("script") or is_configured:
         found = replace(found, code=(*found.code, *heredoc))
@@ -297,6 +298,8 @@ def _sources(words: Sequence[str]) -> Invocation:
         read += sed_effects(words).read if name == "sed" else []
         open_reads = list(_open_operands(name, words[1:]))
         may_read = tuple(_may_read(name, words[1:]))
+    # A table of sqlite3 that reads whole directories.
+    is_listed = is_listed or (name == "sqlite3" and any("fsdir" in word.lower() for word in words))
     open_reads += [UNKNOWN] if is_listed else []
     return Invocation(sources=tuple(read), may_read=may_read, open_reads=tuple(open_reads))
 

@@ -415,7 +415,7 @@ class _Case:
                 paths.check_invocation(found)
             for redirect in command.redirects:
                 targets = self._expander.expand(redirect.target, found.directory, found.bindings)
-                paths.check_redirect(redirect, targets, found.directory)
+                paths.check_redirect(redirect, targets, found.directory, is_reading=is_reading)
             paths.check_listing(found.listed)
             if found.invocation.changes_matches:
                 paths.check_unknown("the files that it finds")

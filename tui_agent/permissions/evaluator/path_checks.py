@@ -139,15 +139,17 @@ class PathChecks:
         if not listed.is_certain and self.allow_scope is None:
             self._by_mode("look", "listing a directory whose path is known only when the command runs")
 
-    def check_redirect(self, redirect: Redirect, targets: Sequence[str], directory: str | None) -> None:
-        """Judge a redirection with its expanded targets."""
+    def check_redirect(
+        self, redirect: Redirect, targets: Sequence[str], directory: str | None, *, is_reading: bool
+    ) -> None:
+        """Judge a redirection with its expanded targets; `is_reading` if its command only reads."""
         allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
         for target in () if redirect.names_descriptor else targets:
             if _NETWORK.match(target):
                 if allowed_by is None:
                     self._ask(f"{redirect.text} opens a network connection")
             elif redirect.operator in ("<", "<&"):
-                self._read(target, directory, "read")
+                self._read(target, directory, "read", is_allowed=None if is_reading else self._covers)
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
@@ -476,7 +478,7 @@ class PathChecks:
                 self._doubt(f"code that may name a protected path as {_shown(word)}")
             elif writes and (why := protected_name(pattern)):
                 self._doubt(f"code that names {pattern}: {why}")
-            elif pattern == word or not pattern.strip("*/") or not ("/" in word or "." in word):
+            elif not _EXPANDED.search(word) or not pattern.strip("*/") or not ("/" in word or "." in word):
                 continue
             elif writes and self._denies_changes:
                 self.check_unknown(f"the files that {_shown(word)} matches")

@@ -167,9 +167,7 @@ class Suspicions:
         if part.runs_written or (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
         return (
-            _gets_output(part)
-            and not _is_judged(wrapping)
-            and reads_program_from_input([word.value for word in command.words])
+            _gets_output(part) and not _is_judged(wrapping) and may_obey_input([word.value for word in command.words])
         )
 
     def _protected_string(self) -> str | None:
@@ -345,6 +343,12 @@ def find_indirect_command(
             if any(one.pattern.match(text) for text in joined):
                 return first, one.rule
     return None
+
+
+def may_obey_input(words: Sequence[str]) -> bool:
+    """True if a command's input may decide what it does, also as data of a program in its words."""
+    name = canonical_name(words[0])
+    return reads_program_from_input(words) or (name in INTERPRETERS and not is_mostly_read_only(name))
 
 
 def reads_program_from_input(words: Sequence[str]) -> bool:
