@@ -19,7 +19,7 @@ from tui_agent.permissions.commands.builtins import (
     is_script_variable,
     text_changes_shell,
 )
-from tui_agent.permissions.commands.catalogue import canonical_name, writer
+from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, has_shell_escape
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.repository import find_program_setting, places_repository
@@ -314,13 +314,15 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
-            copying = writer(canonical_name(command.name))
-            is_copy = copying is not None and copying.writes in ("LAST", "MOVE")
-            if command.name == "tee" or (is_copy and self._state.written):
+            name = canonical_name(command.name)
+            makes_trees = name not in _MAKES_NO_TREE and not all(map(_only_rewrites, part.contexts))
+            self._state.changed_trees += paths.targets if makes_trees else ()
+            # What a compiler makes is no script, and a copy is one only if the command line wrote it before.
+            facts = writer(name)
+            is_copy = facts is not None and facts.writes in ("LAST", "MOVE")
+            is_build = name in group("named_by_operands") | group("version_control")
+            if name == "tee" or (makes_trees and not is_build and (self._state.written or not is_copy)):
                 self._state.written.update(paths.targets)
-            makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
-            if makes_trees and not all(map(_only_rewrites, part.contexts)):
-                self._state.changed_trees += paths.targets
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
         """Return the finding for a command's words."""

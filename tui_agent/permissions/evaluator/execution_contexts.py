@@ -169,7 +169,9 @@ class ExecutionContexts:
         if context.words[0] in named and any(one.name == "PATH" for one in command.assignments):
             return True
         obeyed = [*obeyed_files(context.words)]
-        obeyed += [one.target.value for one in command.redirects if one.operator == "<"]
+        # The input of any other program is rather its data.
+        is_own_name = "/" in context.words[0]
+        obeyed += [one.target.value for one in command.redirects if one.operator == "<" and not is_own_name]
         looked = (path for path in obeyed if is_known(path) and (context.directory or path.startswith("/")))
         return any(self._look(path, context.directory).resolved in self._written for path in looked)
 
