@@ -45,7 +45,7 @@ _ONLY_BASH = re.compile(
 """Syntax that another shell may read differently."""
 _SHELL_ESCAPE = re.compile(
     r"(?<![A-Za-z])!(?!=)|\br(?:ea?d?)?!|\\(?:x21|0?41)"
-    r"|(?:\A|[\n;|:])\s*(?:shell|system|pipe|term(?:inal)?)\b|(?:\A|\n)\s*\||(?:\A|\n)\s*\.s(?:he?l?|ys?t?e?)\b|\.(?:shell|system)\b"
+    r"|(?:\A|[\n;|:])\s*(?:platform\s+)?(?:shell|system|pipe|term(?:inal)?)\b|(?:\A|\n)\s*\||(?:\A|\n)\s*\.s(?:he?l?|ys?t?e?)\b|\.(?:shell|system)\b"
     r"|\b(?:system(?:list)?|job_start|term_start|termopen|edit|execute)\s*\("
     r"|(?:\.(?:o|import|read|excel|log)\w*|\\[ogw]x?)\b[^\n]*?[\"'\s]\||\bprogram\s*'",
     re.IGNORECASE,

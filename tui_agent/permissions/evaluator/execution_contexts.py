@@ -173,7 +173,10 @@ class ExecutionContexts:
         is_own_name = "/" in context.words[0]
         obeyed += [one.target.value for one in command.redirects if one.operator == "<" and not is_own_name]
         looked = (path for path in obeyed if is_known(path) and (context.directory or path.startswith("/")))
-        return any(self._look(path, context.directory).resolved in self._written for path in looked)
+        found = {self._look(path, context.directory).resolved for path in looked}
+        # What it moved or copied may be a directory, which is not there yet.
+        made = [written for written in self._written if not os.path.isdir(written)]
+        return not found.isdisjoint(self._written) or any(is_within(path, one) for path in found for one in made)
 
     def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
         program = workspace_program(command.name, self._lookup.workspace, place) if command.words else None

@@ -67,6 +67,7 @@ _PRINTS_NOTHING = names("test [ [[ true false : cd pushd")
 _SEARCHES = names("grep egrep fgrep rg")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _LEAVES_OUT = re.compile(r"--exclude|--ignore|!\S*\Z")
+_PRINTERS = names("echo printf")
 _TAKES_OUT_NEXT = names("-not !")
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
@@ -242,7 +243,7 @@ def _included_words(values: Sequence[str]) -> Iterator[str]:
     for at, value in enumerate(values[1:], start=1):
         # Without an `-o` after `-prune`, the next action applies to the pruned name.
         is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
-        is_left_out = _LEAVES_OUT.match(value) or before.startswith("--exclude")
+        is_left_out = (_LEAVES_OUT.match(value) and values[0] not in _PRINTERS) or before.startswith("--exclude")
         if not (is_left_out or is_pruned or above in _TAKES_OUT_NEXT):
             yield value
         before, above = value, before
