@@ -3,7 +3,7 @@
 import pytest
 
 from tui_agent.permissions.commands.catalogue import is_trusted_name
-from tui_agent.permissions.commands.wrappers import Wrapping, expand_command_braces, unwrap
+from tui_agent.permissions.commands.wrappers import Wrapping, expand_command_braces, has_shell_escape, unwrap
 from tui_agent.permissions.shell.parser import read_script
 from tui_agent.permissions.shell.syntax import UNKNOWN, Sequence, SimpleCommand
 
@@ -144,3 +144,25 @@ def test_a_rule_for_a_remote_shell_covers_its_command() -> None:
 
 def test_braces_may_produce_the_name() -> None:
     assert [word.value for word in command_of("ls {rm,-rf,x}").words] == ["ls", "rm", "-rf", "x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ed", "!x"), ("ed", "w !x"), ("vim", "r!x"), ("vim", "silent !x"), ("psql", r"\! x"), ("psql", r"\o |x"),
+        ("mysql", "select 1; system x"), ("sqlite3", ".sh x"), ("sqlite3", ".once '|x'"), ("lldb", "platform shell x"),
+    ],
+)  # fmt: skip
+def test_an_escape_to_the_shell_is_found(name: str, text: str) -> None:
+    assert has_shell_escape(name, [text])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ed", ",s/a/b/"), ("vim", "w!"), ("vim", "set nowrap|wq!"), ("sqlite3", "select a || b from t where c != 1"),
+        ("sqlite3", ".schema system"), ("sqlite3", ".show"), ("mysql", "select * from system"), ("echo", "!x"),
+    ],
+)  # fmt: skip
+def test_other_text_of_editors_and_clients_is_no_escape(name: str, text: str) -> None:
+    assert not has_shell_escape(name, [text])

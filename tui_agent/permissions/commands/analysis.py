@@ -67,7 +67,6 @@ _HAS_PATTERN = re.compile(r"[\[{]")
 _IN_SCHEME = re.compile(r"[a-zA-Z]*[\[{][^:/?]*:")
 _FROM_LIST = re.compile(r"-?[A-Za-z]*T|--files-")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
-_SHELL_ESCAPE = re.compile(r"!|\b(?:shell|system)\b")
 
 
 def invocation_of(
@@ -203,7 +202,8 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Invocation:
     row = matching_row(words)
     facts, options = row[0] if row else None, arguments_of(words)
     found = invocation_by_row(name, *row) if row else Invocation()
-    heredoc = (raw.heredoc,) if raw.heredoc is not None else ()
+    # The preprocessor of C joins lines first.
+    heredoc = (raw.heredoc.replace("\\\n", ""),) if raw.heredoc is not None else ()
     is_configured = name == "wget" and options.has("-i", "--input-file")
     if name in group("program_input") or options.of("script") or is_configured:
         found = replace(found, code=(*found.code, *heredoc))
@@ -307,6 +307,8 @@ def _sources(words: Sequence[str]) -> Invocation:
         read += sed_effects(words).read if name == "sed" else ["."] if searches_files(words) else []
         open_reads = list(_open_operands(name, words[1:]))
         may_read = tuple(_may_read(name, words[1:]))
+    # A table of sqlite3 that reads whole directories.
+    is_listed = is_listed or (name == "sqlite3" and any("fsdir" in word.lower() for word in words))
     open_reads += [UNKNOWN] if is_listed else []
     return Invocation(sources=tuple(read), may_read=may_read, open_reads=tuple(open_reads))
 
@@ -324,16 +326,30 @@ def _searched(words: Sequence[str]) -> Iterator[str]:
         yield "."
 
 
-def may_run_input(words: Sequence[str], heredoc: str | None, *, is_fed: bool) -> bool:
-    """True if a command runs shell commands in its input, which a rule for its name does not mean.
+def may_run_input(words: Sequence[str], *, is_fed: bool) -> bool:
+    """True if a command may run shell commands in its input, which a rule for its name does not mean.
 
     `make -f -` reads a makefile, and editors, debuggers and clients of databases have an escape to the shell.
     """
     name = canonical_name(words[0]) if words else ""
     if name == "make":
         return not _INPUT.isdisjoint(arguments_of(words).of("read"))
-    is_escape = heredoc is not None and _SHELL_ESCAPE.search(heredoc) is not None
-    return name in group("program_input") and (is_escape or (is_fed and name in group("editors")))
+    return is_fed and name in group("shell_escapes")
+
+
+def obeyed_files(words: Sequence[str]) -> Iterator[str]:
+    """Yield the files with commands that a command runs or obeys, as far as known: programs, scripts, makefiles."""
+    name, found = canonical_name(words[0]), arguments_of(words)
+    yield from words[:1] if "/" in words[0] else ()
+    yield from (*found.of("script"), *(found.of("read") if name == "make" else ()))
+    yield from words_by_program("own_files").get(name, ())
+    if name not in _SCRIPTED and (may_run_shell_text(name) or name in INTERPRETERS):
+        yield from (word for word in words[1:] if not word.startswith("-"))
+
+
+def may_run_shell_text(word: str) -> bool:
+    """True if a command of this name may run a file of shell commands: a shell, or a program named by its path."""
+    return "/" in word or word in SHELLS or word in (".", "source")
 
 
 def runs_code_from_input(words: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
 
 from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN
 
@@ -18,6 +19,7 @@ _WRITTEN: dict[Role, slice] = {
 _PATTERN = re.compile(r"[*?{\[]|\.\.\.\Z")
 _NUMBERED = re.compile(r"#\d")
 _IN_BRACKETS = re.compile(r"[{\[].*[}\]]")
+_FILE_ADDRESS = re.compile(r"file:(?://(?:localhost)?(?=/))?([^?#]*)", re.IGNORECASE)
 _ENDING = re.compile(r"[._-][A-Za-z0-9]+\Z")
 
 
@@ -49,6 +51,8 @@ def programs_of(facts: CommandFacts, found: Arguments) -> list[str]:
 def writes_of(name: str, facts: CommandFacts, found: Arguments) -> tuple[Write, ...]:
     """Return the changes of a command, by its role."""
     is_whole, operands, into = found.has(*facts.changes.whole), found.operands, found.into
+    if name == "sqlite3":
+        operands = [file_of_address(operand) for operand in operands]
     if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
         operands = operands[1:]  # The first operand is the script.
     role: Role = "ALL" if name == "install" and found.has("-d", "--directory") else facts.writes
@@ -78,6 +82,12 @@ def with_endings(writes: Sequence[Write], found: Arguments) -> list[Write]:
     """Return the changes of files named like others, with an ending that an option gives."""
     paths = [write.path for write in writes] or [""]
     return [Write(path + ending) for ending in found.of("ending") for path in paths]
+
+
+def file_of_address(text: str) -> str:
+    """Return the path in an address `file:…`, or the text itself."""
+    found = _FILE_ADDRESS.match(text)
+    return unquote(found[1]) if found else text
 
 
 def _rewritten(facts: CommandFacts, operands: Sequence[str], whole: bool) -> Iterator[Write]:

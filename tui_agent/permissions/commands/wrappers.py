@@ -6,7 +6,7 @@ if any rule forbids commands, the policy asks.
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -52,6 +52,14 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """Syntax that another shell may read differently."""
+_SHELL_ESCAPE = re.compile(
+    r"(?<![A-Za-z])!(?!=)|\br(?:ea?d?)?!|\\(?:x21|0?41)"
+    r"|(?:\A|[\n;|:])\s*(?:platform\s+)?(?:shell|system|pipe|term(?:inal)?)\b|(?:\A|\n)\s*\||(?:\A|\n)\s*\.s(?:he?l?|ys?t?e?)\b|\.(?:shell|system)\b"
+    r"|\b(?:system(?:list)?|job_start|term_start|termopen|edit|execute)\s*\("
+    r"|(?:\.(?:o|import|read|excel|log)\w*|\\[ogw]x?)\b[^\n]*?[\"'\s]\||\bprogram\s*'",
+    re.IGNORECASE,
+)
+"""Text with which editors and clients run shell commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,9 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     if not command.words:
         return None
     name = command.name.rsplit("/", 1)[-1]
+    texts = [*(word.value for word in command.words[1:]), *((command.heredoc,) if command.heredoc else ())]
+    if has_shell_escape(name, texts):
+        return _unknown()
     if special := _shell if name in SHELLS else _SPECIAL.get(name) or _SPECIAL.get(canonical_name(name)):
         return special(command)
     # The row with the most words that the command begins with, options left out.
@@ -117,6 +128,11 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
             # Not only the row tells what a subcommand of git changes.
             return replace(found, own=()) if found and row.name.startswith("git ") else found
     return _running(programs_in(values)) if name in group("version_control") else None
+
+
+def has_shell_escape(word: str, texts: Iterable[str]) -> bool:
+    """True if a command of this name runs shell commands in texts that are its words or its input."""
+    return canonical_name(word) in group("shell_escapes") and any(map(_SHELL_ESCAPE.search, texts))
 
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:

@@ -21,7 +21,7 @@ from tui_agent.permissions.commands.builtins import (
     text_changes_shell,
 )
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
-from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping
+from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, has_shell_escape
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.repository import DATA_VARIABLES, find_program_setting, places_repository
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
@@ -320,8 +320,15 @@ class _Case:
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
             self._state.has_changed = True
-            if _makes_trees(part) and not all(map(_only_rewrites, part.contexts)):
-                self._state.changed_trees += paths.targets
+            name = canonical_name(command.name)
+            makes_trees = _makes_trees(part) and not all(map(_only_rewrites, part.contexts))
+            self._state.changed_trees += paths.targets if makes_trees else ()
+            # What a compiler makes is no script, and a copy is one only if the command line wrote it before.
+            facts = writer(name)
+            is_copy = facts is not None and facts.writes in ("LAST", "MOVE")
+            is_build = name in group("named_by_operands") | group("version_control")
+            if name == "tee" or (makes_trees and not is_build and (self._state.written or not is_copy)):
+                self._state.written.update(paths.targets)
 
     def _by_words(self, part: Part, consequences: tuple[str, ...]) -> Finding:
         """Return the finding for a command's words."""
@@ -349,19 +356,25 @@ class _Case:
         command, scope = part.command, part.scope
         if scope and not scope.covers_words:
             paths.findings.extend(self._on_words_to_spell(part, scope))
-            if any(may_run_input(found.words, command.heredoc, is_fed=part.is_fed) for found in part.contexts):
+            is_fed = part.is_fed or any(redirect.operator == "<" for redirect in command.redirects)
+            if any(may_run_input(found.words, is_fed=is_fed) for found in part.contexts):
                 paths.findings.append(self._by_mode(f"the input of `{_short(command.text)}`"))
         declared = (declared_assignments(command) or ()) if command.name in DECLARATION_COMMANDS else ()
         if self._forbids_any and any(one.name in ("BASH_ENV", "ENV") for one in (*command.assignments, *declared)):
             paths.findings.append(Finding("ask", "floor", "shells run a file of commands first, and rules forbid some"))
-        if not self._is_remote and (is_open or runs_unknown(part)):
+        fed = tuple(self._suspicions.programs_fed_to(part))
+        runs_text = part.runs_written_shell or (command.words and has_shell_escape(command.words[0].value, fed))
+        if self._forbids_any and runs_text:
+            reason = "it runs shell commands that this command line writes, and rules forbid some commands"
+            paths.findings.append(Finding("ask", "floor", reason))
+        if not self._is_remote and (is_open or runs_text or runs_unknown(part)):
             paths.check_unknown("files of commands that only the running shell knows")
         if command.words and may_get_options(part):
             paths.check_unknown("what a word known only when it runs does as an option")
         if command.words:
             paths.check_assigned_programs(command.assignments)
             paths.add_reasons_to_ask(self._suspicions.about(part))
-            paths.check_fed(self._suspicions.programs_fed_to(part))
+            paths.check_fed(fed)
         for found in part.contexts:
             for assignment in (*command.assignments, *(one for one in declared if one.name in DATA_VARIABLES)):
                 # A bare assignment only sets a shell variable; programs read one that is exported already.
@@ -410,7 +423,7 @@ class _Case:
                 paths.check_invocation(found)
             for redirect in command.redirects:
                 targets = self._expander.expand(redirect.target, found.directory, found.bindings)
-                paths.check_redirect(redirect, targets, found.directory)
+                paths.check_redirect(redirect, targets, found.directory, is_reading=is_reading)
             paths.check_listing(found.listed)
             if found.invocation.changes_matches:
                 paths.check_unknown("the files that it finds")

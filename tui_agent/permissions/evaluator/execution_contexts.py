@@ -8,15 +8,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import takewhile
+from itertools import repeat, takewhile
 from typing import Literal
 
 from tui_agent.permissions.commands.analysis import (
     accepts_any_files,
     has_options_beyond_reading,
     invocation_of,
+    may_run_shell_text,
+    obeyed_files,
     read_only_use,
 )
+from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, is_harmless_setting
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
@@ -110,6 +113,15 @@ class Part:
     """True if its name runs a program from the workspace, which may do anything."""
     is_reading: bool
     """True if it only reads."""
+    runs_written: bool
+    """True if it runs or obeys a file that an earlier part of the command line wrote."""
+
+    @property
+    def runs_written_shell(self) -> bool:
+        """True if that file may be one of shell commands."""
+        sets_path = any(one.name == "PATH" for one in self.command.assignments)
+        names_run = (found.words[0] for found in self.contexts if found.words)
+        return self.runs_written and (sets_path or any(map(may_run_shell_text, names_run)))
 
     @property
     def is_fed(self) -> bool:
@@ -130,7 +142,7 @@ class ExecutionContexts:
         self._look = self._lookup.look
         self._tool = tool
         self._expander = expander
-        self._trace = state.trace
+        self._trace, self._written = state.trace, state.written
         self._is_trusted = is_trusted
         """True if a command may look at the workspace's repository without a question."""
 
@@ -146,7 +158,25 @@ class ExecutionContexts:
         is_reading = is_harmless and not is_own and all(found.invocation.reads is not None for found in contexts)
         if not is_reading or (wrapping and wrapping.inner_commands):
             contexts = [_with_changes(found, command) for found in contexts]
-        return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading)
+        runs_written = not is_reading and any(map(self._runs_written, contexts, repeat(command)))
+        return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading, runs_written)
+
+    def _runs_written(self, context: ExecutionContext, command: SimpleCommand) -> bool:
+        """True if a command runs a file that an earlier part wrote, also through a changed PATH."""
+        if not self._written or not context.words:
+            return False
+        named = {written.rpartition("/")[2] for written in self._written}
+        if context.words[0] in named and any(one.name == "PATH" for one in command.assignments):
+            return True
+        obeyed = [*obeyed_files(context.words)]
+        # The input of any other program is rather its data.
+        is_own_name = "/" in context.words[0]
+        obeyed += [one.target.value for one in command.redirects if one.operator == "<" and not is_own_name]
+        looked = (path for path in obeyed if is_known(path) and (context.directory or path.startswith("/")))
+        found = {self._look(path, context.directory).resolved for path in looked}
+        # What it moved or copied may be a directory, which is not there yet.
+        made = [written for written in self._written if not os.path.isdir(written)]
+        return not found.isdisjoint(self._written) or any(is_within(path, one) for path in found for one in made)
 
     def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
         program = workspace_program(command.name, self._lookup.workspace, place) if command.words else None

@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
+from urllib.parse import unquote
 
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.catalogue import canonical_name, group
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
@@ -48,6 +50,11 @@ _CODE_WRITES = re.compile(
 )
 
 
+_BETWEEN_NAMES = re.compile(r"[\s(),;=|]+")
+_WITHOUT_QUOTES = str.maketrans("", "", "'\"`")
+_EXPANDED = re.compile(r"\\(?:[0-7]{1,3}|.)|\[[^\]/]*\]|\{[^}/]*\}|[*?]")
+"""Patterns and escapes in names of files."""
+
 UnknownTargets = Literal["sandbox", "ask", "allow"]
 """Answer to a command that may change files and whose text does not show which: run it in the sandbox, ask, or run it.
 """
@@ -81,6 +88,8 @@ class CaseState:
     lookups_left: int = MAX_LOOKUPS
     has_changed: bool = False
     """True if an earlier part may have changed files, which the file system does not show yet."""
+    written: set[str] = field(default_factory=set[str])
+    """Files that an earlier part filled with any text, with links followed."""
     changed_trees: list[str] = field(default_factory=list[str])
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
     repositories: list[str] = field(default_factory=list[str])
@@ -145,19 +154,22 @@ class PathChecks:
         if not listed.is_certain and self.allow_scope is None:
             self._by_mode("look", "listing a directory whose path is known only when the command runs")
 
-    def check_redirect(self, redirect: Redirect, targets: Sequence[str], directory: str | None) -> None:
-        """Judge a redirection with its expanded targets."""
+    def check_redirect(
+        self, redirect: Redirect, targets: Sequence[str], directory: str | None, *, is_reading: bool
+    ) -> None:
+        """Judge a redirection with its expanded targets; `is_reading` if its command only reads."""
         allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
         for target in () if redirect.names_descriptor else targets:
             if _NETWORK.match(target):
                 if allowed_by is None:
                     self._ask(f"{redirect.text} opens a network connection")
             elif redirect.operator in ("<", "<&"):
-                self._read(target, directory, "read")
+                self._read(target, directory, "read", is_allowed=None if is_reading else self._covers)
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
                 self._note_target(facts)
+                self._state.written.add(facts.resolved)
                 self.findings.append(self._writing(facts, allowed_by=allowed_by))
 
     def check_invocation(self, context: ExecutionContext) -> None:
@@ -184,8 +196,11 @@ class PathChecks:
             # A bare word counts as a path only if a file of that name exists.
             if not _BARE.match(word) or (place is not None and os.path.lexists(f"{place}/{word}")):
                 self._may_change_denied(word, place)
+        is_client = bool(context.words) and canonical_name(context.words[0]) in group("shell_escapes")
         for code in found.code:
             self._code(code)
+            if is_client:
+                self._patterns_in(code)
         self._links += [(link, place) for link in found.links]
         for path in found.repositories:
             self._made += self.note_repository(path, place)
@@ -493,7 +508,8 @@ class PathChecks:
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""
         writes = _CODE_WRITES.search(code) is not None
-        for piece in dict.fromkeys(pieces_of(code)):
+        decoded = pieces_of(unquote(code)) if "file:" in code and "%" in code else ()
+        for piece in dict.fromkeys((*pieces_of(code), *decoded)):
             facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
             why = protected_name(piece) or ("it is private" if facts and facts.private else None)
             if why and writes:
@@ -506,6 +522,22 @@ class PathChecks:
                 self._doubt(f"code that may change {piece}: agents take hooks, skills and commands from there")
             elif writes:
                 self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
+
+    def _patterns_in(self, code: str) -> None:
+        """Judge patterns and escapes in the commands of an editor or a client, which expands them in file names."""
+        writes = _CODE_WRITES.search(code) is not None
+        for word in _BETWEEN_NAMES.split(code.translate(_WITHOUT_QUOTES)):
+            pattern = _EXPANDED.sub("*", word)
+            if writes and any(map(may_mean_protected, pattern.split("/"))):
+                self._doubt(f"code that may name a protected path as {_shown(word)}")
+            elif writes and (why := protected_name(pattern)):
+                self._doubt(f"code that names {pattern}: {why}")
+            elif not _EXPANDED.search(word) or not pattern.strip("*/") or not ("/" in word or "." in word):
+                continue
+            elif writes and self._denies_changes:
+                self.check_unknown(f"the files that {_shown(word)} matches")
+            elif self._rules.forbids_reading:
+                self._unknown_read(UNKNOWN, None, is_allowed=True)
 
     def check_fed(self, codes: Iterable[str]) -> None:
         """Judge programs that other commands print: a rule may deny to change what they name."""

@@ -67,6 +67,7 @@ _PRINTS_NOTHING = names("test [ [[ true false : cd pushd")
 _SEARCHES = names("grep egrep fgrep rg")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _LEAVES_OUT = re.compile(r"--exclude|--ignore|!\S*\Z")
+_PRINTERS = names("echo printf")
 _TAKES_OUT_NEXT = names("-not !")
 _SETS_VARIABLES = names("read mapfile readarray printf getopts")
 _NO_WORD = Word("", frozenset((0,)))
@@ -129,6 +130,8 @@ class Suspicions:
         else:
             texts += [code for one in given for code in one.invocation.code]
             texts += self._input_of(part)
+        if part.runs_written:
+            texts += self._strings()
         if any(UNKNOWN in word for words in known for word in words):
             texts += self._joined()
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
@@ -141,7 +144,8 @@ class Suspicions:
     def programs_fed_to(self, part: Part) -> Iterator[str]:
         """Yield the texts of a program that other commands print and a command certainly runs."""
         words = [word.value for word in part.command.words]
-        if _gets_output(part) and words and not _is_judged(part.wrapping) and runs_code_from_input(words):
+        is_fed = _gets_output(part) and words and not _is_judged(part.wrapping) and runs_code_from_input(words)
+        if is_fed or part.runs_written:
             yield from self._strings()
 
     def _input_of(self, part: Part) -> list[str]:
@@ -161,12 +165,10 @@ class Suspicions:
             for redirect in command.redirects
             for target in self._expander.expand(redirect.target, one.directory, step.bindings)
         )
-        if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
+        if part.runs_written or (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
         return (
-            _gets_output(part)
-            and not _is_judged(wrapping)
-            and reads_program_from_input([word.value for word in command.words])
+            _gets_output(part) and not _is_judged(wrapping) and may_obey_input([word.value for word in command.words])
         )
 
     def _protected_string(self) -> str | None:
@@ -241,7 +243,7 @@ def _included_words(values: Sequence[str]) -> Iterator[str]:
     for at, value in enumerate(values[1:], start=1):
         # Without an `-o` after `-prune`, the next action applies to the pruned name.
         is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
-        is_left_out = _LEAVES_OUT.match(value) or before.startswith("--exclude")
+        is_left_out = (_LEAVES_OUT.match(value) and values[0] not in _PRINTERS) or before.startswith("--exclude")
         if not (is_left_out or is_pruned or above in _TAKES_OUT_NEXT):
             yield value
         before, above = value, before
@@ -342,6 +344,12 @@ def find_indirect_command(
             if any(one.pattern.match(text) for text in joined):
                 return first, one.rule
     return None
+
+
+def may_obey_input(words: Sequence[str]) -> bool:
+    """True if a command's input may decide what it does, also as data of a program in its words."""
+    name = canonical_name(words[0])
+    return reads_program_from_input(words) or (name in INTERPRETERS and not is_mostly_read_only(name))
 
 
 def reads_program_from_input(words: Sequence[str]) -> bool:
