@@ -135,8 +135,18 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         return replace(invocation, writes=())
     if row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run"):
         return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
-    is_patch = row.name == "git apply" and not found.has(*group("git_only_shows"))
-    return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
+    if row.name == "git apply" and not found.has(*group("git_only_shows")):
+        return replace(invocation, copies=(Copy(None, found.into or "."),))
+    if row.name in ("git clone", "git submodule add", "git worktree add", "git worktree move") and found.operands:
+        return replace(invocation, copies=(Copy(None, _checked_out_to(row, found.operands), is_merged=False),))
+    return invocation
+
+
+def _checked_out_to(row: CommandFacts, operands: Sequence[str]) -> str:
+    """Return the directory that gets a copy of a repository's files."""
+    if row.writes == "FIRST" or len(operands) > 1:
+        return operands[row.writes != "FIRST"]
+    return re.split(r"[/:]", operands[0].rstrip("/").removesuffix("/.git"))[-1].removesuffix(".git")
 
 
 def _changes_tracked(name: str, words: Sequence[str]) -> bool:

@@ -170,6 +170,8 @@ class _Case:
             paths.check_links()
             for found in part.contexts if self._repeats else ():
                 paths.check_copies(found.invocation, found.directory)
+            if self._repeats:
+                paths.check_copied_links()
             self._keep(part.command.text, paths)
 
     def look_at_repositories(self) -> None:
@@ -313,6 +315,8 @@ class _Case:
             self._unknown_effects(part.scope, _CHANGES_SHELL, command.text)
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
+            for found in part.contexts:
+                paths.note_copies(found)
             self._state.has_changed = True
             makes_trees = canonical_name(command.name) not in _MAKES_NO_TREE
             if makes_trees and not all(map(_only_rewrites, part.contexts)):

@@ -8,25 +8,39 @@ from typing import Literal
 
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
+from tui_agent.permissions.commands.catalogue import canonical_name
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
+from tui_agent.permissions.paths.path_resolution import (
+    MAX_ENTRIES,
+    MAX_LENGTH,
+    PathFacts,
+    TooMuchError,
+    entries_below,
+    is_within,
+)
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, expand_braces, has_glob
-from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
+from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
+MAX_STEPS_BACK = 20_000
+"""Maximum number of steps from a path back to what was copied there; after them, anything may be a copied link."""
 MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
 _MARK = f"[{''.join(MARKS)}]"
+_PATTERN = frozenset("*?[")
+_UP = re.compile(r"/\.\.(?=/|\Z)")
+_KEEPS_LINKS = names("mkdir rm rmdir unlink")
+"""Commands that do not follow a link which is their target."""
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
@@ -72,6 +86,11 @@ class CaseState:
     """True if an earlier part may have changed files, which the file system does not show yet."""
     changed_trees: list[str] = field(default_factory=list[str])
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
+    link_places: list[str] = field(default_factory=list[str])
+    """Paths at or below which earlier parts made links."""
+    filled: list[tuple[str | None, str]] = field(default_factory=list[tuple[str | None, str]])
+    """Source and target of what earlier parts copied, moved, cloned or unpacked; None if anything may be in it."""
+    steps_back_left: int = MAX_STEPS_BACK
     is_confined: bool = False
     """True if a part has unknown targets, and the command may therefore only run in the sandbox."""
     is_confined_by_grant: bool = False
@@ -82,6 +101,26 @@ class CaseState:
     def may_have_made(self, path: str) -> bool:
         """True if a part may have made a directory with contents, or a link to one, of this name."""
         return any(is_within(path, tree) for tree in self.changed_trees)
+
+    def may_pass_link(self, path: str, before: int | None = None) -> bool:
+        """True if an earlier part may have copied a link to a resolved path, or to a directory above it.
+
+        Args:
+            path: the path.
+            before: number of copies to consider: what a copy's source holds is older. None for all.
+        """
+        for number, (source, into) in enumerate(self.filled[:before]):
+            self.steps_back_left -= 1
+            if self.steps_back_left < 0:
+                return True
+            if not is_within(path, into):
+                continue
+            below = path.removeprefix(into.rstrip("/"))
+            if source is None and below:
+                return True
+            if source is not None and (_holds_link(source, below) or self.may_pass_link(source + below, number)):
+                return True
+        return False
 
 
 class PathChecks:
@@ -154,8 +193,9 @@ class PathChecks:
             self._may_change(Write(found.runs_in), directory)
         for path in found.works_in:
             self._work_in(path, directory)
+        keeps_links = bool(context.words) and canonical_name(context.words[0]) in _KEEPS_LINKS
         for write in found.writes:
-            self._write(write, place)
+            self._write(write, place, keeps_link=keeps_links)
         for number, mention in enumerate(found.mentions):
             self._may_change(mention, place, is_looked_up=number < MAX_MENTIONS)
         for attached in found.attached[:MAX_MENTIONS]:
@@ -188,11 +228,42 @@ class PathChecks:
                 self._links.append((source.resolved, directory))
             # Only an earlier part could make the source, or an archive of that name with the usual ending.
             places = (source.resolved, f"{source.resolved}.zip") if source and not self._state.has_changed else ()
-            if places and not any(map(os.path.lexists, places)):
+            if not copy.is_merged or (places and not any(map(os.path.lexists, places))):
                 continue
             if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
                 what = "a directory that it copies over another" if is_copy else "an archive or patch"
                 self.check_unknown(f"the files of {what}")
+
+    def check_copied_links(self) -> None:
+        """Judge targets again that a part which runs again may have reached through a link copied meanwhile."""
+        if any(map(self._state.may_pass_link, self.targets)):
+            self.check_unknown("files behind links that it copies")
+
+    def note_copies(self, context: ExecutionContext) -> None:
+        """Note what a command copies, moves, clones or unpacks, because later ones may change files through links."""
+        found, state = context.invocation, self._state
+        place = context.directory if found.runs_in is None else _below(context.directory, found.runs_in)
+        for copy in found.copies:
+            into, source = self._look(copy.into, place), self._look(copy.source or "", place)
+            if into is None:
+                continue  # An unknown target is judged as such.
+            is_open = source is None or copy.is_archive or os.path.islink(source.lexical)
+            if source is not None and any(is_within(link, source.resolved) for link in state.link_places):
+                is_open = True
+            held = None if is_open or source is None else source.resolved
+            state.filled.append((held, into.resolved))
+            # What is copied to `a/b` becomes `a` itself if there is no such directory.
+            above, name = os.path.split(into.resolved)
+            may_be_new = not os.path.isdir(above) or state.has_changed
+            if (
+                source
+                and name == os.path.basename(source.lexical)
+                and may_be_new
+                and not is_within(source.resolved, above)
+            ):
+                state.filled.append((held, above))
+        if found.links:
+            state.link_places += self.targets
 
     def check_links(self) -> None:
         """Judge the targets of the links that it makes, because other commands may change them through these."""
@@ -245,7 +316,9 @@ class PathChecks:
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
             above = word.value[:first].rpartition("/")[0]
             place = self._look(above, directory) if above else None
-            if place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved)):
+            if not above or not is_known(above):
+                continue
+            if place is None or not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -304,6 +377,9 @@ class PathChecks:
         if intent == "source":
             intent = "search" if os.path.isdir(facts.resolved) else "read"
         state = self._state
+        is_copied = any(source is None and is_within(into, facts.resolved) for source, into in state.filled)
+        if is_copied and intent == "search" and self._rules.forbids_reading:
+            self._ask(f"{_shown(path)} may contain a copy of a file that a rule forbids to read")
         found = state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
@@ -319,8 +395,8 @@ class PathChecks:
         if not is_allowed:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
-    def _write(self, write: Write, directory: str | None) -> None:
-        facts = self._look(write.path, directory)
+    def _write(self, write: Write, directory: str | None, *, keeps_link: bool = False) -> None:
+        facts = self._look(write.path, directory, keeps_link=keeps_link)
         if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
             self._may_change(write, directory, is_looked_up=False)
@@ -483,8 +559,14 @@ class PathChecks:
     def _by_mode(self, access_kind: AccessKind, what: str) -> None:
         self.findings.append(finding_for_mode(self._state.mode, access_kind, what))
 
-    def _look(self, path: str, directory: str | None) -> PathFacts | None:
-        """Return the facts of a path, or None if the path is not certain."""
+    def _look(self, path: str, directory: str | None, *, keeps_link: bool = False) -> PathFacts | None:
+        """Return the facts of a path, or None if the path is not certain.
+
+        Args:
+            path: as the command names it.
+            directory: directory that it is relative to; None for an unknown one.
+            keeps_link: the command does not follow a link of this name.
+        """
         if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
             return None
         self._state.lookups_left -= 1
@@ -492,7 +574,16 @@ class PathChecks:
             if self._state.lookups_left == -1:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
-        return self._lookup.look(path, directory)
+        facts = self._lookup.look(path, directory)
+        if self._state.filled:
+            whole = path if path.startswith(("/", "~")) else f"{directory}/{path}"
+            above = [self._lookup.look(whole[: up.start()]).resolved for up in _UP.finditer(whole)]
+            is_kept = keeps_link and not path.endswith("/")
+            if any(
+                map(self._state.may_pass_link, (*above, os.path.dirname(facts.resolved) if is_kept else facts.resolved))
+            ):
+                return None
+        return facts
 
 
 def _below(directory: str | None, path: str) -> str | None:
@@ -501,6 +592,21 @@ def _below(directory: str | None, path: str) -> str | None:
     if path.startswith("/"):
         return path
     return None if directory is None else f"{directory}/{path}"
+
+
+def _holds_link(source: str, below: str) -> bool:
+    """True if a path below a directory (after a slash), or a directory above it, is a link. It may be a pattern."""
+    path = source
+    for name in below.split("/")[1:]:
+        if not _PATTERN.isdisjoint(name) and not os.path.lexists(f"{path}/{name}"):
+            try:
+                return any(entry.is_symlink() for entry in entries_below(path, MAX_ENTRIES))
+            except TooMuchError:
+                return True
+        path = f"{path}/{name}"
+        if os.path.islink(path):
+            return True
+    return False
 
 
 def _shown(path: str) -> str:
