@@ -19,7 +19,12 @@ from tui_agent.permissions.paths.path_resolution import (
     entries_below,
     is_within,
 )
-from tui_agent.permissions.paths.protected_paths import may_mean_protected, names_project_definition, protected_name
+from tui_agent.permissions.paths.protected_paths import (
+    TreeSearch,
+    may_mean_protected,
+    names_project_definition,
+    protected_name,
+)
 from tui_agent.permissions.paths.repository import names_own_directory, places_repository, repository_roots
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
@@ -91,6 +96,7 @@ class CaseState:
     filled: list[tuple[str | None, str]] = field(default_factory=list[tuple[str | None, str]])
     """Source and target of what earlier parts copied, moved, cloned or unpacked; None if anything may be in it."""
     steps_back_left: int = MAX_STEPS_BACK
+    tree_search: TreeSearch = field(default_factory=TreeSearch)
     is_confined: bool = False
     """True if a part has unknown targets, and the command may therefore only run in the sandbox."""
     is_confined_by_grant: bool = False
@@ -407,7 +413,11 @@ class PathChecks:
             is_tree = write.below and os.path.isdir(facts.resolved)
             if is_tree and (found := self._forbidden(facts, "write", whole=True, includes=write.includes)):
                 self._ask_for(found, f"files in {facts.given} may change")
-            if write.is_mount and self.allow_scope is None and self._lookup.why_tree_protected(facts):
+            if (
+                write.is_mount
+                and self.allow_scope is None
+                and self._lookup.why_tree_protected(facts, self._state.tree_search)
+            ):
                 self.check_unknown(f"files in {facts.given}")
             if write.whole and (too_much := self._lookup.why_too_much(facts)):
                 self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
@@ -425,7 +435,9 @@ class PathChecks:
 
     def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
         state = self._state
-        return state.judge.writing(None, facts, state.mode, state.trace, whole=whole, allowed_by=allowed_by)
+        return state.judge.writing(
+            *(None, facts, state.mode, state.trace), whole=whole, allowed_by=allowed_by, tree_search=state.tree_search
+        )
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
@@ -481,7 +493,9 @@ class PathChecks:
         if facts is None:
             why = protected_name(write.path.replace(UNKNOWN, ""))
         else:
-            why = self._lookup.why_protected(facts) or (write.whole and self._lookup.why_tree_protected(facts))
+            why = self._lookup.why_protected(facts) or (
+                write.whole and self._lookup.why_tree_protected(facts, self._state.tree_search)
+            )
         if why:
             self._doubt(f"{_shown(write.path)} may be changed: {why}")
 
@@ -575,15 +589,14 @@ class PathChecks:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
         facts = self._lookup.look(path, directory)
-        if self._state.filled:
-            whole = path if path.startswith(("/", "~")) else f"{directory}/{path}"
-            above = [self._lookup.look(whole[: up.start()]).resolved for up in _UP.finditer(whole)]
-            is_kept = keeps_link and not path.endswith("/")
-            if any(
-                map(self._state.may_pass_link, (*above, os.path.dirname(facts.resolved) if is_kept else facts.resolved))
-            ):
-                return None
-        return facts
+        if not self._state.filled:
+            return facts
+        whole = path if path.startswith(("/", "~")) else f"{directory}/{path}"
+        # `..` after a link leads above the link's target.
+        passed = [self._lookup.look(whole[: up.start()] or "/").resolved for up in _UP.finditer(whole)]
+        is_kept = keeps_link and not path.endswith("/")
+        passed.append(os.path.dirname(facts.resolved) if is_kept else facts.resolved)
+        return None if any(map(self._state.may_pass_link, passed)) else facts
 
 
 def _below(directory: str | None, path: str) -> str | None:
