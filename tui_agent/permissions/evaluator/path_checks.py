@@ -187,6 +187,8 @@ class PathChecks:
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
+                if self._may_pass_link(target, facts, directory):
+                    self._unknown_write(target, directory, redirect.text, allowed_by)
                 self._note_target(facts)
                 self.findings.append(self._writing(facts, allowed_by=allowed_by))
 
@@ -322,9 +324,8 @@ class PathChecks:
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
             above = word.value[:first].rpartition("/")[0]
             place = self._look(above, directory) if above else None
-            if not above or not is_known(above):
-                continue
-            if place is None or not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved):
+            is_doubtful = place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved))
+            if is_doubtful or (place and self._may_pass_link(above, place, directory)):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -380,6 +381,8 @@ class PathChecks:
         if facts is None:
             self._unknown_read(path, directory, is_allowed=is_allowed)
             return
+        if self._may_pass_link(path, facts, directory):
+            self._unknown_read(path, directory, is_allowed=is_allowed)
         if intent == "source":
             intent = "search" if os.path.isdir(facts.resolved) else "read"
         state = self._state
@@ -402,13 +405,15 @@ class PathChecks:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
     def _write(self, write: Write, directory: str | None, *, keeps_link: bool = False) -> None:
-        facts = self._look(write.path, directory, keeps_link=keeps_link)
+        facts = self._look(write.path, directory)
         if facts is None and write.includes is not None and not self._denies_changes:
             # Formatters often get listed names, and they change nothing but the layout.
             self._may_change(write, directory, is_looked_up=False)
         elif facts is None:
             self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
         else:
+            if self._may_pass_link(write.path, facts, directory, keeps_link=keeps_link):
+                self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
             self._note_target(facts)
             is_tree = write.below and os.path.isdir(facts.resolved)
             if is_tree and (found := self._forbidden(facts, "write", whole=True, includes=write.includes)):
@@ -573,14 +578,8 @@ class PathChecks:
     def _by_mode(self, access_kind: AccessKind, what: str) -> None:
         self.findings.append(finding_for_mode(self._state.mode, access_kind, what))
 
-    def _look(self, path: str, directory: str | None, *, keeps_link: bool = False) -> PathFacts | None:
-        """Return the facts of a path, or None if the path is not certain.
-
-        Args:
-            path: as the command names it.
-            directory: directory that it is relative to; None for an unknown one.
-            keeps_link: the command does not follow a link of this name.
-        """
+    def _look(self, path: str, directory: str | None) -> PathFacts | None:
+        """Return the facts of a path, or None if the path is not certain."""
         if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
             return None
         self._state.lookups_left -= 1
@@ -588,15 +587,25 @@ class PathChecks:
             if self._state.lookups_left == -1:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
-        facts = self._lookup.look(path, directory)
+        return self._lookup.look(path, directory)
+
+    def _may_pass_link(self, path: str, facts: PathFacts, directory: str | None, *, keeps_link: bool = False) -> bool:
+        """True if a path may lead through a link that an earlier part copied.
+
+        Args:
+            path: as the command names it.
+            facts: its facts.
+            directory: directory that it is relative to.
+            keeps_link: the command does not follow a link of this name.
+        """
         if not self._state.filled:
-            return facts
+            return False
         whole = path if path.startswith(("/", "~")) else f"{directory}/{path}"
         # `..` after a link leads above the link's target.
         passed = [self._lookup.look(whole[: up.start()] or "/").resolved for up in _UP.finditer(whole)]
         is_kept = keeps_link and not path.endswith("/")
         passed.append(os.path.dirname(facts.resolved) if is_kept else facts.resolved)
-        return None if any(map(self._state.may_pass_link, passed)) else facts
+        return any(map(self._state.may_pass_link, passed))
 
 
 def _below(directory: str | None, path: str) -> str | None:
