@@ -7,6 +7,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions.paths.path_judge import PathLookup
+from tui_agent.permissions.paths.protected_paths import TreeSearch
 from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
@@ -116,10 +117,15 @@ def test_a_workspace_below_a_protected_name_is_not_protected_by_it(tmp_path: Pat
 def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
 
-    assert path_lookup.why_tree_protected(path_lookup.look("..")) == "the workspace is in it"
-    assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it contains node_modules", "it contains .git")
-    assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it contains {desk.root}/src/private"
-    assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
+    assert path_lookup.why_tree_protected(path_lookup.look(".."), TreeSearch()) == "the workspace is in it"
+    assert path_lookup.why_tree_protected(path_lookup.look("."), TreeSearch()) in (
+        "it contains node_modules",
+        "it contains .git",
+    )
+    assert (
+        path_lookup.why_tree_protected(path_lookup.look("src"), TreeSearch()) == f"it contains {desk.root}/src/private"
+    )
+    assert path_lookup.why_tree_protected(path_lookup.look("tests"), TreeSearch()) is None
 
 
 @pytest.mark.parametrize(

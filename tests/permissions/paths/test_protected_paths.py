@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.paths.protected_paths import fold_name, holds_protected, protected_name
+from tui_agent.permissions.paths.protected_paths import TreeSearch, fold_name, protected_name
 from tui_agent.permissions.paths.repository import data_directories, protected_repository
 
 
@@ -68,5 +68,5 @@ def test_git_directories_of_every_form(desk: Desk, tmp_path: Path) -> None:
     (desk.root / ".git" / "commondir").write_text("shared\n", "utf-8")
     assert data_directories(str(desk.root)) == [f"{desk.root}/.git", f"{desk.root}/.git/shared"]
     assert data_directories("/nowhere") == []
-    assert holds_protected(str(desk.root)) in (".git", "node_modules")
-    assert holds_protected("/nowhere") is None
+    assert TreeSearch().find_protected(str(desk.root)) in (".git", "node_modules")
+    assert TreeSearch().find_protected("/nowhere") is None

@@ -102,6 +102,8 @@ class Copy:
     """Path of the directory or archive; None for one that the words do not name, a patch or another machine's."""
     into: str
     is_archive: bool = False
+    is_merged: bool = True
+    """False if it fails where a directory with contents exists."""
 
 
 @dataclass(frozen=True, slots=True)

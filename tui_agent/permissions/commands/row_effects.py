@@ -182,17 +182,18 @@ def _linked(found: Arguments, source: str) -> tuple[str, ...]:
 
 
 def _copies(name: str, facts: CommandFacts, found: Arguments) -> tuple[Copy, ...]:
-    """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
+    """Return the sources that `cp`, `mv` and the like copy or move with everything in them, and their targets."""
     if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
         return (Copy(None, "."),)
+    is_move = facts.writes == "MOVE"
     is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name == "docker cp"
-    if not is_copy or is_remote(found.target):
+    if not (is_move or is_copy) or is_remote(found.target):
         return ()
-    # cp skips directories without one of these options.
-    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRa]|--[ra]", flag) for flag in found.flags):
+    # cp skips directories, and follows links, without one of these options.
+    if name == "cp" and not any(re.match(r"-[A-Za-z]*[rRadP]|--(?:[ra]|no-d)", flag) for flag in found.flags):
         return ()
     return tuple(
-        Copy(None if is_remote(source) else source, _copied_to(name, found, source))
+        Copy(None if is_remote(source) else source, _copied_to(name, found, source), is_merged=not is_move)
         for source in found.sources
         if name != "scp" or not is_remote(source) or found.has("-r")
     )
@@ -204,6 +205,6 @@ def _copied_to(name: str, found: Arguments, source: str) -> str:
     if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
         return f"{found.target}/{source.lstrip('/')}"
     is_contents = last in ("", ".", "..") or name == "ditto" or (name == "rsync" and source.endswith("/"))
-    if is_contents or (name == "cp" and found.has("-T", "--no-target-directory")):
+    if is_contents or (name in ("cp", "mv") and found.has("-T", "--no-target-directory")):
         return found.target
     return f"{found.target}/{last}"

@@ -143,8 +143,18 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         writes = [*invocation.writes, *([everywhere] if row.name == "git clean" and not found.operands else ())]
         writes += [replace(everywhere, path=":/")] if row.name.startswith("git stash") or found.has(_FROM_FILE) else []
         return replace(invocation, writes=tuple(replace(one, reach=reach) if one.below else one for one in writes))
-    is_patch = row.name in ("git apply", "git am") and not found.has(*group("git_only_shows"))
-    return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
+    if row.name in ("git apply", "git am") and not found.has(*group("git_only_shows")):
+        return replace(invocation, copies=(Copy(None, found.into or "."),))
+    if row.name in ("git clone", "git submodule add", "git worktree add", "git worktree move") and found.operands:
+        return replace(invocation, copies=(Copy(None, _checked_out_to(row, found.operands), is_merged=False),))
+    return invocation
+
+
+def _checked_out_to(row: CommandFacts, operands: Sequence[str]) -> str:
+    """Return the directory that gets a copy of a repository's files."""
+    if row.writes == "FIRST" or len(operands) > 1:
+        return operands[row.writes != "FIRST"]
+    return re.split(r"[/:]", operands[0].rstrip("/").removesuffix("/.git"))[-1].removesuffix(".git")
 
 
 def _reach(name: str, found: Arguments, words: Sequence[str]) -> GitReach | None:

@@ -24,6 +24,7 @@ from tui_agent.permissions.commands.text_scripts import edited_files
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_judge import PathLookup
 from tui_agent.permissions.paths.path_resolution import PathFacts, TooMuchError, entries_below, is_within
+from tui_agent.permissions.paths.protected_paths import TreeSearch
 from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import PIPE, SimpleCommand, names
 from tui_agent.protocol.tool import Accesses
@@ -189,7 +190,9 @@ class _Accesses:
     def _write(self, path: str, directory: str | None, *, is_whole: bool = False) -> None:
         facts = self._look(path, directory)
         if facts is not None:
-            why = self._lookup.why_protected(facts) or (is_whole and self._lookup.why_tree_protected(facts))
+            why = self._lookup.why_protected(facts) or (
+                is_whole and self._lookup.why_tree_protected(facts, TreeSearch())
+            )
             if why or not self._is_in_zone(facts.resolved):
                 raise _UnknownError
             _expect_one_name(facts.resolved)

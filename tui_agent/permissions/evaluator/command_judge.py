@@ -173,6 +173,8 @@ class _Case:
                 paths.check_repositories(makes_trees=_makes_trees(part))
             for found in part.contexts if self._repeats else ():
                 paths.check_copies(found.invocation, found.directory)
+            if self._repeats:
+                paths.check_copied_links()
             self._keep(part.command.text, paths)
         runs_git = any(canonical_name(part.command.name) == "git" for part in self.commands)
         if runs_git and any(moves_settings(part.command) for part in self.commands):
@@ -319,6 +321,8 @@ class _Case:
             self._unknown_effects(part.scope, _CHANGES_SHELL, command.text)
         if not is_reading or paths.targets:
             self._changing.append((part, paths))
+            for found in part.contexts:
+                paths.note_copies(found)
             self._state.has_changed = True
             name = canonical_name(command.name)
             makes_trees = _makes_trees(part) and not all(map(_only_rewrites, part.contexts))

@@ -12,8 +12,16 @@ from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, group
 from tui_agent.permissions.commands.invocation import FileFilter, Invocation, Reads, Write, pieces_of
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, PathFacts, is_within
+from tui_agent.permissions.paths.path_resolution import (
+    MAX_ENTRIES,
+    MAX_LENGTH,
+    PathFacts,
+    TooMuchError,
+    entries_below,
+    is_within,
+)
 from tui_agent.permissions.paths.protected_paths import (
+    TreeSearch,
     hit_by_git,
     may_mean_protected,
     names_project_definition,
@@ -29,17 +37,23 @@ from tui_agent.permissions.paths.repository import (
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import Bindings, ListedDirectories, Value, expand_braces, has_glob
-from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word
+from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
+MAX_STEPS_BACK = 20_000
+"""Maximum number of steps from a path back to what was copied there; after them, anything may be a copied link."""
 MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
 _MARK = f"[{''.join(MARKS)}]"
+_PATTERN = frozenset("*?[")
+_UP = re.compile(r"/\.\.(?=/|\Z)")
+_KEEPS_LINKS = names("mkdir rm rmdir unlink")
+"""Commands that do not follow a link which is their target."""
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
@@ -94,6 +108,12 @@ class CaseState:
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
     repositories: list[str] = field(default_factory=list[str])
     """Git directories that a part makes, or that a variable names."""
+    link_places: list[str] = field(default_factory=list[str])
+    """Paths at or below which earlier parts made links."""
+    filled: list[tuple[str | None, str]] = field(default_factory=list[tuple[str | None, str]])
+    """Source and target of what earlier parts copied, moved, cloned or unpacked; None if anything may be in it."""
+    steps_back_left: int = MAX_STEPS_BACK
+    tree_search: TreeSearch = field(default_factory=TreeSearch)
     is_confined: bool = False
     """True if a part has unknown targets, and the command may therefore only run in the sandbox."""
     is_confined_by_grant: bool = False
@@ -104,6 +124,26 @@ class CaseState:
     def may_have_made(self, path: str) -> bool:
         """True if a part may have made a directory with contents, or a link to one, of this name."""
         return any(is_within(path, tree) for tree in self.changed_trees)
+
+    def may_pass_link(self, path: str, before: int | None = None) -> bool:
+        """True if an earlier part may have copied a link to a resolved path, or to a directory above it.
+
+        Args:
+            path: the path.
+            before: number of copies to consider: what a copy's source holds is older. None for all.
+        """
+        for number, (source, into) in enumerate(self.filled[:before]):
+            self.steps_back_left -= 1
+            if self.steps_back_left < 0:
+                return True
+            if not is_within(path, into):
+                continue
+            below = path.removeprefix(into.rstrip("/"))
+            if source is None and below:
+                return True
+            if source is not None and (_holds_link(source, below) or self.may_pass_link(source + below, number)):
+                return True
+        return False
 
 
 class PathChecks:
@@ -168,6 +208,8 @@ class PathChecks:
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
+                if self._may_pass_link(target, facts, directory):
+                    self._unknown_write(target, directory, redirect.text, allowed_by)
                 self._note_target(facts)
                 self._state.written.add(facts.resolved)
                 self.findings.append(self._writing(facts, allowed_by=allowed_by))
@@ -181,8 +223,9 @@ class PathChecks:
             self._may_change(Write(found.runs_in), directory)
         for path in found.works_in:
             self._work_in(path, directory)
+        keeps_links = bool(context.words) and canonical_name(context.words[0]) in _KEEPS_LINKS
         for write in found.writes:
-            self._write(write, place)
+            self._write(write, place, keeps_link=keeps_links)
         for number, mention in enumerate(found.mentions):
             self._may_change(mention, place, is_looked_up=number < MAX_MENTIONS)
         for attached in found.attached[:MAX_MENTIONS]:
@@ -220,11 +263,42 @@ class PathChecks:
                 self._links.append((source.resolved, directory))
             # Only an earlier part could make the source, or an archive of that name with the usual ending.
             places = (source.resolved, f"{source.resolved}.zip") if source and not self._state.has_changed else ()
-            if places and not any(map(os.path.lexists, places)):
+            if not copy.is_merged or (places and not any(map(os.path.lexists, places))):
                 continue
             if os.path.isdir(into.resolved) or self._state.may_have_made(into.resolved):
                 what = "a directory that it copies over another" if is_copy else "an archive or patch"
                 self.check_unknown(f"the files of {what}")
+
+    def check_copied_links(self) -> None:
+        """Judge targets again that a part which runs again may have reached through a link copied meanwhile."""
+        if any(map(self._state.may_pass_link, self.targets)):
+            self.check_unknown("files behind links that it copies")
+
+    def note_copies(self, context: ExecutionContext) -> None:
+        """Note what a command copies, moves, clones or unpacks, because later ones may change files through links."""
+        found, state = context.invocation, self._state
+        place = context.directory if found.runs_in is None else _below(context.directory, found.runs_in)
+        for copy in found.copies:
+            into, source = self._look(copy.into, place), self._look(copy.source or "", place)
+            if into is None:
+                continue  # An unknown target is judged as such.
+            is_open = source is None or copy.is_archive or os.path.islink(source.lexical)
+            if source is not None and any(is_within(link, source.resolved) for link in state.link_places):
+                is_open = True
+            held = None if is_open or source is None else source.resolved
+            state.filled.append((held, into.resolved))
+            # What is copied to `a/b` becomes `a` itself if there is no such directory.
+            above, name = os.path.split(into.resolved)
+            may_be_new = not os.path.isdir(above) or state.has_changed
+            if (
+                source
+                and name == os.path.basename(source.lexical)
+                and may_be_new
+                and not is_within(source.resolved, above)
+            ):
+                state.filled.append((held, above))
+        if found.links:
+            state.link_places += self.targets
 
     def check_links(self) -> None:
         """Judge the targets of the links that it makes, because other commands may change them through these."""
@@ -299,7 +373,8 @@ class PathChecks:
             first = min((at for at in word.live if word.value[at] in "*?["), default=0)
             above = word.value[:first].rpartition("/")[0]
             place = self._look(above, directory) if above else None
-            if place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved)):
+            is_doubtful = place and (not os.path.isdir(place.resolved) or self._state.may_have_made(place.resolved))
+            if is_doubtful or (place and self._may_pass_link(above, place, directory)):
                 self.check_unknown(f"the files that {word.text or word.value} matches")
 
     def _check_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -355,9 +430,14 @@ class PathChecks:
         if facts is None:
             self._unknown_read(path, directory, is_allowed=is_allowed)
             return
+        if self._may_pass_link(path, facts, directory):
+            self._unknown_read(path, directory, is_allowed=is_allowed)
         if intent == "source":
             intent = "search" if os.path.isdir(facts.resolved) else "read"
         state = self._state
+        is_copied = any(source is None and is_within(into, facts.resolved) for source, into in state.filled)
+        if is_copied and intent == "search" and self._rules.forbids_reading:
+            self._ask(f"{_shown(path)} may contain a copy of a file that a rule forbids to read")
         found = state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
@@ -373,7 +453,7 @@ class PathChecks:
         if not is_allowed:
             self._by_mode("look", f"reading {_shown(path)}, wherever that is,")
 
-    def _write(self, write: Write, directory: str | None) -> None:
+    def _write(self, write: Write, directory: str | None, *, keeps_link: bool = False) -> None:
         self._check_sweep(write, directory)
         facts = self._look(write.path, directory)
         if facts is None and write.includes is not None and not self._denies_changes:
@@ -382,11 +462,17 @@ class PathChecks:
         elif facts is None:
             self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
         else:
+            if self._may_pass_link(write.path, facts, directory, keeps_link=keeps_link):
+                self._unknown_write(write.path, directory, _shown(write.path), self._by_words)
             self._note_target(facts)
             is_tree = write.below and os.path.isdir(facts.resolved)
             if is_tree and (found := self._forbidden(facts, "write", whole=True, includes=write.includes)):
                 self._ask_for(found, f"files in {facts.given} may change")
-            if write.is_mount and self.allow_scope is None and self._lookup.why_tree_protected(facts):
+            if (
+                write.is_mount
+                and self.allow_scope is None
+                and self._lookup.why_tree_protected(facts, self._state.tree_search)
+            ):
                 self.check_unknown(f"files in {facts.given}")
             if write.whole and (too_much := self._lookup.why_too_much(facts)):
                 self._doubt(f"{facts.given} is changed with everything in it: {too_much}")
@@ -418,7 +504,9 @@ class PathChecks:
 
     def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
         state = self._state
-        return state.judge.writing(None, facts, state.mode, state.trace, whole=whole, allowed_by=allowed_by)
+        return state.judge.writing(
+            *(None, facts, state.mode, state.trace), whole=whole, allowed_by=allowed_by, tree_search=state.tree_search
+        )
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
         """Judge a write whose target only the running shell knows. Its known components may still be protected."""
@@ -474,7 +562,9 @@ class PathChecks:
         if facts is None:
             why = protected_name(write.path.replace(UNKNOWN, ""))
         else:
-            why = self._lookup.why_protected(facts) or (write.whole and self._lookup.why_tree_protected(facts))
+            why = self._lookup.why_protected(facts) or (
+                write.whole and self._lookup.why_tree_protected(facts, self._state.tree_search)
+            )
         if why:
             self._doubt(f"{_shown(write.path)} may be changed: {why}")
 
@@ -580,6 +670,24 @@ class PathChecks:
             return None
         return self._lookup.look(path, directory)
 
+    def _may_pass_link(self, path: str, facts: PathFacts, directory: str | None, *, keeps_link: bool = False) -> bool:
+        """True if a path may lead through a link that an earlier part copied.
+
+        Args:
+            path: as the command names it.
+            facts: its facts.
+            directory: directory that it is relative to.
+            keeps_link: the command does not follow a link of this name.
+        """
+        if not self._state.filled:
+            return False
+        whole = path if path.startswith(("/", "~")) else f"{directory}/{path}"
+        # `..` after a link leads above the link's target.
+        passed = [self._lookup.look(whole[: up.start()] or "/").resolved for up in _UP.finditer(whole)]
+        is_kept = keeps_link and not path.endswith("/")
+        passed.append(os.path.dirname(facts.resolved) if is_kept else facts.resolved)
+        return any(map(self._state.may_pass_link, passed))
+
 
 def _below(directory: str | None, path: str) -> str | None:
     if not is_known(path):
@@ -587,6 +695,21 @@ def _below(directory: str | None, path: str) -> str | None:
     if path.startswith("/"):
         return path
     return None if directory is None else f"{directory}/{path}"
+
+
+def _holds_link(source: str, below: str) -> bool:
+    """True if a path below a directory (after a slash), or a directory above it, is a link. It may be a pattern."""
+    path = source
+    for name in below.split("/")[1:]:
+        if not _PATTERN.isdisjoint(name) and not os.path.lexists(f"{path}/{name}"):
+            try:
+                return any(entry.is_symlink() for entry in entries_below(path, MAX_ENTRIES))
+            except TooMuchError:
+                return True
+        path = f"{path}/{name}"
+        if os.path.islink(path):
+            return True
+    return False
 
 
 def _shown(path: str) -> str:

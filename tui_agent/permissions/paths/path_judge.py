@@ -15,7 +15,7 @@ from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_resolution import PathFacts, is_within, resolve
-from .protected_paths import holds_protected, names_project_definition, protected_name
+from .protected_paths import TreeSearch, names_project_definition, protected_name
 from .repository import protected_repository
 
 _OWN_DEFINITIONS = (
@@ -126,11 +126,11 @@ class PathLookup:
             return "it is the workspace" if facts.resolved == self.workspace else "the workspace is in it"
         return "it is your home" if facts.resolved == os.path.realpath(os.path.expanduser("~")) else None
 
-    def why_tree_protected(self, facts: PathFacts) -> str | None:
+    def why_tree_protected(self, facts: PathFacts, tree_search: TreeSearch) -> str | None:
         """Return which protected files are in a directory that is to be changed as a whole, or None."""
         if is_within(self.workspace, facts.resolved) and facts.resolved != self.workspace:
             return "the workspace is in it"
-        held = holds_protected(facts.resolved) or self._private.below(facts.resolved)
+        held = tree_search.find_protected(facts.resolved) or self._private.below(facts.resolved)
         return f"it contains {held}" if held else None
 
     def _below(self, path: str) -> str:
@@ -216,6 +216,7 @@ class PathJudge:
         *,
         whole: bool = False,
         allowed_by: Finding | None = None,
+        tree_search: TreeSearch | None = None,
     ) -> Finding:
         """Decide a change of a path; a protected path may never be changed, in any mode (S1-12).
 
@@ -226,6 +227,7 @@ class PathJudge:
             trace: gets a line for every rule and check.
             whole: everything below it is changed, too.
             allowed_by: the finding that allowed the whole command, if it covers this change.
+            tree_search: the search that the decision shares; None for a new one.
         """
         if why := self.path_lookup.why_protected(facts):
             trace.append(f"floor: {facts.resolved} is protected: {why}")
@@ -241,7 +243,7 @@ class PathJudge:
         if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
             trace.append(f"floor: {facts.resolved} lasts: {why}")
             return _asking(mode, "effect", what, f"changes {facts.given}: {why}")
-        if whole and (held := self.path_lookup.why_tree_protected(facts)):
+        if whole and (held := self.path_lookup.why_tree_protected(facts, tree_search or TreeSearch())):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
         if found:

@@ -50,14 +50,17 @@ _DEFINITIONS = {
 }
 """Directories of a project, and patterns of names in them: agents run or read what is there."""
 
-MAX_ENTRIES = 100_000
-"""Maximum number of directory entries to search for protected ones."""
+MAX_ENTRIES = 50_000
+"""Maximum number of directory entries to search for protected ones, for one decision."""
 
 _PLAIN_BRACKETS = re.compile(r"\[[a-z0-9_.-]+\]")
 _PATTERN = frozenset("*?[")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 _PLAIN_PATHSPEC = re.compile(r"(?!.*\.\.(?:/|\Z))[^:/\[\\][^\[\\]*\Z", re.DOTALL)
 """A pattern that `fnmatch` understands as git does, for paths below the working directory."""
+_FIRST_LETTERS = frozenset(letter for name in PROTECTED_NAMES for letter in (name[0], name[0].upper()))
+_PLAIN_NAME = re.compile(r"[\w. -]+\Z", re.ASCII)
+"""A name that no file system takes for one with another first letter."""
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
                      (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF))  # fmt: skip
 
@@ -108,18 +111,34 @@ def fold_name(name: str) -> str:
     return folded.partition(":")[0].rstrip(". ") or folded
 
 
-def holds_protected(top: str) -> str | None:
-    """Return the path of a protected entry below a directory that is to be changed as a whole, or None."""
-    try:
-        for entry in entries_below(top, MAX_ENTRIES):
-            directory = os.path.dirname(entry.path)
-            if entry.name == "HEAD" and directory != top and holds_repository(directory):
-                return os.path.relpath(directory, top)
-            if protected_name(entry.name):
-                return os.path.relpath(entry.path, top)
-    except TooMuchError:
-        return f"more than {MAX_ENTRIES:,} files"
-    return None
+class TreeSearch:
+    """Searches directories that are to be changed as a whole for protected entries, each only once.
+
+    All searches together look at no more than `MAX_ENTRIES` entries.
+    """
+
+    def __init__(self) -> None:
+        self._entries_left = MAX_ENTRIES
+        self._found: dict[str, str | None] = {}
+
+    def find_protected(self, top: str) -> str | None:
+        """Return the path of a protected entry below a directory, or None."""
+        if top not in self._found:
+            self._found[top] = self._search(top)
+        return self._found[top]
+
+    def _search(self, top: str) -> str | None:
+        try:
+            for entry in entries_below(top, self._entries_left):
+                self._entries_left -= 1
+                name = entry.name
+                if name == "HEAD" and (directory := os.path.dirname(entry.path)) != top and holds_repository(directory):
+                    return os.path.relpath(directory, top)
+                if (name[0] in _FIRST_LETTERS or not _PLAIN_NAME.match(name)) and protected_name(name):
+                    return os.path.relpath(entry.path, top)
+        except TooMuchError:
+            return "more files than are searched for one decision"
+        return None
 
 
 def swept_top(pathspec: str, directory: str, repository: str) -> tuple[str, str]:
