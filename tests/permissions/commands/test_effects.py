@@ -42,7 +42,7 @@ def effects(text: str, heredoc: str | None = None) -> Invocation:
         ("git rm a b", ["a", "b"]),
         ("git checkout -- a", ["a"]),
         ("git clone u d", ["d"]),
-        ("git clone u", []),
+        ("git clone u", ["."]),
         ("git init d", ["d"]),
         ("git worktree add d", ["d"]),
         ("git worktree list", []),

@@ -31,6 +31,7 @@ from .row_effects import invocation_by_row, reads_by_row
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _TRANSPORT = re.compile(r"[\w+-]+::")
+_LOCAL = re.compile(r"[./~]|file:")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
 _SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
@@ -139,10 +140,11 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
     if row.name == "git restore" and found.has("--staged", "-S") and not found.has("--worktree", "-W"):
         return replace(invocation, writes=())
     if (reach := _reach(row.name, found, words)) is not None:
-        everywhere = Write(".", below=True, includes=FileFilter())
-        writes = [*invocation.writes, *([everywhere] if row.name == "git clean" and not found.operands else ())]
-        writes += [replace(everywhere, path=":/")] if row.name.startswith("git stash") or found.has(_FROM_FILE) else []
-        return replace(invocation, writes=tuple(replace(one, reach=reach) if one.below else one for one in writes))
+        places = ["."] if row.name == "git clean" and not found.operands else []
+        places += [":/"] if row.name.startswith("git stash") or found.has(_FROM_FILE) else []
+        named = (replace(one, reach=reach) if one.below and not one.includes else one for one in invocation.writes)
+        others = (Write(place, below=True, includes=FileFilter(), reach=reach) for place in places)
+        return replace(invocation, writes=(*named, *others))
     if row.name in ("git apply", "git am") and not found.has(*group("git_only_shows")):
         return replace(invocation, copies=(Copy(None, found.into or "."),))
     if row.name in ("git clone", "git submodule add", "git worktree add", "git worktree move") and found.operands:
@@ -309,6 +311,9 @@ def forms_of(words: Sequence[str]) -> list[tuple[str, ...]]:
     forms += [("git", other, *rest[1:]) for other in words_by_program("git_synonyms").get(subcommand, ())]
     if not words_by_program("git_pushes").get(subcommand, frozenset()).isdisjoint(rest[1:]):
         forms.append(("git", "push", *rest[1:]))
+    source, *named = [word for word in rest[1:] if not word.startswith("-")] or [""]
+    if subcommand in ("fetch", "pull") and _LOCAL.match(source) and any(":" in one for one in named):
+        forms.append(("git", "push", *rest[1:]))  # In another repository, it sends commits there.
     if subcommand == "for-each-repo":
         forms.append(("git", *(word for word in rest[1:] if not word.startswith("-"))))
     if name in ("git", "hub") and rest and is_known(subcommand) and subcommand not in group("git_subcommands"):
