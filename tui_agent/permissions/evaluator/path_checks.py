@@ -56,14 +56,13 @@ _KEEPS_LINKS = names("mkdir rm rmdir unlink")
 """Commands that do not follow a link which is their target."""
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
-_CODE_WRITES = re.compile(
+CODE_WRITES = re.compile(
     r"write|\brm\w*\(|\b(?:rm|mv|cp)\b|put_|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|\+<|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
     r"delete|output|attach|(?:open|creat\w*|file):|\.(?:once|clone|backup|log|excel|open|import)|\binto\b|\\[og]",
     re.IGNORECASE,
 )
-
-
+"""Text of a program in any language that may change files."""
 _BETWEEN_NAMES = re.compile(r"[\s(),;=|]+")
 _WITHOUT_QUOTES = str.maketrans("", "", "'\"`")
 _EXPANDED = re.compile(r"\\(?:[0-7]{1,3}|.)|\[[^\]/]*\]|\{[^}/]*\}|[*?]")
@@ -597,7 +596,7 @@ class PathChecks:
 
     def _code(self, code: str) -> None:
         """Judge a program in another language that names a protected path."""
-        writes = _CODE_WRITES.search(code) is not None
+        writes = CODE_WRITES.search(code) is not None
         decoded = pieces_of(unquote(code)) if "file:" in code and "%" in code else ()
         for piece in dict.fromkeys((*pieces_of(code), *decoded)):
             facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
@@ -615,7 +614,7 @@ class PathChecks:
 
     def _patterns_in(self, code: str) -> None:
         """Judge patterns and escapes in the commands of an editor or a client, which expands them in file names."""
-        writes = _CODE_WRITES.search(code) is not None
+        writes = CODE_WRITES.search(code) is not None
         for word in _BETWEEN_NAMES.split(code.translate(_WITHOUT_QUOTES)):
             pattern = _EXPANDED.sub("*", word)
             if writes and any(map(may_mean_protected, pattern.split("/"))):

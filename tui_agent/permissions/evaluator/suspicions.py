@@ -39,7 +39,7 @@ from tui_agent.permissions.shell.syntax import (
 )
 
 from .execution_contexts import Part
-from .path_checks import ExecutionContext
+from .path_checks import CODE_WRITES, ExecutionContext
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
@@ -167,9 +167,9 @@ class Suspicions:
         )
         if part.runs_written or (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
-        return (
-            _gets_output(part) and not _is_judged(wrapping) and may_obey_input([word.value for word in command.words])
-        )
+        if not _gets_output(part) or _is_judged(wrapping):
+            return False
+        return reads_program_from_input([word.value for word in command.words]) or _may_write(part)
 
     def _protected_string(self) -> str | None:
         """Return why a string of the scripts read so far names a protected path, or None."""
@@ -195,6 +195,12 @@ def _is_judged(wrapping: Wrapping | None) -> bool:
 def _gets_output(part: Part) -> bool:
     """True if a command gets the output of others: as its input, or as a file."""
     return part.is_fed or any(PIPE in word.value for word in part.command.words)
+
+
+def _may_write(part: Part) -> bool:
+    """True if a program in a command's words may write files, which its input may name."""
+    codes = (code for found in part.contexts for code in found.invocation.code)
+    return canonical_name(part.command.name) in INTERPRETERS and any(map(CODE_WRITES.search, codes))
 
 
 def _has_unknowns(found: ExecutionContext) -> bool:
@@ -344,12 +350,6 @@ def find_indirect_command(
             if any(one.pattern.match(text) for text in joined):
                 return first, one.rule
     return None
-
-
-def may_obey_input(words: Sequence[str]) -> bool:
-    """True if a command's input may decide what it does, also as data of a program in its words."""
-    name = canonical_name(words[0])
-    return reads_program_from_input(words) or (name in INTERPRETERS and not is_mostly_read_only(name))
 
 
 def reads_program_from_input(words: Sequence[str]) -> bool:
