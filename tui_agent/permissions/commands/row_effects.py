@@ -175,7 +175,7 @@ def _copies(name: str, facts: CommandFacts, found: Arguments) -> tuple[Copy, ...
     """Return the sources that `cp`, `rsync` and the like copy with everything in them, and their targets."""
     if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
         return (Copy(None, "."),)
-    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name == "docker cp"
+    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name.endswith(" cp")
     if not is_copy or is_remote(found.target):
         return ()
     # cp skips directories without one of these options.

@@ -33,6 +33,7 @@ _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _TRANSPORT = re.compile(r"[\w+-]+::")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
+_PATCHES = ("git apply", "git am", "git quiltimport")
 _SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -135,7 +136,7 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         return replace(invocation, writes=())
     if row.name == "git clean" and not found.operands and not found.has("-n", "--dry-run"):
         return replace(invocation, writes=(*invocation.writes, Write(".", below=True, includes=FileFilter())))
-    is_patch = row.name in ("git apply", "git am") and not found.has(*group("git_only_shows"))
+    is_patch = row.name in _PATCHES and not found.has(*group("git_only_shows"))
     return replace(invocation, copies=(Copy(None, found.into or "."),)) if is_patch else invocation
 
 
