@@ -299,7 +299,7 @@ def _sources(words: Sequence[str]) -> Invocation:
     if name in ("tar", "unzip", "cpio"):
         is_listed = name == "cpio" or any(map(_FROM_LIST.match, words[1:]))
         read = [word for word in _operands(words[1:]) if not is_remote(word)]
-    elif row is not None and (name in group("read_sources") or row[0].name == "docker cp"):
+    elif row is not None and (name in group("read_sources") or row[0].name.endswith(" cp")):
         # The first operand of zip is the archive it makes.
         taken = found.sources if row[0].writes in ("LAST", "MOVE") else found.operands[name == "zip" :]
         read = [word for word in (*taken, *read) if not is_remote(word)]

@@ -186,7 +186,7 @@ def _copies(name: str, facts: CommandFacts, found: Arguments) -> tuple[Copy, ...
     if name == "patch" and not found.operands and not found.has("--dry-run", "-o", "--output"):
         return (Copy(None, "."),)
     is_move = facts.writes == "MOVE"
-    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name == "docker cp"
+    is_copy = name in ("cp", "rsync", "scp", "ditto") or facts.name.endswith(" cp")
     if not (is_move or is_copy) or is_remote(found.target):
         return ()
     # cp skips directories, and follows links, without one of these options.

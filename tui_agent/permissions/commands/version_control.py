@@ -34,6 +34,7 @@ _TRANSPORT = re.compile(r"[\w+-]+::")
 _LOCAL = re.compile(r"[./~]|file:")
 _PATHSPEC = re.compile(r"\A:|[*?\[\\]")
 """A pattern, or a path from the top of the repository."""
+_PATCHES = ("git apply", "git am", "git quiltimport")
 _SETTING_KEY = re.compile(rf"\A[A-Za-z][\w-]*\.\S|{UNKNOWN}")
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -145,7 +146,7 @@ def _by_row(row: CommandFacts, words: Sequence[str]) -> Invocation:
         named = (replace(one, reach=reach) if one.below and not one.includes else one for one in invocation.writes)
         others = (Write(place, below=True, includes=FileFilter(), reach=reach) for place in places)
         return replace(invocation, writes=(*named, *others))
-    if row.name in ("git apply", "git am") and not found.has(*group("git_only_shows")):
+    if row.name in _PATCHES and not found.has(*group("git_only_shows")):
         return replace(invocation, copies=(Copy(None, found.into or "."),))
     if row.name in ("git clone", "git submodule add", "git worktree add", "git worktree move") and found.operands:
         return replace(invocation, copies=(Copy(None, _checked_out_to(row, found.operands), is_merged=False),))
