@@ -51,6 +51,39 @@ def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
     assert found.decision == "allow", found.reason
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cp -a links q; touch q/git/evil", "cp -a links/. q; cd q; touch git/evil", "mv links q && echo x > q/git/evil",
+     "git mv links q; tee q/git/evil < a.txt", "mkdir q; cp -at q links; touch q/links/git/evil",
+     "rm -rf q; cp -a links q; mv q r; touch r/git/evil", "cp -a links q; touch q/git/../x",
+     "cp -a links q; touch q/g*/x",
+     "cp -a links q; mv q/out/* .", "cp -a links q; rm -rf q/git/", "mkdir t; unzip a.zip -d t; touch t/x/y",
+     "git clone u q; touch q/x/y", "git worktree add q; touch q/links/git/evil",
+     "mkdir -p a/b; ln -s ../src a/b/l; mv a/b c; touch c/l/x", "for i in 1 2; do touch q/git/x; cp -a links q; done"],
+)  # fmt: skip
+def test_a_change_behind_a_copied_link_needs_an_answer(gift: Desk, command: str) -> None:
+    found = gift.bash(command, mode="allow")
+
+    assert (found.decision, found.source) == ("ask", "floor"), found.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cp -a src q; touch q/app/x", "cp -a src q; sed -i s/a/b/ q/*.py", "mv src q && mv q src && touch src/x",
+     "git mv src q; sed -i s/a/b/ q/lib.py", "cp -a links q; touch q/x", "cp -a links q; rm q/git; rm -rf q",
+     "cp -a links q; mkdir q/git", "mkdir q; mv src/app q; touch README.md",
+     "git clone u q; cd q; mkdir x; cat a/b; npm i",
+     "git clone u/q.git; rm -rf q", "git worktree add q; cd q; make"],
+)  # fmt: skip
+def test_other_changes_in_a_copy_need_no_answer(gift: Desk, command: str) -> None:
+    assert gift.bash(command, mode="allow").decision == "allow"
+
+
+@pytest.mark.parametrize("command", ["git clone . q; cat q/secrets/key.pem", "git worktree add q; grep -r x q"])
+def test_a_clone_of_a_file_that_may_not_be_read_needs_an_answer(gift: Desk, command: str) -> None:
+    assert gift.bash(command, "deny read(secrets/**)", mode="allow").decision == "ask"
+
+
 def test_a_rule_that_spells_out_a_copy_allows_it(gift: Desk) -> None:
     assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
 

@@ -43,7 +43,7 @@ from tui_agent.protocol.permissions import PermissionMode
 
 MAX_LOOKUPS = 4_000
 """Maximum number of paths looked up for one command, nested commands included."""
-MAX_STEPS_BACK = 20_000
+MAX_STEPS_BACK = 5_000
 """Maximum number of steps from a path back to what was copied there; after them, anything may be a copied link."""
 MAX_MENTIONS = 200
 """Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
@@ -138,6 +138,7 @@ class CaseState:
             if not is_within(path, into):
                 continue
             below = path.removeprefix(into.rstrip("/"))
+            self.steps_back_left -= 0 if _PATTERN.isdisjoint(below) else 100
             if source is None and below:
                 return True
             if source is not None and (_holds_link(source, below) or self.may_pass_link(source + below, number)):
