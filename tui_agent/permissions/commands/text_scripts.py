@@ -2,8 +2,8 @@
 
 `sed` versions disagree on one point: some treat a delimiter inside brackets as text. A script only prints if it does so
 in both readings; an unknown part may do anything. Of an `awk` program the strings and patterns are removed first; the
-rest may contain nothing that writes, and each `>` must be a comparison. If it runs a command, any of its strings may be
-the command.
+rest may contain nothing that writes, and each `>` must be a comparison. If it runs a command that is not literal, any
+of its strings may be the command.
 """
 
 import re
@@ -32,7 +32,7 @@ class SedScript:
 
 def _sed_grammar(*, reads_brackets: bool) -> re.Pattern[str]:
     """Return the pattern of a command with its addresses, of a `{`, or of a `}`."""
-    mark = r"[^\\\s]"
+    mark = r"[^\\\s\[]" if reads_brackets else r"[^\\\s]"
 
     def until(end: str, *, is_pattern: bool = True) -> str:
         # No text fits two of the alternatives, so that there is one way to match.
@@ -147,6 +147,8 @@ _DIVIDED = re.compile(r"(?<!\blength)[\w\]][ \t]*\Z")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RUNS = re.compile(r"@|(?<!\|)\|(?!\|)|\bsystem\b")
 """Everything with which a program may run another one, or call a function by a computed name."""
+_COMMAND = re.compile(r'\|&?[ \t]*"(\d+)"[ \t]*(?=[;})\n]|\Z)|\bsystem[ \t]*\([ \t]*"(\d+)"[ \t]*\)')
+"""A literal command. The groups are the number of its string."""
 _IN_BRACKETS = re.compile(r"\((?:(?!\bprint)[^()])*\)")
 _INTO_FILE = re.compile(r'\bprintf?\b[^{}>]*>>?(?:[ \t]*"(\d+)"[ \t]*(?=[;})\n]|\Z))?')
 """A `>` that may write: it follows `print` in the same block. The group is the number of the string behind it."""
@@ -161,8 +163,8 @@ class AwkOutputs:
     """Files that it writes; `UNKNOWN` if only its run determines one."""
     scripts: tuple[str, ...] = ()
     """Strings of it that a shell may run."""
-    runs: bool = False
-    """True if it may run commands."""
+    is_open: bool = False
+    """True if only its run determines some commands."""
 
 
 def awk_outputs(words: Sequence[str]) -> AwkOutputs:
@@ -179,7 +181,7 @@ def awk_outputs(words: Sequence[str]) -> AwkOutputs:
     return AwkOutputs(
         (*(file for one in found for file in one.files), *files),
         tuple(script for one in found for script in one.scripts),
-        any(one.runs for one in found),
+        any(one.is_open for one in found),
     )
 
 
@@ -187,16 +189,19 @@ def _outputs(program: str) -> AwkOutputs:
     found = _without_texts(program.replace("\\\n", " "))
     if found is None or not MARKS.isdisjoint(program):
         may_write = program in MARKS or ">" in program or _RUNS.search(program)
-        return AwkOutputs((UNKNOWN,), runs=True) if may_write else AwkOutputs()
+        return AwkOutputs((UNKNOWN,), is_open=True) if may_write else AwkOutputs()
     code, texts = found
     texts = [UNKNOWN if "\\" in text else text for text in (_QUOTED.sub(r"\1", text) for text in texts)]
-    runs = _RUNS.search(code) is not None
+    scripts = [texts[int(number)] for found in _COMMAND.findall(code) for number in found if number]
+    is_open = UNKNOWN in scripts or _RUNS.search(_COMMAND.sub(" ", code)) is not None
     # A `>` in brackets compares. Those that are left have a `print` in them or no end, and then any `>` may write.
     while (shorter := _IN_BRACKETS.sub(" 0 ", code)) != code:
         code = shorter
     files = [texts[int(one[1])] if one[1] else UNKNOWN for one in _INTO_FILE.finditer(code)]
     files += [UNKNOWN] if ">" in code and not {"(", ")"}.isdisjoint(code) else []
-    return AwkOutputs(tuple(files), tuple(text for text in texts if runs and text != UNKNOWN), runs)
+    # Any string may be the command, or a part of it.
+    scripts = [text for text in (texts if is_open else scripts) if text != UNKNOWN]
+    return AwkOutputs(tuple(files), tuple(scripts), is_open)
 
 
 def awk_reads(words: Sequence[str], _: SimpleCommand) -> Reads | None:

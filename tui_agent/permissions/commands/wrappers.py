@@ -320,7 +320,7 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
 
 def _awk(command: SimpleCommand) -> Wrapping | None:
     found = awk_outputs([word.value for word in command.words])
-    return _unknown(_UNKNOWN_SCRIPT, *found.scripts) if found.runs else None
+    return _running([*found.scripts, *((UNKNOWN,) if found.is_open else ())])
 
 
 def _running(programs: Sequence[str]) -> Wrapping | None:

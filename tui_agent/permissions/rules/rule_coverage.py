@@ -95,7 +95,8 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
         if not spelled.isdisjoint(_SED_PRINTS) and arguments_of(words).has("-i", "--in-place"):
             yield from (word for word in words[1:] if word.startswith("-"))
     elif name == "awk":
-        yield from (word for word in words[1:] if awk_outputs(words).runs and _RUNS_IN_AWK.search(word))
+        outputs = awk_outputs(words)
+        yield from (word for word in words[1:] if (outputs.scripts or outputs.is_open) and _RUNS_IN_AWK.search(word))
     elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
