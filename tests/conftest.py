@@ -1,12 +1,17 @@
 """Settings for every test: no deadlines, the same random cases in every run, a separate home, and automatic marks."""
 
+import functools
 import gc
+import importlib
 import logging
+import pkgutil
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -57,15 +62,69 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileSch
     return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Stop the measurement that pytest-cov starts in a process of xdist before it knows that it is one.
+class Measurement:
+    """Plugin that measures coverage in the phases of tests that count; it would double the time of everything else."""
 
-    It would resume each time that the second, real measurement pauses for a test with the mark `no_cover`.
-    """
+    def __init__(self, coverage: Coverage) -> None:
+        self._coverage = coverage
+
+    def pytest_collection_finish(self) -> None:
+        """Forget what functions kept while the tests were collected: their lines have not been measured."""
+        sources = tuple(f"{package}." for package in self._coverage.config.source)
+        for module in [module for name, module in sys.modules.items() if f"{name}.".startswith(sources)]:
+            for value in vars(module).values():
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
+
+    def _measure(self, item: pytest.Item) -> Generator[None, object, object]:
+        if not counts_for_coverage(item):
+            return (yield)
+        self._coverage.start()
+        try:
+            return (yield)
+        finally:
+            self._coverage.stop()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        return (yield from self._measure(item))
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        return (yield from self._measure(item))
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        return (yield from self._measure(item))
+
+
+def counts_for_coverage(item: pytest.Item) -> bool:
+    """Return True if the test takes branches that no other takes; a property runs the same lines again and again."""
+    room = item.path.relative_to(Path(__file__).parent).parts[0]
+    return room in MEASURED and item.path.stem not in REPEATING and item.get_closest_marker("property") is None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
+    """Measure coverage only where `Measurement` does, apart from the import of the measured modules, in one process."""
     plugin = session.config.pluginmanager.getplugin("_cov")
-    if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
+    if plugin is None or plugin.cov_controller is None:
+        return (yield)
+    is_worker = hasattr(session.config, "workerinput")
+    if is_worker:
+        # pytest-cov starts a first measurement before it knows that this is a process of xdist.
         plugin.cov_controller.cov.stop()
+    result = yield
+    coverage = plugin.cov_controller.cov
+    if not is_worker:
+        for package in coverage.config.source:
+            for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+                importlib.import_module(module.name)
+    coverage.stop()
+    # Otherwise each start would search everything imported for modules that were imported too early.
+    coverage._warn_preimported_source = False
+    session.config.pluginmanager.register(Measurement(coverage))
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,24 +148,17 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use: `property`, `snapshot`, `pty`, and `no_cover` if coverage gains nothing.
-
-    Those marked `pty` run first.
-    """
+    """Mark tests by what they use: `property`, `snapshot` and `pty`. Those marked `pty` run first."""
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
         if is_hypothesis_test(item.obj):
             item.add_marker("property")
-            # Hundreds of examples run the same lines again.
-            item.add_marker("no_cover")
         if "snap_compare" in item.fixturenames:
             item.add_marker("snapshot")
         room = item.path.relative_to(Path(__file__).parent).parts[0]
         if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
             item.add_marker("pty")
-        if room not in MEASURED or item.path.stem in REPEATING:
-            item.add_marker("no_cover")
     # Files that start programs take longest and wait much: at the end, one of them would run alone.
     items.sort(key=lambda item: item.get_closest_marker("pty") is None)
 

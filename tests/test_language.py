@@ -1,11 +1,9 @@
 """The language of the repository, as far as patterns can check it: docstrings, messages, comments, pages and names."""
 
 import ast
-import io
 import re
-import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -92,6 +90,9 @@ PRIVATE_WORDS = frozenset(
 
 TEST_NAME = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 
+STRING_OR_COMMENT = re.compile(r'''("""|\'\'\'|"|\')(?:\\.|(?!\1).)*?\1|(?P<comment>\#[^\n]*)''', re.DOTALL)
+"""A string, in which `#` begins no comment, or a comment. Far faster than splitting the source into tokens."""
+
 
 class Prose(NamedTuple):
     """A piece of text that someone reads, with the line it begins on."""
@@ -107,9 +108,9 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def docstrings_of(tree: ast.Module) -> Iterator[ast.Constant]:
+def docstrings_of(nodes: Iterable[ast.AST]) -> Iterator[ast.Constant]:
     """Yield every docstring: of modules, classes, functions, and of fields, below their assignment."""
-    for node in ast.walk(tree):
+    for node in nodes:
         for part in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
             if (
                 isinstance(part, ast.Expr)
@@ -119,10 +120,10 @@ def docstrings_of(tree: ast.Module) -> Iterator[ast.Constant]:
                 yield part.value
 
 
-def strings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield every text of several words; a value inside an f-string is an `X`."""
+def strings_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield every text of several words; a value inside an f-string, which comes before its parts, is an `X`."""
     inside: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             inside |= {id(part) for part in node.values}
             yield node.lineno, "".join(str(p.value) if isinstance(p, ast.Constant) else "X" for p in node.values)
@@ -132,17 +133,20 @@ def strings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def comments_of(source: str) -> Iterator[tuple[int, str]]:
     """Yield every comment; lines that follow each other are one text."""
-    first, last, text = 0, -1, ""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            words = token.string.lstrip("#: ")
-            if token.start[0] == last + 1:
-                text = f"{text} {words}"
-            else:
-                if text:
-                    yield first, text
-                first, text = token.start[0], words
-            last = token.start[0]
+    first, last, text, line, end = 0, -1, "", 1, 0
+    for match in STRING_OR_COMMENT.finditer(source):
+        if match["comment"] is None:
+            continue
+        line += source.count("\n", end, match.start())
+        end = match.start()
+        words = match["comment"].lstrip("#: ")
+        if line == last + 1:
+            text = f"{text} {words}"
+        else:
+            if text:
+                yield first, text
+            first, text = line, words
+        last = line
     if text:
         yield first, text
 
@@ -155,14 +159,13 @@ def prose_of(path: Path) -> tuple[Prose, ...]:
         return tuple(prose_of_page(source))
     if path.suffix != ".py":
         return tuple(Prose(number, "page", line) for number, line in enumerate(source.splitlines(), 1))
-    tree = ast.parse(source)
-    docstrings = list(docstrings_of(tree))
+    nodes = list(ast.walk(ast.parse(source)))
+    docstrings = list(docstrings_of(nodes))
     known = {(node.lineno, node.value) for node in docstrings}
     return (
         *(Prose(node.lineno, "docstring", str(node.value)) for node in docstrings),
-        *(Prose(line, "string", text) for line, text in strings_of(tree) if (line, text) not in known and " " in text),
-        # Half of the files have no comment, and splitting a file into tokens is slow.
-        *(Prose(line, "comment", text) for line, text in (comments_of(source) if "#" in source else ())),
+        *(Prose(line, "string", text) for line, text in strings_of(nodes) if (line, text) not in known and " " in text),
+        *(Prose(line, "comment", text) for line, text in comments_of(source)),
     )
 
 

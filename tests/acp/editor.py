@@ -192,7 +192,7 @@ async def connected(script: Sequence[Any], *, connect: bool = True, **options: A
             if editor.agent is not None:
                 await editor.agent.close()
             writer.close()
-            await asyncio.wait_for(serving, 10)
+            await asyncio.wait_for(serving, 60)
             reading.close()
             for descriptor in (agent_in, agent_out):
                 os.close(descriptor)

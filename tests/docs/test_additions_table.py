@@ -1,6 +1,7 @@
 """The table "I want to …" names exactly the files that its existing examples touch."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ PAGES_WITHOUT_FILES = {"architecture.md", "behaviour.md", "contributing.md", "gl
 """Pages that may mention an example without being part of the work."""
 
 
+@cache
 def sources() -> dict[str, str]:
     """Return the text of each file in which an addition may need a line, by its name in the table."""
     package = {

@@ -273,7 +273,7 @@ async def test_cancelling_while_it_closes_still_leaves_a_whole_journal(bus: Even
 
     def wait_for_the_gate() -> None:
         writing.set()
-        gate.wait(20)
+        gate.wait(60)
 
     disk.before_write = wait_for_the_gate
 

@@ -151,10 +151,10 @@ async def test_each_agent_reads_all_output(session: Session, root: Path) -> None
 
 async def test_sending_it_lifts_its_time_limit_and_its_cancellation(session: Session, root: Path) -> None:
     recorded = Recorded(on_update=session.send)
-    await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=0.5)
+    await call(session.bash, recorded, command="echo; until [ -e go ]; do sleep 0.01; done; echo after", timeout=2.0)
     recorded.cancellation.cancel("the run was cancelled")
 
-    await call(session.output, task_id="bash_1", wait=1.5)
+    await call(session.output, task_id="bash_1", wait=2.5)
     assert session.jobs.find("bash_1").status == "running"
     (root / "go").touch()
     assert (await session.ended("bash_1")).status == "exited"

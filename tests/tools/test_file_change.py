@@ -25,7 +25,7 @@ async def test_a_call_cancelled_during_the_write_reports_the_change(
 
     def slow_rename(*names: str, **options: int) -> None:
         loop.call_soon_threadsafe(renaming.set)
-        go_on.wait(10)
+        go_on.wait(60)
         rename(*names, **options)
 
     monkeypatch.setattr(os, "rename", slow_rename)

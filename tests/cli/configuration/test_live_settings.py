@@ -207,7 +207,7 @@ async def test_a_change_between_the_start_and_the_watch_is_applied(tmp_path: Pat
                 await until(lambda: decision(engine, tmp_path, "make") == "deny")
                 return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
 
 

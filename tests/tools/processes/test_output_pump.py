@@ -88,7 +88,7 @@ def test_a_closed_loop_is_handled() -> None:
     loop.close()
     os.close(pump.write_ends[0])
     pump.stop()
-    pump._thread.join(10)  # pyright: ignore[reportPrivateUsage]
+    pump._thread.join(60)  # pyright: ignore[reportPrivateUsage]
 
     assert not pump._thread.is_alive()  # pyright: ignore[reportPrivateUsage]
 
