@@ -62,6 +62,15 @@ async def test_two_sessions_work_side_by_side(tmp_path: Path) -> None:
     assert len({one.id for one in store().list()} & set(ids)) == 2
 
 
+async def test_a_session_without_a_prompt_is_not_saved_and_the_error_says_so(tmp_path: Path) -> None:
+    async with connected([]) as link:
+        session = await link.editor.open(tmp_path)
+
+    async with connected([]) as link:
+        with pytest.raises(RequestError, match=r"no saved session.*one without a prompt is not saved"):
+            await link.editor.agent.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
+
+
 async def test_a_copy_goes_its_own_way_and_a_closed_session_opens_again(tmp_path: Path) -> None:
     async with connected([says("One."), says("Two."), says("Three.")]) as link:
         agent, editor = link.editor.agent, link.editor

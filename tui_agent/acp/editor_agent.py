@@ -274,7 +274,8 @@ class EditorAgent:
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:
-            raise RequestError(NOT_FOUND, f"there is no saved session {session_id!r}")
+            problem = f"there is no saved session {session_id!r}; one without a prompt is not saved"
+            raise RequestError(NOT_FOUND, problem)
 
     async def _open(
         self,

@@ -18,6 +18,7 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.coalesced_refresh import settled_together
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
+from tui_agent.ui.base.layout_compositor import report_each_layout
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, HistoryEvents, StatusPublished
 from tui_agent.ui.composer.composer import Composer
@@ -47,6 +48,7 @@ class ChatScreen(AnyScreen):
 
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
         super().__init__()
+        report_each_layout(self)
         surroundings = options.surroundings
         self.options = options
         """The settings of this screen."""
