@@ -29,8 +29,8 @@ from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import PIPE, SimpleCommand, names
 from tui_agent.protocol.tool import Accesses
 
+from .case_state import ExecutionContext
 from .execution_contexts import Part
-from .path_checks import ExecutionContext
 
 MOST_ENTRIES = 1_000
 """Most entries in a directory that a command reads or changes as a whole."""

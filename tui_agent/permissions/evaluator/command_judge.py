@@ -54,9 +54,10 @@ from tui_agent.permissions.verdicts import (
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses
 
+from .case_state import CaseState, ExecutionContext, UnknownTargets
 from .command_accesses import accesses_of
 from .execution_contexts import ExecutionContexts, Part, Task, may_get_options, runs_unknown
-from .path_checks import CaseState, ExecutionContext, PathChecks, UnknownTargets
+from .path_checks import PathChecks
 from .shell_flow import PossibleDirectories, ScriptStep, script_steps, widens_patterns
 from .suspicions import Suspicions, assigned_names, declares_array_again, may_evaluate_strings
 

@@ -52,8 +52,8 @@ from tui_agent.permissions.shell.syntax import (
 )
 from tui_agent.permissions.verdicts import Finding
 
+from .case_state import CaseState, ExecutionContext
 from .listings import Listing, find_output_names, listed_names, may_expand_to_anything
-from .path_checks import CaseState, ExecutionContext
 from .shell_flow import ScriptStep
 
 MAX_WORDS = 5_000

@@ -38,8 +38,9 @@ from tui_agent.permissions.shell.syntax import (
     names,
 )
 
+from .case_state import ExecutionContext
 from .execution_contexts import Part
-from .path_checks import CODE_WRITES, ExecutionContext
+from .path_checks import CODE_WRITES
 
 MAX_CANDIDATES = 2_000
 """Maximum number of words of one command compared with the rules; with more, the policy asks."""
