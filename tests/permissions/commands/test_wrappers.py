@@ -164,5 +164,5 @@ def test_an_escape_to_the_shell_is_found(name: str, text: str) -> None:
         ("sqlite3", ".schema system"), ("sqlite3", ".show"), ("mysql", "select * from system"), ("echo", "!x"),
     ],
 )  # fmt: skip
-def test_other_text_of_editors_and_clients_is_no_escape(name: str, text: str) -> None:
+def test_other_text_of_editors_and_clients_does_not_escape(name: str, text: str) -> None:
     assert not has_shell_escape(name, [text])

@@ -328,7 +328,7 @@ class _Case:
             name = canonical_name(command.name)
             makes_trees = _makes_trees(part) and not all(map(_only_rewrites, part.contexts))
             self._state.changed_trees += paths.targets if makes_trees else ()
-            # What a compiler makes is no script, and a copy is one only if the command line wrote it before.
+            # What a compiler makes is not a script, and a copy is one only if the command line wrote it before.
             facts = writer(name)
             is_copy = facts is not None and facts.writes in ("LAST", "MOVE")
             is_build = name in group("named_by_operands") | group("version_control")

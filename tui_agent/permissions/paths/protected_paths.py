@@ -154,7 +154,7 @@ def swept_top(pathspec: str, directory: str, repository: str) -> tuple[str, str]
 def hit_by_git(top: str, pattern: str, repository: str, reach: GitReach, *, is_index_current: bool) -> str | None:
     """Return a protected path that git may restore, remove or clean below a directory, or None.
 
-    git never changes the data of its repository this way, and does not clean another one unless it is told to.
+    git never changes the data of its repository this way, and does not clean another one unless asked to.
 
     Args:
         top: absolute, links followed.
