@@ -274,7 +274,7 @@ class EditorAgent:
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:
-            problem = f"there is no saved session {session_id!r}; one without a prompt is not saved"
+            problem = f"there is no saved session {session_id!r}; sessions without a prompt are not saved"
             raise RequestError(NOT_FOUND, problem)
 
     async def _open(

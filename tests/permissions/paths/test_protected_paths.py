@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.commands.invocation import GitReach
+from tui_agent.permissions.commands.invocation import Reach
 from tui_agent.permissions.paths.protected_paths import (
     TreeSearch,
     fold_name,
@@ -93,7 +93,7 @@ def test_git_directories_of_every_form(desk: Desk, tmp_path: Path) -> None:
         ("packages", "anything", "node_modules"),
     ],
 )
-def test_git_hits_protected_files_of_its_kind(tmp_path: Path, pathspec: str, reach: GitReach, hit: str | None) -> None:
+def test_git_hits_protected_files_of_its_kind(tmp_path: Path, pathspec: str, reach: Reach, hit: str | None) -> None:
     for name in (".husky/pre-push", "src/a.py", "packages/node_modules/a.js"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()

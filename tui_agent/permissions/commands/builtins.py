@@ -6,7 +6,7 @@ commands from data. So operators must be literal and numbers must be numbers.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -40,9 +40,9 @@ def changes_shell(command: SimpleCommand) -> bool:
     return not _is_plain_use(name, words) or any(map(_is_hidden, _settings(command)))
 
 
-def moves_settings(command: SimpleCommand) -> bool:
-    """True if a command sets a variable that tells git where the user's settings are."""
-    return any(setting.partition("=")[0].removesuffix("+") in group("git_homes") for setting in _settings(command))
+def sets_any(command: SimpleCommand, variables: Container[str]) -> bool:
+    """True if a command may set one of these variables."""
+    return any(setting.partition("=")[0].removesuffix("+") in variables for setting in _settings(command))
 
 
 def _settings(command: SimpleCommand) -> list[str]:

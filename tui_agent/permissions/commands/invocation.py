@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-GitReach = Literal["tracked", "untracked", "anything"]
-"""Files that git changes below a pathspec: tracked ones, untracked ones that it does not ignore, or all untracked ones.
-"""
+Reach = Literal["tracked", "untracked", "anything"]
+"""Files that change below a pathspec: tracked ones, untracked ones that are not ignored, or all untracked ones."""
 
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
 _SHORT = re.compile(r"-\w")
@@ -90,8 +89,8 @@ class Write:
     """Filter for these files, which a formatter or the like rewrites in place; None for any change."""
     is_mount: bool = False
     """True if a container gets it."""
-    reach: GitReach | None = None
-    """Files that git changes below it, if it is a pathspec; None for any other command."""
+    reach: Reach | None = None
+    """Files that change below it, if it is a pathspec; None for any other path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class Invocation:
     links: tuple[str, ...] = ()
     """Files and directories that get another name, through which later commands may change them."""
     repositories: tuple[str, ...] = ()
-    """Git directories that it makes, whose names do not tell what they are."""
+    """Directories of repositories' data that it makes, whose names do not tell what they are."""
     unknown: tuple[str, ...] = ()
     """Words of a program without facts, each perhaps a path that it changes."""
     changes_tracked: bool = False

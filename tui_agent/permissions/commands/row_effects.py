@@ -141,7 +141,8 @@ def invocation_by_row(name: str, facts: CommandFacts, words: Sequence[str]) -> I
         # A hard link lets later commands change the same file under another name.
         writes += map(Write, found.sources)
     places = [*([] if found.directory is None else [found.directory]), *found.of("place")]
-    places += [one for one in found.operands if facts.works_in and not (name == "git" and is_remote(one))]
+    may_be_remote = name in group("version_control")
+    places += [one for one in found.operands if facts.works_in and not (may_be_remote and is_remote(one))]
     return Invocation(
         writes=tuple(writes),
         mentions=tuple(dict.fromkeys(mentions)),

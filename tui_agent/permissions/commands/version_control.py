@@ -25,7 +25,7 @@ from .catalogue import (
     subcommand_at,
     words_by_program,
 )
-from .invocation import Copy, FileFilter, GitReach, Invocation, Reads, Write, attached_paths, writes_to
+from .invocation import Copy, FileFilter, Invocation, Reach, Reads, Write, attached_paths, writes_to
 from .row_effects import invocation_by_row, reads_by_row
 
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
@@ -157,10 +157,15 @@ def _checked_out_to(row: CommandFacts, operands: Sequence[str]) -> str:
     """Return the directory that gets a copy of a repository's files."""
     if row.writes == "FIRST" or len(operands) > 1:
         return operands[row.writes != "FIRST"]
-    return re.split(r"[/:]", operands[0].rstrip("/").removesuffix("/.git"))[-1].removesuffix(".git")
+    return _name_in(operands[0])
 
 
-def _reach(name: str, found: Arguments, words: Sequence[str]) -> GitReach | None:
+def _name_in(address: str) -> str:
+    """Return the name of a repository in its address, by which a clone's directory is named."""
+    return re.split(r"[/:]", address.rstrip("/").removesuffix("/.git"))[-1].removesuffix(".git")
+
+
+def _reach(name: str, found: Arguments, words: Sequence[str]) -> Reach | None:
     """Return which files below its pathspecs a subcommand changes; None if it takes none, or changes nothing."""
     if name.startswith("git stash"):
         return "anything" if found.has("-a", "--all") and group("git_stash_only").isdisjoint(words[:1]) else None
@@ -176,8 +181,7 @@ def _making(name: str, invocation: Invocation, own: Arguments, found: Arguments)
     """Return the invocation of a command that makes a repository, with the git directory and the working tree."""
     first, *others = found.operands or [""]
     places = [first] if name == "git init" else others
-    base = first.rstrip("/").removesuffix("/.git").rpartition("/")[2].rpartition(":")[2].removesuffix(".git")
-    place = next(filter(None, places), "." if name == "git init" else f"{base}.git")
+    place = next(filter(None, places), "." if name == "git init" else f"{_name_in(first)}.git")
     named = own.given.get("--git-dir", [])
     is_bare = found.has("--bare", "--mirror") or own.has("--bare")
     writes = (Write(path) for path in (*named, *own.given.get("--work-tree", ())))

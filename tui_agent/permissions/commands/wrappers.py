@@ -125,8 +125,8 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     for count in range(len(places), 0, -1):
         if (row := wrapper_of(name, *(values[at] for at in places[1:count]))) is not None:
             found = _unwrapped(command, name, row, places[count - 1] + 1)
-            # Not only the row tells what a subcommand of git changes.
-            return replace(found, own=()) if found and row.name.startswith("git ") else found
+            # Not only the row tells what a subcommand of version control changes.
+            return replace(found, own=()) if found and canonical_name(name) in group("version_control") else found
     return _running(programs_in(values)) if name in group("version_control") else None
 
 

@@ -60,7 +60,7 @@ class CaseState:
     changed_trees: list[str] = field(default_factory=list[str])
     """Paths at or below which an earlier part may have made anything. An empty directory is none."""
     repositories: list[str] = field(default_factory=list[str])
-    """Git directories that a part makes, or that a variable names."""
+    """Directories of repositories' data that a part makes, or that a variable names."""
     link_places: list[str] = field(default_factory=list[str])
     """Paths at or below which earlier parts made links."""
     filled: list[tuple[str | None, str]] = field(default_factory=list[tuple[str | None, str]])

@@ -17,7 +17,7 @@ from tui_agent.permissions.commands.builtins import (
     changes_shell,
     declared_assignments,
     is_script_variable,
-    moves_settings,
+    sets_any,
     text_changes_shell,
 )
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
@@ -177,9 +177,9 @@ class _Case:
             if self._repeats:
                 paths.check_copied_links()
             self._keep(part.command.text, paths)
-        runs_git = any(canonical_name(part.command.name) == "git" for part in self.commands)
-        if runs_git and any(moves_settings(part.command) for part in self.commands):
-            self._unknown_effects(None, "files of programs in settings of git from another place")
+        uses_repository = any(canonical_name(part.command.name) in group("version_control") for part in self.commands)
+        if uses_repository and any(sets_any(part.command, group("settings_homes")) for part in self.commands):
+            self._unknown_effects(None, "files of programs in settings from another place")
 
     def look_at_repositories(self) -> None:
         """Judge commands that read repositories again because other commands run beside them.
@@ -264,7 +264,7 @@ class _Case:
 
     def _loop(self, step: ScriptStep, loop: ForEach, scope: AllowScope | None) -> None:
         """Judge a loop's variable and the names that its words list."""
-        if text_changes_shell(f"{loop.variable}=") or loop.variable in group("git_homes"):
+        if text_changes_shell(f"{loop.variable}=") or loop.variable in group("settings_homes"):
             self._unknown_effects(scope, _CHANGES_SHELL, loop.text)
         if not is_script_variable(loop.variable):
             self._other(step, f"setting {loop.variable}", scope)

@@ -79,7 +79,7 @@ class PathChecks:
         self._links: list[tuple[str, str | None]] = []
         """Paths to which it makes links, with the directory that they are relative to."""
         self._made: list[str] = []
-        """Git directories that it makes."""
+        """Directories of repositories' data that it makes."""
 
     # --- certain effects ----------------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class PathChecks:
                 is_open = True
             held = None if is_open or source is None else source.resolved
             state.filled.append((held, into.resolved))
-            # What is copied to `a/b` becomes `a` itself if there is no such directory.
+            # A copy to `a/b` becomes `a` itself if there is no directory `a`.
             above, name = os.path.split(into.resolved)
             may_be_new = not os.path.isdir(above) or state.has_changed
             if (
@@ -228,7 +228,7 @@ class PathChecks:
                 self._ask_for(found, f"a later command may change {facts.given} through the link to it")
 
     def note_repository(self, path: str, directory: str | None) -> list[str]:
-        """Keep a git directory that is made, if it is certain: nothing else may change it."""
+        """Keep a directory of a repository's data that is made, if it is certain: nothing else may change it."""
         facts = self._look(path, directory)
         found = [facts.resolved] if facts else []
         self._state.repositories += found
@@ -236,7 +236,7 @@ class PathChecks:
         return found
 
     def check_repositories(self, *, makes_trees: bool) -> None:
-        """Judge its targets in git directories that other parts make, before or after it.
+        """Judge its targets in the data of repositories that other parts make, before or after it.
 
         The directory itself may be made first, and removed, unless the command may fill or rename it (`makes_trees`).
         """
@@ -393,7 +393,7 @@ class PathChecks:
             self.findings.append(self._writing(facts, whole=write.whole, allowed_by=self._allowance(facts)))
 
     def _check_sweep(self, write: Write, directory: str | None) -> None:
-        """Judge a pathspec whose files git restores, removes or cleans: may protected ones be among them?"""
+        """Judge a pathspec whose files are restored, removed or cleaned: may protected ones be among them?"""
         place = self._look(".", directory)
         if write.reach is None or place is None or not is_known(write.path):
             return
@@ -401,7 +401,7 @@ class PathChecks:
         top, pattern = swept_top(write.path, place.resolved, repository)
         is_current = not self._state.has_changed
         if hit := hit_by_git(top, pattern, repository, write.reach, is_index_current=is_current):
-            self._doubt(f"git may change or remove {hit}, which is protected")
+            self._doubt(f"it may change or remove {hit}, which is protected")
         facts = self._look(top, None) if self.allow_scope and not self._covers and pattern == "*" else None
         if facts and (too_much := self._lookup.why_too_much(facts)):
             self._doubt(f"{_shown(write.path)} is changed with everything in it: {too_much}")

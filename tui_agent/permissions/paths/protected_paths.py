@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.permissions.commands.invocation import GitReach
+from tui_agent.permissions.commands.invocation import Reach
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -151,7 +151,7 @@ def swept_top(pathspec: str, directory: str, repository: str) -> tuple[str, str]
     return repository, "*"
 
 
-def hit_by_git(top: str, pattern: str, repository: str, reach: GitReach, *, is_index_current: bool) -> str | None:
+def hit_by_git(top: str, pattern: str, repository: str, reach: Reach, *, is_index_current: bool) -> str | None:
     """Return a protected path that git may restore, remove or clean below a directory, or None.
 
     git never changes the data of its repository this way, and does not clean another one unless asked to.
@@ -183,7 +183,7 @@ def _is_part(name: str, tracked: str) -> bool:
     return is_within(tracked, name) or is_within(name, tracked)
 
 
-def _protected_below(top: str, own: str, reach: GitReach) -> Iterator[str]:
+def _protected_below(top: str, own: str, reach: Reach) -> Iterator[str]:
     """Yield the protected entries below a directory that git may take, without those that it normally leaves alone."""
     for entry in entries_below(top, MAX_ENTRIES, enters=lambda entry: not protected_name(entry.name)):
         directory = os.path.dirname(entry.path)
