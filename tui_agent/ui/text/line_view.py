@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, cast
+from typing import cast
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import getters
 from textual.cache import LRUCache
+from textual.css.styles import RenderStyles
+from textual.dom import DOMNode
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.selection import Selection
@@ -29,7 +31,9 @@ STYLES = (
     *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
     *("tool-read", "tool-change", "tool-run", "tool-agent", "tool-other"),
 )
-"""Style names of a `Line`; each is a component class `line--NAME`."""
+"""Style names of a `Line`; each is a class `line--NAME` in the stylesheet."""
+
+_CLASSES = frozenset(f"line--{name}" for name in STYLES)
 
 MOST_STRIPS = 200
 """Most rows whose cells are kept, a few screens of them: with what Textual derives from it, each takes 15 kB."""
@@ -44,7 +48,6 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
 
     app = getters.app(any_app)
     ALLOW_SELECT = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
     DEFAULT_CSS = """
     LineView {
         background: $background;
@@ -144,9 +147,25 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         """Draw the selection."""
         self.refresh()
 
+    def get_component_styles(self, *names: str) -> RenderStyles:
+        """Return the styles of the classes of style names.
+
+        The stylesheet is applied to a class when a row with it is first drawn. Textual would apply it to all component
+        classes at every change of the widget's style, and most of them are never drawn.
+        """
+        for name in names:
+            if name not in self._component_styles and name in _CLASSES:
+                part = DOMNode(classes=name)
+                # Textual has no public way to apply a stylesheet to a part of a widget.
+                part._attach(self)  # pyright: ignore[reportPrivateUsage]
+                self.app.stylesheet.apply(part)  # pyright: ignore[reportUnknownMemberType]
+                self._component_styles[name] = part.styles
+        return super().get_component_styles(*names)
+
     def notify_style_update(self) -> None:
         """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
+        self._component_styles.clear()
         self._styles.clear()
         self._strips.clear()
         self._palette = None
