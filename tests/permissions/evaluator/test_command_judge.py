@@ -128,12 +128,19 @@ def test_deny_rules_apply_to_unparsable_text(desk: Desk) -> None:
 
 @pytest.mark.slow
 def test_beyond_the_limit_of_parts_deny_rules_apply_and_the_user_decides(desk: Desk) -> None:
-    many = "; ".join(["ls"] * 3_000)
+    many = "; ".join(["ls"] * (MAX_PARTS + 1))
 
     assert desk.bash(many, "allow bash", mode="allow").decision == "ask"
     assert desk.bash(f"rm x; {many}", "deny bash(rm:*)").decision == "deny"
     nested = "; ".join("bash -c 'make a; make b; make c'" for _ in range(MAX_PARTS // 3))
     assert desk.bash(nested, mode="allow").decision == "ask"
+
+
+def test_a_part_counts_once_for_each_directory_in_which_it_may_run(desk: Desk) -> None:
+    turns = MAX_PARTS // 2
+
+    assert desk.bash("; ".join(["ls"] * turns)).decision == "allow"
+    assert desk.bash("; ".join(["cd src; cd tests", *["ls"] * turns])).decision == "ask"
 
 
 def test_nesting_beyond_the_limit_needs_an_answer(desk: Desk) -> None:

@@ -63,8 +63,8 @@ from .suspicions import Suspicions, assigned_names, declares_array_again, may_ev
 
 MAX_DEPTH = 6
 """Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
-MAX_PARTS = 2_000
-"""Maximum number of parts judged separately."""
+MAX_PARTS = 300
+"""Maximum number of parts judged separately; a part counts once for each directory in which it may run."""
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
 
@@ -153,6 +153,8 @@ class _Case:
         """The parts that are not read-only, with the checks of their paths."""
         self._assigned: dict[str, list[Word | None]] = {}
         """Values that the script gives its variables; None for one that is not literal."""
+        self._judged = 0
+        """Number of parts judged so far."""
         self._is_remote = False
         """True while the commands are those of another machine."""
         self._repeats = False
@@ -224,7 +226,8 @@ class _Case:
             self._unknown_effects(scope, "values of variables run as commands")
         for step in steps:
             self.only_commands = self.only_commands and isinstance(step.command, SimpleCommand)
-            if len(self.parts) >= MAX_PARTS:
+            self._judged += len(step.places)
+            if self._judged > MAX_PARTS:
                 self.only_commands = False
                 self.note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return

@@ -358,6 +358,12 @@ class _Variables:
         for name, words in (*looped, *((name, (word,)) for name, word in assigned)):
             self._given[name].append(words)
         self._loops = {name for name, _ in looped}
+        self._literals = {
+            name: _text(word.value for [word] in given)
+            for name, given in self._given.items()
+            if name not in self._loops and all(word.is_literal for [word] in given)
+        }
+        """Values of variables that only get literal texts."""
         outputs = {part.name: part for part in everything if isinstance(part, Subshell) and part.name}
         self._numbers = {
             name
@@ -396,8 +402,8 @@ class _Variables:
         given = self._given[name]
         if not self._is_own(name) or name in self._loops:
             return None
-        if all(one.is_literal for [one] in given):
-            return _text(one.value for [one] in given)
+        if name in self._literals:
+            return self._literals[name]
         if name in self._numbers:
             return NUMBER
         if len(given) > 1:
