@@ -215,7 +215,10 @@ def test_protected_paths_stay_as_they_are(desk: Desk, command: str, mode: Permis
 @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=st.text(max_size=200) | st.text(st.sampled_from("a '\"\\$`(){}[];&|<>\n#*?!=~-"), max_size=60))
 def test_any_text_gets_an_answer(desk: Desk, command: str) -> None:
-    assert desk.bash(command, "deny bash(rm:*)").decision in ("allow", "ask", "deny")
+    found = desk.bash(command, "deny bash(rm:*)")
+
+    assert found.decision in ("allow", "ask", "deny")
+    assert found == PermissionDecision.model_validate_json(found.model_dump_json())
 
 
 def calls_made(work: Callable[[], object]) -> int:

@@ -21,7 +21,7 @@ from tui_agent.protocol.permissions import (
 
 from .commands.catalogue import INTERPRETERS, SHELLS, canonical_name, consequence_rows, group, pairs, subcommand_at
 from .rules.rule import Rule
-from .shell.syntax import names
+from .shell.syntax import MARKS, names
 
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 """Rank of each verdict; the larger wins."""
@@ -32,6 +32,8 @@ AccessKind = Literal["look", "effect", "edit"]
 
 MAX_TRACE = 400
 """Maximum length of a decision's trace, in lines."""
+
+_ELLIPSES = str.maketrans(dict.fromkeys(MARKS, "…"))
 
 _SOURCE_ORDER: tuple[DecisionSource, ...] = ("invalid", "floor", "rule", "hook", "grant", "mode", "read_only")
 """Sources of findings, the hardest to override first."""
@@ -126,7 +128,7 @@ def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
 
 
 def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: Iterable[str] = ()) -> PermissionDecision:
-    """Combine the findings of all parts of a call into one decision."""
+    """Combine the findings of all parts of a call into one decision. Its texts show unknown values as `…`."""
     decided = [(part, part.deciding) for part in parts]
     finding = min(decided, key=_urgency)[1]
     if finding.decision == "allow":
@@ -135,20 +137,23 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
     return PermissionDecision(
         decision=finding.decision,
         source=finding.source,
-        reason=finding.reason,
+        reason=finding.reason.translate(_ELLIPSES),
         rule=finding.rule and finding.rule.cited,
         parts=tuple(
             DecisionPart(
-                text=part.text,
+                text=part.text.translate(_ELLIPSES),
                 decision=found.decision,
                 rule=found.rule and found.rule.cited,
-                reason=found.reason,
+                reason=found.reason.translate(_ELLIPSES),
                 operator=part.operator,
                 dangers=tuple(one for one in part.consequences if one not in ORDINARY),
             )
             for part, found in decided
         ),
-        trace=(*trace[:MAX_TRACE], *([f"… and {len(trace) - MAX_TRACE} more lines"] if trace[MAX_TRACE:] else [])),
+        trace=(
+            *(line.translate(_ELLIPSES) for line in trace[:MAX_TRACE]),
+            *([f"… and {len(trace) - MAX_TRACE} more lines"] if trace[MAX_TRACE:] else []),
+        ),
         targets=tuple(dict.fromkeys(targets)),
     )
 

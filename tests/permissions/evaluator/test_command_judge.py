@@ -6,6 +6,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions.evaluator.command_judge import MAX_PARTS
+from tui_agent.permissions.shell.syntax import MARKS
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,28 @@ def test_a_part_counts_once_for_each_directory_in_which_it_may_run(desk: Desk) -
 
     assert desk.bash("; ".join(["ls"] * turns)).decision == "allow"
     assert desk.bash("; ".join(["cd src; cd tests", *["ls"] * turns])).decision == "ask"
+
+
+@pytest.mark.parametrize("mode", ["ask", "allow"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . | xargs wc -l",
+        "rm -rf <(ls)",
+        "mv -12 <(sort README.md) <(sort a.txt)",
+        "cp -r <(ls) y",
+        "ls | xargs -I@ -n1 cat @",
+    ],
+)
+def test_a_decision_shows_unknown_values_as_an_ellipsis(desk: Desk, command: str, mode: str) -> None:
+    found = desk.bash(command, mode=mode)
+
+    assert found.model_dump_json().isprintable()
+    assert not any("work/" + letter in target for target in found.targets for letter in MARKS)
+
+
+def test_a_pipe_is_no_file_of_the_workspace(desk: Desk) -> None:
+    assert desk.bash("tee >(cat)", mode="allow").targets == ()
 
 
 def test_nesting_beyond_the_limit_needs_an_answer(desk: Desk) -> None:

@@ -32,7 +32,7 @@ from tui_agent.permissions.paths.repository import (
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope
 from tui_agent.permissions.shell.expansion import ListedDirectories, expand_braces, has_glob
-from tui_agent.permissions.shell.syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
+from tui_agent.permissions.shell.syntax import MARKS, PIPE, UNKNOWN, Assignment, Redirect, Word, names
 from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
 
 from .case_state import MAX_LOOKUPS, CaseState, ExecutionContext
@@ -582,7 +582,8 @@ class PathChecks:
             if self._state.lookups_left == -1:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
-        return self._lookup.look(path, directory)
+        # Like `/dev/null`, a pipe to another command is no file of its own; the other command is judged separately.
+        return self._lookup.look("/dev/null" if path == PIPE else path, directory)
 
     def _may_pass_link(self, path: str, facts: PathFacts, directory: str | None, *, keeps_link: bool = False) -> bool:
         """True if a path may lead through a link that an earlier part copied.

@@ -141,8 +141,8 @@ def entries_below(
                     yield entry
                     if entry.is_dir(follow_symlinks=False) and (enters is None or enters(entry)):
                         waiting.append(entry.path)
-        except NotADirectoryError:
-            continue
+        except (NotADirectoryError, ValueError):
+            continue  # A file, or a text that no path can be, such as one with half of a surrogate pair.
         except OSError:
             if must_read:
                 raise
