@@ -162,7 +162,7 @@ def test_a_decision_shows_unknown_values_as_an_ellipsis(desk: Desk, command: str
     assert not any("work/" + letter in target for target in found.targets for letter in MARKS)
 
 
-def test_a_pipe_is_no_file_of_the_workspace(desk: Desk) -> None:
+def test_a_pipe_is_not_a_file_of_the_workspace(desk: Desk) -> None:
     assert desk.bash("tee >(cat)", mode="allow").targets == ()
 
 

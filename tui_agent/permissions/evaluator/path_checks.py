@@ -582,7 +582,7 @@ class PathChecks:
             if self._state.lookups_left == -1:
                 self._ask(f"it names more than {MAX_LOOKUPS} paths")
             return None
-        # Like `/dev/null`, a pipe to another command is no file of its own; the other command is judged separately.
+        # Like `/dev/null`, a pipe to another command is not a file of its own; the other command is judged separately.
         return self._lookup.look("/dev/null" if path == PIPE else path, directory)
 
     def _may_pass_link(self, path: str, facts: PathFacts, directory: str | None, *, keeps_link: bool = False) -> bool:
