@@ -63,7 +63,7 @@ from .suspicions import Suspicions, assigned_names, declares_array_again, may_ev
 
 MAX_DEPTH = 6
 """Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
-MAX_PARTS = 300
+MAX_PARTS = 200
 """Maximum number of parts judged separately; a part counts once for each directory in which it may run."""
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""
