@@ -166,6 +166,11 @@ def test_a_pipe_is_not_a_file_of_the_workspace(desk: Desk) -> None:
     assert desk.bash("tee >(cat)", mode="allow").targets == ()
 
 
+def test_a_script_behind_an_alias_of_git_may_change_a_protected_path(desk: Desk) -> None:
+    assert desk.bash("git vim -c 'w .git/x' a.txt", mode="allow").decision == "ask"
+    assert desk.bash("git vim -c 'w b.txt' a.txt", mode="allow").decision == "allow"
+
+
 def test_nesting_beyond_the_limit_needs_an_answer(desk: Desk) -> None:
     command = "env " * 8 + "ls"
 

@@ -119,7 +119,9 @@ def git_invocation(words: Sequence[str]) -> Invocation:
             invocation, directory = _making(row[0].name, invocation, own, arguments_of(words)), own.directory
     else:
         operands = () if rest and rest[0] in group("git_reading") else rest[1:]
-        attached = attached_paths(word for word in rest[1:] if word.startswith("-"))
+        # Any word behind an alias may be a script.
+        is_alias = bool(rest) and rest[0] not in group("git_subcommands")
+        attached = attached_paths(word for word in rest[1:] if is_alias or word.startswith("-"))
         unknown = [name for name in rest[:1] if UNKNOWN in name]
         invocation = Invocation(mentions=writes_to([*unknown, *operands]), attached=(*attached, *writes_to(unknown)))
     # `ext::COMMAND` as a repository runs a command.
