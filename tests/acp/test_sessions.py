@@ -67,7 +67,7 @@ async def test_a_session_without_a_prompt_is_not_saved_and_the_error_says_so(tmp
         session = await link.editor.open(tmp_path)
 
     async with connected([]) as link:
-        with pytest.raises(RequestError, match=r"no saved session.*sessions without a prompt are not saved"):
+        with pytest.raises(RequestError, match=r"no saved session.*a session is saved only once it has a prompt"):
             await link.editor.agent.load_session(cwd=str(tmp_path), session_id=session, mcp_servers=[])
 
 

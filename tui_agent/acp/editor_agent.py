@@ -274,7 +274,7 @@ class EditorAgent:
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:
-            problem = f"there is no saved session {session_id!r}; sessions without a prompt are not saved"
+            problem = f"there is no saved session {session_id!r}; a session is saved only once it has a prompt"
             raise RequestError(NOT_FOUND, problem)
 
     async def _open(

@@ -201,7 +201,7 @@ class PathChecks:
                 is_open = True
             held = None if is_open or source is None else source.resolved
             state.filled.append((held, into.resolved))
-            # A copy to `a/b` becomes `a` itself if there is no directory `a`.
+            # If `a` does not exist, the copy is `a` itself, not `a/b`.
             above, name = os.path.split(into.resolved)
             may_be_new = not os.path.isdir(above) or state.has_changed
             if (
@@ -613,7 +613,7 @@ def _below(directory: str | None, path: str) -> str | None:
 
 
 def _shown(path: str) -> str:
-    return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
+    return "".join(letter if letter.isprintable() else "…" for letter in path)
 
 
 def _patterns(word: Word) -> Iterator[str]:

@@ -115,7 +115,7 @@ class Suspicions:
         if named := self._named(part):
             yield named
         for setting in {one for found in part.contexts if found.words for one in stored_settings(found.words)}:
-            yield f"it changes {setting.replace(UNKNOWN, '…')} of git, which may start programs or replace files"
+            yield f"it changes {setting} of git, which may start programs or replace files"
         if self._is_open(part) and (why := self._protected_string()):
             yield f"it is unclear which files it changes, and the script names a protected path: {why}"
 

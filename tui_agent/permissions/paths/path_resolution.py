@@ -142,7 +142,7 @@ def entries_below(
                     if entry.is_dir(follow_symlinks=False) and (enters is None or enters(entry)):
                         waiting.append(entry.path)
         except (NotADirectoryError, ValueError):
-            continue  # A file, or a text that no path can be, such as one with half of a surrogate pair.
+            continue  # A file, or a text that cannot be a path on this file system.
         except OSError:
             if must_read:
                 raise
