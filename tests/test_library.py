@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
@@ -22,6 +23,7 @@ from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.server_process import ServerProcess
 from tui_agent import (
     Agent,
+    AgentLoop,
     AgentLoopConfig,
     AgentLoopSnapshot,
     AlreadyRunningError,
@@ -38,6 +40,7 @@ from tui_agent import (
     Rule,
     RunReport,
     ScriptedProvider,
+    Tool,
     UserMessage,
     call,
     chain,
@@ -190,6 +193,83 @@ def test_coding_tools_work_in_their_directory(tmp_path: Path) -> None:
     results = [message.text for message in agent.history.messages() if message.role == "tool_result"]
     assert "hello" in results[0]
     assert "there\nhello" in results[1]
+
+
+def test_an_agent_works_in_the_directory_of_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        (folder / "shop.py").write_text("price = 1\n")
+    monkeypatch.chdir(here)
+    steps: list[Step] = [
+        reply(call("read", path="shop.py")),
+        reply(call("edit", path="shop.py", old_string="1", new_string="2"), call("bash", command="pwd")),
+        reply(call("write", path="n.txt", content="new\n")),
+        "Done.",
+    ]
+    requests: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        requests.append(request)
+        return True
+
+    asked = Agent(ScriptedProvider(steps), tools=coding_tools(there), approve=approve)
+    asked.run_sync("go")
+    edits = Agent(
+        ScriptedProvider(steps), tools=coding_tools("../there"), mode="accept_edits", rules=["allow bash(pwd)"]
+    )
+    edits.run_sync("go")
+
+    targets = [target for request in requests for target in request.targets if request.tool != "bash"]
+    assert set(targets) == {str(there / "shop.py"), str(there / "n.txt")}
+    assert (here / "shop.py").read_text() == "price = 1\n"
+    assert [path.name for path in here.iterdir()] == ["shop.py"]
+    assert (there / "n.txt").exists()
+    assert str(there) in [m.text for m in asked.history.messages() if m.role == "tool_result"][2]
+
+
+def test_two_working_directories_are_refused_at_construction(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    tools, policy = coding_tools(tmp_path), PermissionPolicy(other)
+    refused: list[Callable[[], object]] = [
+        lambda: Agent(ScriptedProvider(), tools=tools, workspace=other),
+        lambda: Agent(ScriptedProvider(), tools=tools, policy=policy),
+        lambda: Agent(ScriptedProvider(), workspace=tmp_path, policy=policy),
+        lambda: Agent(ScriptedProvider(), tools=[tools[0], *coding_tools(other)[1:]]),
+        lambda: Agent(ScriptedProvider(["x"]), tools=tools).run_sync("go", tools=[renamed(coding_tools(other)[0])]),
+        lambda: Agent.from_config(AgentLoopConfig(ScriptedProvider(), tools=tools, workspace=other)),
+        lambda: AgentLoop(AgentLoopConfig(ScriptedProvider(), tools=tools, policy=policy)),
+    ]
+
+    for construct in refused:
+        with pytest.raises(ConfigurationError, match=r"two working directories: .*; pass the same one to both"):
+            construct()
+    Agent(ScriptedProvider(), tools=tools, workspace=tmp_path / "link", policy=PermissionPolicy(tmp_path / "link"))
+
+
+def renamed(tool: Tool) -> Tool:
+    tool.spec = tool.spec.model_copy(update={"name": "second"})
+    return tool
+
+
+def test_each_run_sees_the_context_variables_of_its_caller() -> None:
+    variable = ContextVar("variable", default="unset")
+    seen: list[str] = []
+
+    @function_tool(read_only=True)
+    async def note() -> str:
+        """Notes the variable."""
+        seen.append(variable.get())
+        return "noted"
+
+    agent = Agent(ScriptedProvider([reply(call("note")), "one", reply(call("note")), "two"]), tools=[note])
+    for value in ("first", "second"):
+        variable.set(value)
+        agent.run_sync("go")
+
+    assert seen == ["first", "second"]
 
 
 # --- permissions ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ An agent behaves as its loop does, and its options are those of `AgentLoopConfig
 
 import asyncio
 import contextlib
+import contextvars
 import difflib
 import inspect
 import os
@@ -130,8 +131,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
         system: the system prompt, as text or as a function that returns it. Default: that of the built-in coding
             agent if there is a workspace, else none.
-        workspace: the agent's directory, named in the system prompt. Default: none is named, and the policy
-            resolves paths against the current one.
+        workspace: the agent's directory, named in the system prompt. Default: that of its tools; if they have none,
+            none is named, and the policy resolves paths against the current one.
         mode: the decision for calls that no rule decides. Default: ask.
         rules: permission rules such as `"allow bash(git status:*)"`; the first match decides.
         policy: decides about calls in place of `mode` and `rules`.
@@ -150,7 +151,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         more: other options of `AgentLoopConfig`.
 
     Raises:
-        ConfigurationError: an option is of the wrong kind, or options exclude each other.
+        ConfigurationError: an option is of the wrong kind, options exclude each other, or workspace, tools and policy
+            name different directories.
         TypeError: an option has an unknown name.
     """
 
@@ -185,7 +187,7 @@ class Agent(AgentLoop, Generic[OutputT]):
             more["gate"] = _approval_gate(approve, more)
         if snapshot is not None and history:
             raise ConfigurationError("pass a snapshot or a history, not both: a snapshot contains its conversation")
-        root = _expect_directory("workspace", workspace) if workspace is not None else None
+        root = _directory_of(tools) if workspace is None else _expect_directory("workspace", workspace)
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
         config = AgentLoopConfig(
@@ -404,8 +406,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
     """Return the built-in tools for one directory: read, write, edit, bash, glob, grep and todo.
 
-    Args:
-        workspace: the directory; pass the same one to the agent.
+    An agent with these tools works in their directory.
     """
     root, spool = _expect_directory("the workspace of coding_tools", workspace).resolve(), _spool_dir()
     return default_tools(
@@ -434,6 +435,12 @@ def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequenc
     return PermissionPolicy(
         root, mode=PermissionMode.ASK if mode is None else mode, rules=rules, readable_paths=(_spool_dir(),)
     )
+
+
+def _directory_of(tools: Sequence[object]) -> Path | None:
+    """Return the directory in which the first of these tools that has one works; the registry compares the others."""
+    directories = (tool.working_directory for tool in tools if isinstance(tool, Tool))
+    return next((directory for directory in directories if directory is not None), None)
 
 
 def _expect_directory(name: str, path: str | os.PathLike[str]) -> Path:
@@ -553,7 +560,8 @@ def _run_to_its_end(runner: asyncio.Runner, work: Coroutine[Any, Any, _T]) -> _T
         return await work
 
     try:
-        return runner.run(begin())
+        # Context variables that the caller set since the last run count, as with `await agent.run(…)`.
+        return runner.run(begin(), context=contextvars.copy_context())
     except (KeyboardInterrupt, SystemExit):
         for _ in range(_ENDINGS):
             if task is not None and not task.done():

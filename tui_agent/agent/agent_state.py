@@ -212,7 +212,8 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
     """Build the parts of an agent; publishes no events.
 
     Raises:
-        ConfigurationError: two tools have the same name, or a guardrail is of an unknown kind.
+        ConfigurationError: two tools have the same name, tools, agent and policy work in different directories, or a
+            guardrail is of an unknown kind.
     """
     history = config.history
     if not isinstance(history, ConversationHistory):
@@ -229,6 +230,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         history.registry.remove(layer.name)
         history.registry.set(layer)
     tools = ToolRegistry(config.tools)
+    tools.expect_directory(config.workspace and Path(config.workspace), "the agent")
     policy, gate = config.policy or AllowAllPolicy(), config.gate or ApprovalGate()
     executor = ToolExecutor(
         tools,

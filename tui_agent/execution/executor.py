@@ -75,7 +75,8 @@ class ToolExecutor:
     ) -> None:
         """
         Raises:
-            ConfigurationError: an argument is of the wrong kind, or two tools have one name.
+            ConfigurationError: an argument is of the wrong kind, two tools have one name, or tools and policy work in
+                different directories.
         """
         expect_members("bus", bus, ("publish",), "an EventBus, or something else with `publish`")
         expect_kind("options", options, (ExecutionOptions, NoneType), "ExecutionOptions or None")
@@ -84,8 +85,10 @@ class ToolExecutor:
         expect_function("before_effects", before_effects, "a function or None", optional=True)
         if policy is not None:
             expect_members("policy", policy, POLICY_MEMBERS, "a permission policy or None")
+        registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        registry.expect_directory(getattr(policy, "workspace", None), "the policy")
         self.services = ExecutionServices(
-            registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
+            registry=registry,
             publisher=bus,
             options=options or ExecutionOptions(),
             hooks=hooks or HookBus(),

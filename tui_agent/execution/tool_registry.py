@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool, ToolSpec
@@ -16,9 +17,10 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[ToolLike] | None = None) -> None:
         """
         Raises:
-            ConfigurationError: an item is not a tool, or two have the same name.
+            ConfigurationError: an item is not a tool, two have the same name, or two work in different directories.
         """
         self._all: dict[str, Tool] = {}
+        self._directory: tuple[Path, str] | None = None
         self.only: Callable[[str], bool] | None = None
         """Returns True for the names of the tools that may be used for now; the others are hidden. None: all may."""
         for tool in () if tools is None else expect_items("tools", tools, None, "a list of tools and functions"):
@@ -28,14 +30,40 @@ class ToolRegistry:
         """Add a tool, or anything that `as_tool` takes, at any time (S4-82); return it as a `Tool`.
 
         Raises:
-            ConfigurationError: it is not a tool, or its name is taken; with two tools of one name every request would
-                fail.
+            ConfigurationError: it is not a tool, its name is taken (with two tools of one name every request would
+                fail), or it works in another directory than the agent.
         """
         added = as_tool(tool)
         if added.name in self._all:
             raise ConfigurationError(f"there is already a tool named {added.name}; rename or remove one of them")
+        self.expect_directory(added.working_directory, f"the tool {added.name}")
         self._all[added.name] = added
         return added
+
+    @property
+    def working_directory(self) -> Path | None:
+        """Directory in which the tools work and the policy judges; None while no part has one."""
+        return None if self._directory is None else self._directory[0]
+
+    def expect_directory(self, directory: object, owner: str) -> None:
+        """Check that a part of the agent works in the directory of the other parts; the first one determines it.
+
+        Args:
+            directory: the directory of this part; anything but a path has no effect.
+            owner: the part, for the error.
+
+        Raises:
+            ConfigurationError: the directories differ: a call would be judged in one and executed in the other.
+        """
+        if not isinstance(directory, Path):
+            return
+        resolved = directory.resolve()
+        if self._directory is None:
+            self._directory = resolved, owner
+        elif self._directory[0] != resolved:
+            first, first_owner = self._directory
+            both = f"{first} of {first_owner}, and {resolved} of {owner}"
+            raise ConfigurationError(f"two working directories: {both}; pass the same one to both")
 
     def remove(self, name: str) -> None:
         """Remove a tool; calls of it that still wait are refused. An unknown name is ignored."""

@@ -102,6 +102,11 @@ class PermissionPolicy:
         self._kept: set[Rule] = set()
 
     @property
+    def workspace(self) -> Path:
+        """The working directory of the calls that the policy judges, with every link followed."""
+        return Path(self._workspace)
+
+    @property
     def mode(self) -> PermissionMode:
         """The mode in force."""
         return self._mode

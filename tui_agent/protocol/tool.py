@@ -298,6 +298,10 @@ class Tool(ABC):
     aborts_siblings: bool = False
     """True if a failed call makes the other calls of its message pointless; used with `sibling_abort`."""
 
+    working_directory: Path | None = None
+    """Directory in which relative paths of the arguments begin, with every link followed; None if the tool has none.
+    The tools and the policy of an agent share one."""
+
     @property
     def name(self) -> str:
         """Name of the tool in calls."""

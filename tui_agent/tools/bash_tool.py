@@ -143,6 +143,7 @@ class BashTool(TypedTool[BashArguments]):
         self._sandbox = sandbox
         self._jobs = jobs
         self._workspace = workspace
+        self.working_directory = workspace.root
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
         self._accesses_of_command = accesses_of_command
 

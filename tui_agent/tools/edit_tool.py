@@ -71,6 +71,7 @@ class EditTool(TypedTool[EditArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("edit", _DESCRIPTION, EditArguments)
         self._workspace = workspace
+        self.working_directory = workspace.root
 
     def call_accesses(self, args: EditArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})

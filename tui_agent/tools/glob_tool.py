@@ -40,6 +40,7 @@ class GlobTool(TypedTool[GlobArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
         self._workspace = workspace
+        self.working_directory = workspace.root
 
     def call_accesses(self, args: GlobArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))

@@ -77,6 +77,7 @@ class GrepTool(TypedTool[GrepArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
         self._workspace = workspace
+        self.working_directory = workspace.root
 
     def call_accesses(self, args: GrepArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))

@@ -57,6 +57,7 @@ class ReadTool(TypedTool[ReadArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
         self._workspace = workspace
+        self.working_directory = workspace.root
 
     def call_accesses(self, args: ReadArguments) -> Accesses:
         return Accesses(reads=frozenset({self._workspace.resolve(args.path)}))

@@ -44,6 +44,7 @@ class WriteTool(TypedTool[WriteArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("write", _DESCRIPTION, WriteArguments)
         self._workspace = workspace
+        self.working_directory = workspace.root
 
     def call_accesses(self, args: WriteArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
