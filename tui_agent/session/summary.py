@@ -71,12 +71,12 @@ def summarise(path: Path) -> SessionSummary | None:
             status = os.fstat(file.fileno())
             written = status.st_mtime_ns // 1_000_000
             head = list(_head(file))
-            tail = _tail_lines(file, status.st_size)
+            tail = _tail(file, status.st_size)
             last_message = _last_message(file, status.st_size)
     except OSError:
         return None
     begun = next((record for record in head if record["type"] in ("session.created", "session.loaded")), None)
-    last = next((record for record in map(read_record, reversed(tail)) if record is not None), None)
+    last = _last_record(tail)
     started = _time(head[0] if head else last, written)
     return SessionSummary(
         id=path.stem,
@@ -88,8 +88,8 @@ def summarise(path: Path) -> SessionSummary | None:
         updated=_time(last, written),
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
-        branch=_text(_last_with(tail, LOADED) or begun, "branch"),
-        cost=_cost(_last_with(tail, USAGE)),
+        branch=_text(_last_record(tail, LOADED) or begun, "branch"),
+        cost=_cost(_last_record(tail, USAGE)),
         damaged=bool(status.st_size) and not head and last is None,
     )
 
@@ -126,17 +126,24 @@ def _head(file: BinaryIO) -> Iterator[JsonObject]:
                 return
 
 
-def _tail_lines(file: BinaryIO, size: int) -> list[bytes]:
+def _tail(file: BinaryIO, size: int) -> bytes:
     """Return the last lines; the first one may be incomplete."""
     file.seek(max(0, size - TAIL_SIZE))
-    return file.read(TAIL_SIZE).split(b"\n")
+    return file.read(TAIL_SIZE)
 
 
-def _last_with(lines: list[bytes], event_type: str) -> JsonObject | None:
-    """Return the last event of a type among some lines; None if there is none."""
-    marker = event_type.encode()
-    records = (read_record(line) for line in reversed(lines) if marker in line)
-    return next((record for record in records if record is not None and record["type"] == event_type), None)
+def _last_record(tail: bytes, event_type: str = "") -> JsonObject | None:
+    """Return the last event, or the last one of a type, in some lines; None if there is none."""
+    end = len(tail)
+    while (found := tail.rfind(event_type.encode(), 0, end)) >= 0:
+        begin, after = tail.rfind(b"\n", 0, found) + 1, tail.find(b"\n", found)
+        record = read_record(tail[begin : after if after >= 0 else None])
+        if record is not None and event_type in ("", record["type"]):
+            return record
+        if begin == 0:
+            break
+        end = begin - 1
+    return None
 
 
 def _cost(usage: JsonObject | None) -> float | None:
@@ -189,11 +196,10 @@ def read_record(line: bytes) -> JsonObject | None:
     return record if is_object(record) and isinstance(record.get("type"), str) else None
 
 
-def _title(head: list[JsonObject], tail: list[bytes]) -> str:
-    named_in_tail = [record for line in tail if RENAMED.encode() in line and (record := read_record(line)) is not None]
-    renamings = [record for record in (*head, *named_in_tail) if record["type"] == RENAMED]
+def _title(head: list[JsonObject], tail: bytes) -> str:
+    renaming = next((record for record in reversed(head) if record["type"] == RENAMED), None)
     prompt = next((record for record in head if record["type"] == FIRST_PROMPT), None)
-    named = _text(renamings[-1], "title") if renamings else ""
+    named = _text(_last_record(tail, RENAMED) or renaming, "title")
     title = " ".join((named or _text(prompt, "input")).split())
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…"
 
