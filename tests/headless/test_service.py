@@ -698,11 +698,21 @@ def test_the_prompt_may_come_from_a_pipe(argument: str | None) -> None:
     assert read_prompt(argument, given_input("\ufeffwords ü\n".encode() + b"\xff")) == "words ü\n\ufffd"
 
 
-def test_a_prompt_in_the_arguments_leaves_the_pipe_alone() -> None:
-    streams = given_input(b"not this")
+def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.headless.service.SILENCE_OF_A_PIPE", 0.01)
+    diff = tmp_path / "a.diff"
+    diff.write_bytes("+é\n".encode())
+    read, write = os.pipe()
+    inputs = {
+        "review\n\n<stdin>\n+é\n</stdin>": [given_input("+é\n".encode()), StandardStreams(os.open(diff, os.O_RDONLY))],
+        "review": [given_input(b""), given_input(b"\n"), StandardStreams(os.open(os.devnull, os.O_RDONLY))],
+    }
+    inputs["review"].append(StandardStreams(read))  # A pipe that its writer neither fills nor closes.
 
-    assert read_prompt("this", streams) == "this"
-    assert os.read(streams.stdin, 100) == b"not this"
+    found = {wanted: [read_prompt("review", streams) for streams in several] for wanted, several in inputs.items()}
+
+    os.close(write)
+    assert found == {wanted: [wanted] * len(several) for wanted, several in inputs.items()}
 
 
 @pytest.mark.parametrize(("argument", "data"), [("", b"x"), ("  ", b"x"), (None, b""), ("-", b" \n")])

@@ -87,7 +87,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     "--print",
     "print_mode",
     is_flag=True,
-    help="Run once without a screen and print the final text. Use - as PROMPT to read stdin.",
+    help="Run once without a screen and print the final text. Piped text follows PROMPT, or replaces -.",
 )
 @_option("--plain", is_flag=True, help="Work in lines of plain text, without a screen: for screen readers and logs.")
 @_option("--demo", is_flag=True, help="Use the built-in offline model: no key, no network.")

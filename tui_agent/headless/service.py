@@ -5,7 +5,9 @@ Like any other front end, it follows the runs through the events on the bus.
 
 import asyncio
 import os
+import select
 import signal
+import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +36,9 @@ ABORT_TIMEOUT = 4.0
 
 OUTPUT_FLUSH_TIMEOUT = 0.5
 """Seconds to wait for a reader that does not read, at the end of an interrupted program."""
+
+SILENCE_OF_A_PIPE = 3.0
+"""Seconds to wait for the first byte of a pipe beside a prompt in the arguments."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -64,20 +69,41 @@ class StandardStreams:
 
 
 def read_prompt(argument: str | None, streams: StandardStreams | None = None) -> str:
-    """Return the prompt: the argument, or all of standard input if the argument is `-`, or is missing and the input is
-    not
-    a terminal. Blocks.
+    """Return the prompt: the argument, all of standard input, or both. Blocks.
+
+    If the argument is `-`, or missing and the input is not a terminal, the prompt is the input. Otherwise the text of a
+    pipe or a file follows the argument, as in `git diff | tui-agent -p "review this"`. A pipe that stays silent for
+    `SILENCE_OF_A_PIPE` is ignored, because it may belong to a parent process that never closes it.
 
     Raises:
         ConfigurationError: the prompt is empty.
     """
     stdin = (streams or StandardStreams()).stdin
-    prompt = argument
     if argument == "-" or (argument is None and not os.isatty(stdin)):
-        prompt = read_everything(stdin).decode("utf-8", "replace").removeprefix("\ufeff")
-    if not prompt or not prompt.strip():
+        prompt = _text_of_input(stdin)
+    else:
+        prompt = argument or ""
+        piped = _text_of_input(stdin) if prompt.strip() and _brings_text(stdin) else ""
+        if piped.strip():
+            prompt = f"{prompt}\n\n<stdin>\n{piped.strip(chr(10))}\n</stdin>"
+    if not prompt.strip():
         raise ConfigurationError("-p needs a prompt: as an argument, or on standard input.")
     return prompt
+
+
+def _text_of_input(stdin: int) -> str:
+    return read_everything(stdin).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _brings_text(stdin: int) -> bool:
+    """True if the input is a file, or a pipe that does not stay silent."""
+    try:
+        mode = os.fstat(stdin).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            return bool(select.select([stdin], [], [], SILENCE_OF_A_PIPE)[0])
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode)
 
 
 async def run_headless(
