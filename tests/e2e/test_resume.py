@@ -166,6 +166,22 @@ def test_continue_without_a_session_prints_one_line(machine: UserMachine) -> Non
         assert "has no session to continue" in app.screen.text
 
 
+def test_continue_in_a_renamed_directory_names_its_sessions(machine: UserMachine) -> None:
+    with ServerThread([says("One."), says("Two.")]) as server:
+        assert machine.run("-p", "first", "--session", "mine", variables=server.environment).returncode == 0
+        before = machine.work
+        machine.work = before.rename(before.with_name("renamed"))
+
+        refused = machine.run("-p", "second", "--continue", variables=server.environment)
+        resumed = machine.run("-p", "second", "--resume", "mine", variables=server.environment)
+
+    assert refused.returncode == 2
+    assert (
+        f"The directory of these no longer exists: mine of {before} (first). `tui-agent --resume ID`" in refused.stderr
+    )
+    assert resumed.stdout == "Two.\n"
+
+
 def test_a_torn_journal_is_resumed_and_reported(machine: UserMachine) -> None:
     with ServerThread([says("One."), says("Two.")]) as server:
         assert machine.run("-p", "first", variables=server.environment).returncode == 0

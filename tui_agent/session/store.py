@@ -40,6 +40,9 @@ class LatestSession:
     """None if the directory has no session with messages, or if all are open in other programs."""
     open_elsewhere: tuple[SessionSummary, ...]
     """Sessions with a later message of the user that other programs have open, newest first."""
+    vanished: tuple[SessionSummary, ...] = ()
+    """If the directory has none: sessions whose own directory no longer exists and had the same name or parent as this
+    one, newest first. A directory that was renamed or moved has its sessions here."""
 
 
 class SessionStore:
@@ -120,14 +123,16 @@ class SessionStore:
     def latest(self, cwd: Path) -> LatestSession:
         """Return the session of this directory with the latest message of the user that no other program has open."""
         here = os.path.realpath(cwd)
+        with_messages = [summary for summary in self.list() if summary.said]
         open_elsewhere: list[SessionSummary] = []
-        for summary in self.list():
-            if not summary.said or _resolved(summary.cwd) != here:
+        for summary in with_messages:
+            if _resolved(summary.cwd) != here:
                 continue
             if not is_journal_open(summary.path):
                 return LatestSession(summary, tuple(open_elsewhere))
             open_elsewhere.append(summary)
-        return LatestSession(None, tuple(open_elsewhere))
+        vanished = tuple(summary for summary in with_messages if _may_have_become(summary.cwd, here))
+        return LatestSession(None, tuple(open_elsewhere), vanished)
 
     def find(self, text: str) -> str:
         """Return the session id that equals `text`, or the only one that begins with it.
@@ -382,6 +387,13 @@ def _of_session(envelope: Envelope, session_id: str) -> Envelope:
 def _resolved(cwd: str) -> str:
     """Return the real path of a directory from a journal; empty if a damaged journal has no valid path."""
     return "" if "\0" in cwd else os.path.realpath(cwd)
+
+
+def _may_have_become(cwd: str, here: str) -> bool:
+    """True if a directory no longer exists and has the parent or the name of another one."""
+    was = _resolved(cwd)
+    is_alike = os.path.dirname(was) == os.path.dirname(here) or os.path.basename(was) == os.path.basename(here)
+    return bool(was) and was != here and is_alike and not os.path.isdir(was)
 
 
 def _cwd_of(contents: JournalContents) -> Path:

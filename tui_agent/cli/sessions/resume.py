@@ -19,6 +19,7 @@ from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_reader import read_tail
 from tui_agent.session.store import SessionStore
 from tui_agent.session.stored_session import StoredSession
+from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def resolve_continue(options: LaunchOptions, locations: Locations) -> LaunchOpti
     latest = SessionStore(locations.sessions_dir).latest(options.cwd)
     others = _open_elsewhere([summary.id for summary in latest.open_elsewhere])
     if latest.session is None:
-        why = f": {others}" if others else "; start without --continue."
+        why = f": {others}" if others else _renamed(latest.vanished)
         raise ConfigurationError(f"{options.cwd} has no session to continue{why}")
     session_id = latest.session.id
     notice = f"This is session {session_id}, because {others}" if others else ""
@@ -81,6 +82,14 @@ def _open_elsewhere(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - _MAX_IDS} more" if len(ids) > _MAX_IDS else ""
     listed = f"{', '.join(ids[:_MAX_IDS])}{more}"
     return f"sessions {listed} are open in other programs. `tui-agent --resume ID` opens one of those here."
+
+
+def _renamed(vanished: Sequence[SessionSummary]) -> str:
+    """Return how to open sessions whose directory may have become this one; without any, to start without them."""
+    if not vanished:
+        return "; start without --continue."
+    listed = "; ".join(f"{one.id} of {one.cwd} ({one.title})" for one in vanished[:_MAX_IDS])
+    return f". The directory of these no longer exists: {listed}. `tui-agent --resume ID` opens one of them here."
 
 
 def resolve_session_in_use(
