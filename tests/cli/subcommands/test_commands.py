@@ -9,6 +9,7 @@ import pytest
 
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.subcommands.doctor import examine
+from tui_agent.protocol.extras import install_command
 from tui_agent.tools import JOB_TOOLS
 
 
@@ -193,7 +194,7 @@ def test_the_doctor_reports_whether_a_browser_can_show_the_app(tmp_path: Path, m
     assert (state, "127.0.0.1" in text, "--i-know" in text) == ("ok", True, True)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     state, text = serving()
-    assert (state, "pip install 'tui-agent[serve]'" in text) == ("note", True)
+    assert (state, install_command("serve") in text) == ("note", True)
 
 
 def test_the_doctor_reports_whether_commands_can_outlive_the_program(

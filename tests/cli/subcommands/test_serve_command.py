@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.command_line import run_program
+from tui_agent.protocol.extras import install_command
 
 
 @pytest.mark.parametrize("package", ["textual_serve", "aiohttp"])
@@ -18,4 +19,4 @@ def test_without_its_extra_it_says_how_to_install_it(
 
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "")
-    assert captured.err == "tui-agent: the browser needs the extra `serve`: pip install 'tui-agent[serve]'\n"
+    assert captured.err == f"tui-agent: the browser needs the extra `serve`: {install_command('serve')}\n"

@@ -1,6 +1,5 @@
 """`tui-agent update-check` asks the index that pip is configured for."""
 
-import sys
 import zipfile
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from tui_agent import __version__
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.subcommands import update_command
-from tui_agent.cli.subcommands.update_command import update_check
+from tui_agent.protocol.extras import install_command, origin
 
 
 def offer(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +24,7 @@ def offer(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             "999.10.1",
-            f"tui-agent 999.10.1 is available; this is {__version__}. To update: {sys.prefix}/bin/pip install",
+            f"tui-agent 999.10.1 is available; this is {__version__}. To update: {install_command()}",
         ),
         (__version__, f"tui-agent {__version__} is the newest version"),
     ],
@@ -39,14 +38,23 @@ def test_the_newest_version_of_the_index_is_compared(
     assert words in capsys.readouterr().out
 
 
-def test_without_an_answer_it_says_so(
+def test_an_index_without_the_program_is_not_an_index_without_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
 
+    assert run_program(["update-check"]) == 0
+    out = capsys.readouterr().out
+    assert "tui-agent is not in the package index" in out
+    assert f"git -C '{origin().directory}' pull && {install_command()}" in out or not origin().directory
+
+
+def test_without_an_answer_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(update_command, "_pip", lambda: ["sh", "-c", "echo ERROR: no route to host >&2; exit 1"])
+
     assert run_program(["update-check"]) == 2
-    assert "the package index did not answer: ERROR: No matching distribution" in capsys.readouterr().err
+    assert "the package index did not answer: ERROR: no route to host" in capsys.readouterr().err
 
 
 def test_pip_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,16 +62,3 @@ def test_pip_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update_command, "_pip", lambda: ["sh", "-c", 'echo "tui-agent (1$ANTHROPIC_API_KEY)"'])
 
     assert update_command._newest_version() == "1"
-
-
-@pytest.mark.parametrize(("receipt", "command"), [("uv-receipt.toml", "uv tool"), ("pipx_metadata.json", "pipx")])
-def test_the_command_to_update_fits_the_installation(
-    receipt: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / receipt).touch()
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    monkeypatch.setattr("tui_agent.cli.subcommands.update_command._newest_version", lambda: "999.0")
-
-    update_check.callback()  # type: ignore[misc]
-
-    assert f"To update: {command} upgrade tui-agent" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import click
 from tui_agent import __version__
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.extras import install_command, origin
 from tui_agent.tools.processes.child_environment import child_environment
 
 _SECONDS = 30.0
@@ -25,14 +26,19 @@ def update_check() -> None:
     The question goes to the index that pip is configured for. tui-agent never asks by itself, and installs nothing.
     """
     newest = _newest_version()
+    if newest is None:
+        directory = origin().directory
+        pull = f"git -C '{directory}' pull && " if directory else ""
+        say(f"tui-agent is not in the package index; this is {__version__}. To update: {pull}{install_command()}")
+        return
     if _order(newest) <= _order(__version__):
         say(f"tui-agent {__version__} is the newest version")
         return
-    say(f"tui-agent {newest} is available; this is {__version__}. To update: {_command_to_update()}")
+    say(f"tui-agent {newest} is available; this is {__version__}. To update: {install_command()}")
 
 
-def _newest_version() -> str:
-    """Return the newest version of the index.
+def _newest_version() -> str | None:
+    """Return the newest version of the index; None if the index does not have this program.
 
     Raises:
         TuiAgentError: no pip here, or no answer.
@@ -54,6 +60,8 @@ def _newest_version() -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TuiAgentError(f"the package index did not answer: {error}") from error
     found = re.search(r"^tui-agent \(([0-9][^\s)]*)\)", done.stdout, re.MULTILINE)
+    if found is None and "No matching distribution" in done.stderr:
+        return None
     if found is None:
         lines = done.stderr.strip().splitlines()
         raise TuiAgentError(f"the package index did not answer: {lines[-1] if lines else 'no version was named'}")
@@ -70,13 +78,3 @@ def _pip() -> list[str] | None:
 def _order(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, for comparison."""
     return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0]))
-
-
-def _command_to_update() -> str:
-    """Return the command that updates the installation."""
-    root = Path(sys.prefix)
-    if (root / "uv-receipt.toml").exists():
-        return "uv tool upgrade tui-agent"
-    if (root / "pipx_metadata.json").exists():
-        return "pipx upgrade tui-agent"
-    return f"{root / 'bin' / 'pip'} install --upgrade tui-agent"
