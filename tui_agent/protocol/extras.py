@@ -20,7 +20,7 @@ class Origin(NamedTuple):
     """The source of this installation."""
 
     requirement: str
-    """What an installer takes, with `{}` for the extras."""
+    """Requirement for an installer, with `{}` for the extras."""
     directory: str = ""
     """The clone that it was installed from; empty if it was not."""
     is_editable: bool = False
