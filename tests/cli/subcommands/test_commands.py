@@ -26,14 +26,15 @@ def user_file(clean_environment: Path) -> Path:
 
 
 def test_config_show_prints_each_value_with_its_origin(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
-    user_file.write_text('model = "mine"\n[permissions]\nrules = [["deny", "bash(rm:*)"]]\n', "utf-8")
+    rules, keys = 'rules = [["deny", "bash(rm:*)"]]', '"chat.search" = "ctrl+k"'
+    user_file.write_text(f'model = "mine"\n[permissions]\n{rules}\n[keys]\n{keys}\n', "utf-8")
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))
     words = out_of(capsys, "config", "show")
 
     assert shown["values"]["model"] == "mine"
     assert shown["origins"]["model"] == f"{user_file}:1"
-    assert shown["origins"]["strategy"] == "default"
+    assert (shown["origins"]["strategy"], shown["origins"]["keys"]) == ("default", f"{user_file}:5")
     assert shown["rules"] == [{"rule": ["deny", "bash(rm:*)"], "origin": f"{user_file}:3"}]
     assert f"deny bash(rm:*)  # {user_file}:3" in words
 

@@ -81,8 +81,8 @@ def check() -> None:
 
 
 def _origin(loaded: LoadedSettings, key: str) -> str:
-    """Return the origin of a value; of a tool server, that of its first value."""
-    table = (origin for one, origin in loaded.origins.items() if key.startswith("mcp.") and one.startswith(f"{key}."))
+    """Return the origin of a value; of a table, that of its first value."""
+    table = (origin for one, origin in loaded.origins.items() if one.startswith(f"{key}."))
     return loaded.origins.get(key) or next(table, "default")
 
 
