@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from tui_agent.permissions.commands.catalogue import all_facts
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.errors import SessionWriteError
+from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
 from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
@@ -158,6 +160,8 @@ class _Start:
     plugins: LoadedPlugins
     resumes_calls: bool
     """True if the first run resumes the calls that waited for an approval."""
+    unsaved: str
+    """Reason why the disk refuses the session; empty if it does not."""
 
 
 @asynccontextmanager
@@ -237,14 +241,16 @@ async def _open_session(
 ) -> _Start:
     """Open the session and its journal, before anything is published."""
     options = await asyncio.to_thread(resolve_continue, options, locations)
-    session, archive = await asyncio.to_thread(open_session, options, locations, stack)
-    bus = EventBus(session.origin(), first_seq=session.next_seq)
-    journal, contents = None, None
-    if session.path is not None:
-        journal = JournalWriter(bus, session.path, expected_size=session.size if session.resumed else None)
-        stack.callback(_report_unsaved_events, journal)
-        await stack.enter_async_context(journal)
-        contents = ContentStore(archive / CONTENTS_NAME)
+    unsaved = ""
+    try:
+        session, files = await asyncio.to_thread(open_session, options, locations, save=options.keep_session)
+        bus, journal = await _open_journal(session, stack)
+    except SessionWriteError as error:
+        unsaved = f"{error} This session runs without being saved."
+        session, files = await asyncio.to_thread(open_session, options, locations, save=False)
+        bus, journal = await _open_journal(session, stack)
+    archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
+    contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
     sandbox = build_sandbox(loaded.settings, locations, archive, protected)
     async with asyncio.TaskGroup() as group:
@@ -271,7 +277,33 @@ async def _open_session(
         plugins,
         # A journal must record that calls were resumed, or the next program would resume them once more.
         resume and journal is not None,
+        unsaved,
     )
+
+
+async def _open_journal(session: StoredSession, stack: AsyncExitStack) -> tuple[EventBus, JournalWriter | None]:
+    """Return the session's bus, and the writer of its journal; None for a session that is not saved.
+
+    Raises:
+        SessionOpenError: another program has the session open.
+        SessionWriteError: the journal cannot be written.
+        SessionError: it changed since it was read.
+    """
+    bus = EventBus(session.origin(), first_seq=session.next_seq)
+    if session.path is None:
+        return bus, None
+    journal = JournalWriter(bus, session.path, expected_size=session.size if session.resumed else None)
+    stack.callback(_report_unsaved_events, journal)
+    return bus, await stack.enter_async_context(journal)
+
+
+def _temporary_archive(locations: Locations, stack: AsyncExitStack) -> Path:
+    """Return a directory for long output that `stack` removes. On a full disk it is one that does not exist: commands
+    run, and their results say why long output was not saved."""
+    try:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-")))
+    except OSError:
+        return locations.state_dir / "unsaved"
 
 
 def _publish_dropped_field(bus: EventBus, text: str) -> None:
@@ -296,6 +328,8 @@ async def _announce(start: _Start) -> None:
     """Publish the first event of the session."""
     branch = await asyncio.to_thread(branch_of, start.options.cwd)
     start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=start.resumes_calls)
+    if start.unsaved:
+        start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
 
 
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
@@ -437,7 +471,7 @@ async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
 async def _publish_notices(start: _Start) -> FolderTrust:
     """Publish everything about this start that the user should know, and return which files of the folder apply."""
     options, loaded, locations = start.options, start.loaded, start.locations
-    if start.session.resumed and start.session.path is None:
+    if start.session.resumed and not options.keep_session:
         start.bus.publish(Noticed(code="not_kept", text="This session will not be saved from here on."))
     if options.notice:
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))

@@ -15,7 +15,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     FAILED = 1
-    """An error, a guardrail, a budget, a loop, or a refused input."""
+    """An error, a guardrail, a budget, a loop, a refused input, or a session that could not be saved."""
     USAGE = 2
     """Wrong option or setting; nothing was done."""
     MAX_STEPS = 3

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from tui_agent.protocol.bus import Subscription
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, SessionSaved, SessionSaveFailed
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.pipes import PipeWriter
 from tui_agent.protocol.reports import AgentRunReport
@@ -56,6 +56,8 @@ class Listener:
         """
         self.code = ExitCode.DONE
         """Exit code of the last run."""
+        self.is_unsaved = False
+        """True if the newest events could not be saved."""
         self._agent = agent
         self._heard = heard
         self._reporter = reporter
@@ -101,6 +103,8 @@ class Listener:
                     self._deny(request_id)
             case ApprovalResolved(request_id=request_id):
                 self._waiting.discard(request_id)
+            case SessionSaveFailed() | SessionSaved():
+                self.is_unsaved = isinstance(envelope.event, SessionSaveFailed)
             case RunEnded(report=AgentRunReport() as report) if not envelope.origin.depth:
                 self.code = code_of(report, stuck=self._questions.stuck)
             case _:

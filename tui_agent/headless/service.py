@@ -213,6 +213,8 @@ class _Service:
     async def finish(self, errors: PipeWriter) -> int:
         """Wait until everything is written and return the exit code."""
         code = self._failure or self._listener.code
+        if code is ExitCode.DONE and self._listener.is_unsaved:
+            code = ExitCode.FAILED
         self._output.end()
         await self._output.drained()
         if self._output.error is not None:

@@ -132,6 +132,10 @@ class SessionError(TuiAgentError):
     """A saved session could not be read or written; the text names what was kept."""
 
 
+class SessionWriteError(SessionError):
+    """The disk refuses a session's file; the session can run without being saved."""
+
+
 class SessionOpenError(SessionError):
     """Another program has the session open; nothing was changed."""
 

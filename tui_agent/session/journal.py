@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.protocol.errors import SessionError, SessionOpenError
+from tui_agent.protocol.errors import SessionError, SessionOpenError, SessionWriteError
 
 FILE_MODE = 0o600
 
@@ -52,7 +52,8 @@ class JournalFile:
 
         Raises:
             SessionOpenError: another program has it open for writing.
-            SessionError: it changed since it was read, or it cannot be opened.
+            SessionWriteError: it cannot be opened.
+            SessionError: it changed since it was read.
         """
         self.path = path
         self._disk = disk or Disk()
@@ -197,7 +198,6 @@ def _open_locked(path: Path) -> int:
     except BlockingIOError:
         raise SessionOpenError(path.stem) from None
     except OSError as error:
-        raise SessionError(
-            f"Session {path.stem} cannot be opened for writing: {error.strerror or error}. Nothing was changed; "
-            f"--resume {path.stem} --no-session continues it without saving."
+        raise SessionWriteError(
+            f"Session {path.stem} cannot be opened for writing: {error.strerror or error}. Nothing was changed."
         ) from error

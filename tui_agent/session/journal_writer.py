@@ -142,7 +142,8 @@ class JournalWriter:
 
         Raises:
             SessionOpenError: another program has it open for writing.
-            SessionError: it changed since it was read, or it cannot be opened.
+            SessionWriteError: it cannot be opened.
+            SessionError: it changed since it was read.
         """
         self._file = await asyncio.to_thread(JournalFile, self.path, expected_size=self._expected_size, disk=self._disk)
         self._spool = JournalQueue(self._file)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionWriteError
 from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.messages import now_ms
@@ -72,7 +72,7 @@ class SessionStore:
 
         Raises:
             ConfigurationError: the name is not valid or taken.
-            SessionError: nothing can be written below `root`.
+            SessionWriteError: nothing can be written below `root`.
         """
         _check(session_id)
         try:
@@ -87,10 +87,7 @@ class SessionStore:
                     raise _taken(name) from None
                 return StoredSession(name, self._path(name), cwd)
         except OSError as error:
-            raise SessionError(
-                f"No session can be saved in {self.root}: {error.strerror or error}. "
-                "Fix that, or start with --no-session."
-            ) from error
+            raise SessionWriteError(f"No session can be saved in {self.root}: {error.strerror or error}.") from error
 
     def list(self, containing: str = "") -> tuple[SessionSummary, ...]:
         """Return all sessions, the one with the latest message of the user first.

@@ -55,8 +55,8 @@ async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
 ) -> None:
     opened: list[weakref.ref[StoredSession]] = []
 
-    def remembering(*arguments: Any) -> tuple[StoredSession, Path]:
-        session, archive = open_session(*arguments)
+    def remembering(*arguments: Any, save: bool) -> tuple[StoredSession, Path | None]:
+        session, archive = open_session(*arguments, save=save)
         opened.append(weakref.ref(session))
         return session, archive
 

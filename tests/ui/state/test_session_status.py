@@ -19,7 +19,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.state.session_status import NextRetry, SessionStatus
 
 
 def fold(story: Story) -> SessionStatus:
@@ -64,10 +64,10 @@ def test_a_retry_says_when_it_comes() -> None:
     story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
     view = fold(story.status("retrying"))
 
-    assert (view.retry_text, view.retry_at) == ("2/10", START + 4)
+    assert view.retry == NextRetry("2/10", START + 4)
 
     story.step(0)
-    assert fold(story).retry_at is None
+    assert fold(story).retry is None
 
 
 def test_a_new_mode_is_shown() -> None:

@@ -41,7 +41,7 @@ def test_the_note_of_a_form_names_values_as_the_form_does() -> None:
 @pytest.mark.parametrize(
     ("event", "kind", "words"),
     [
-        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation continues"),
+        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full"),
         (SessionRepaired(id="s", what="last line torn"), "warning", "last line torn"),
         (
             HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True),

@@ -1,9 +1,7 @@
 """Resuming a session: the choice of the session, a first look at its end, and the session that an engine works on."""
 
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,26 +138,23 @@ def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple
 # --- in the engine ----------------------------------------------------------------------------------------------------
 
 
-def open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
-    """Return the new or resumed session, and the directory for its long output. Blocks.
-
-    Without a journal this is a temporary directory, which `stack` removes.
+def open_session(options: LaunchOptions, locations: Locations, *, save: bool) -> tuple[StoredSession, Path | None]:
+    """Return the new or resumed session, and the directory for its long output if the session is saved. Blocks.
 
     Raises:
         ConfigurationError: the new session's id is not valid.
-        SessionError: the session cannot be opened.
+        SessionWriteError: no session can be saved.
+        SessionError: the session cannot be read.
     """
     store = SessionStore(locations.sessions_dir)
     past = store.load(find_session_to_resume(options, store)[0]) if options.resume is not None else None
-    if not options.keep_session:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
+    if not save:
         session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)
-        files = Path(directory)
-    else:
-        session = past or store.create(options.cwd, options.session_id)
-        files = store.files_path(session.id)
+        session.fold()
+        return session, None
+    session = past or store.create(options.cwd, options.session_id)
     session.fold()
-    return session, files
+    return session, store.files_path(session.id)
 
 
 def restore_session_rules(

@@ -184,7 +184,7 @@ class SessionSwitcher(Generic[ChatT]):
         lost: list[str] = []
         if bridge.status.running:
             lost.append("The agent is working here. Its run is cancelled; results so far and queued messages are kept.")
-        if bridge.rewinding is None and chat.state.begun:
+        if (bridge.rewinding is None or chat.state.status.unsaved) and chat.state.begun:
             lost.append("This session is not saved: its conversation is lost.")
         if not lost:
             self._work(self._switch(target))

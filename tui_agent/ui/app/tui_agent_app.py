@@ -34,6 +34,7 @@ from tui_agent.ui.chat.app_requests import PictureRequested, ReplayRequested, Se
 from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
+from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.input_fields import masked
 from tui_agent.ui.transcript.conversation import Conversation
@@ -443,6 +444,16 @@ class TuiAgentApp(BaseApp[None]):
         self.chat.bridge.leave()
         super().exit(result, return_code, message)
 
+    async def action_quit(self) -> None:
+        """Quit; a conversation that could not be saved asks first, and quitting once more answers yes."""
+        state = self.chat.state
+        if isinstance(self.screen, ConfirmScreen) or not (state.status.unsaved and state.begun):
+            self.exit()
+            return
+        lost = f"{state.status.unsaved} Quitting loses what is not saved."
+        question = ConfirmScreen("Quit?", lost, "quit", clock=self._surroundings.clock, no="stay")
+        self.push_screen(question, lambda yes: self.exit() if yes else None)
+
     def action_escalate(self) -> None:
         """Copy the selection, else empty the composer, else interrupt, else quit the second time (`ctrl+c`)."""
         self.chat.entry.after_typed_keys(self._escalate)
@@ -459,7 +470,7 @@ class TuiAgentApp(BaseApp[None]):
         elif not self.chat.input.clear_or_cancel():
             now = self._surroundings.clock()
             if now - self._quit_asked <= QUIT_SECONDS:
-                self.exit()
+                self.run_worker(self.action_quit(), exit_on_error=False)
             self._quit_asked = now
             again = command("app.escalate").key_text
             self.notify(f"{again} again quits", timeout=QUIT_SECONDS, markup=False)

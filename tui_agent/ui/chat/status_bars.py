@@ -259,6 +259,8 @@ class StatusLine(CoalescedRefresh):
         status = self._status
         sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
         facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        if status.unsaved:
+            facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
             facts.append(Content.styled(self._mark, "$primary"))
         if status.busy and status.step is not None:
@@ -285,8 +287,8 @@ class StatusLine(CoalescedRefresh):
             return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
         if status.status == "idle":
             return _ENDINGS.get(status.ended or "done", "ready")
-        if status.status == "retrying" and status.retry_at is not None:
-            return f"retrying {status.retry_text} in {seconds_text(status.retry_at - now, tenths=False)}"
+        if status.status == "retrying" and status.retry is not None:
+            return f"retrying {status.retry.number} in {seconds_text(status.retry.at - now, tenths=False)}"
         if status.status == "waiting_approval":
             return "waiting for you" if len(status.asking) < 2 else f"{len(status.asking)} wait for you"
         clock = seconds_text(now - status.since, tenths=False)

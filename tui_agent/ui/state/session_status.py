@@ -18,6 +18,8 @@ from tui_agent.protocol.events import (
     RunEnded,
     RunStarted,
     SessionLoaded,
+    SessionSaved,
+    SessionSaveFailed,
     Status,
     StatusChanged,
     StepRetry,
@@ -38,6 +40,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(AgentCreated, RunStarted, RunEnded, SessionLoaded, StatusChanged, StepStarted, StepRetry, ContextUsage),
         *(ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, PermissionModeChanged, UsageUpdated),
         *(CompactionStarted, CompactionEnded, Noticed, BackgroundStarted, BackgroundEnded),
+        *(SessionSaved, SessionSaveFailed),
     )
 )
 """Events that may change the status."""
@@ -62,6 +65,16 @@ class StatusNotice:
 
     text: str = ""
     at: float = 0.0
+    """Monotonic seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextRetry:
+    """A retry that is due."""
+
+    number: str
+    """Its number and their maximum, such as `2/10`."""
+    at: float
     """Monotonic seconds."""
 
 
@@ -102,9 +115,8 @@ class SessionStatus:
     """Running calls by id, oldest first."""
     asking: dict[str, str] = field(default_factory=dict[str, str])
     """Open approval requests, oldest first: request id to the id of the sub-agent that asks; empty for the agent."""
-    retry_at: float | None = None
-    """Time of the next retry; monotonic seconds."""
-    retry_text: str = ""
+    retry: NextRetry | None = None
+    """The next retry of a request; None if none is due."""
     compacting: int | None = None
     """Tokens of the conversation that is being compacted; None if it is not."""
     notice: StatusNotice = StatusNotice()
@@ -115,6 +127,8 @@ class SessionStatus:
     """Reason why the last run ended; None during a run."""
     report: AgentRunReport | None = None
     """Report of the last run that ended."""
+    unsaved: str = ""
+    """Reason why the newest events are not saved; empty if they are, or if the user chose a session without saving."""
     _steps: StepNumbers = field(default_factory=StepNumbers)
 
     @property
@@ -146,6 +160,10 @@ class SessionStatus:
                 self.progress.in_background.discard(task_id)
             case UsageUpdated(total=total, cost=cost):
                 self.usage, self.cost = total, cost
+            case SessionSaveFailed(error=reason):
+                self.unsaved = reason
+            case SessionSaved():
+                self.unsaved = ""
             case _:
                 return envelope.origin.depth == 0 and self._apply_own(event, envelope)
         return True
@@ -156,7 +174,7 @@ class SessionStatus:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)
             case StepStarted(index=index):
-                self.step, self.retry_at = self._steps.begin_step(index) - 1, None
+                self.step, self.retry = self._steps.begin_step(index) - 1, None
             case CompactionStarted(tokens_before=tokens):
                 self.compacting = tokens
             case CompactionEnded(ok=ok, tokens_before=before, tokens_after=after):
@@ -168,7 +186,7 @@ class SessionStatus:
                     self.model = str(context.get("model", self.model))
                 self._notify(text, envelope)
             case StepRetry(attempt=attempt, max=most, wait_s=wait):
-                self.retry_at, self.retry_text = envelope.mono + wait, f"{attempt}/{most}"
+                self.retry = NextRetry(f"{attempt}/{most}", envelope.mono + wait)
             case ContextUsage(tokens=tokens, window=window):
                 self.tokens, self.window = tokens, window
             case AgentCreated(model=model, mode=mode):
@@ -184,6 +202,7 @@ class SessionStatus:
             case SessionLoaded():
                 self._become_idle(envelope)
                 self.progress.in_background.clear()
+                self.unsaved = ""
                 self.notice = StatusNotice()
             case _:
                 return False
@@ -201,5 +220,5 @@ class SessionStatus:
         # A run may end without an event for each call and request that was open.
         self.running.clear()
         self.asking.clear()
-        self.retry_at = self.compacting = None
+        self.retry = self.compacting = None
         self._become("idle", "", envelope)

@@ -66,7 +66,7 @@ def note_of(event: AgentEvent) -> Note | None:
         case StepRetry():
             return "retry", retry_text(event)
         case SessionSaveFailed(error=error):
-            return "error", f"The session could not be saved: {error}. The conversation continues in memory."
+            return "error", error
         case SessionRepaired(what=what):
             return "warning", f"The session was repaired: {what}"
         case HookFailed(name=name, error=error, timed_out=late, fail_open=opened):
