@@ -1,5 +1,7 @@
 """After any exit the terminal is restored, and no process is left."""
 
+import sys
+
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
@@ -7,7 +9,7 @@ from tests.support.server_thread import ServerThread
 
 from .program_states import ALLOWED, STATES
 from .script import bodies_of, call, calls, says
-from .user_machine import NARROW, WIDE, UserMachine
+from .user_machine import NARROW, WIDE, App, UserMachine
 from .ways_to_end import WAYS, end_it
 
 
@@ -183,3 +185,25 @@ def test_a_redirected_screen_is_refused_with_a_message(machine: UserMachine) -> 
         shell.press("enter")
         shell.wait_for("ended with 2")
     assert "standard error is not one" in (machine.work / "errors").read_text("utf-8")
+
+
+NEVER_OPENS = """
+import sys, threading
+from tui_agent.cli import interactive
+interactive.OPENING_SECONDS = 2.0
+interactive._load_engine = lambda: threading.Event().wait()
+from tui_agent.cli.command_line import run_program
+sys.exit(run_program(sys.argv[1:]))
+"""
+
+
+def test_a_start_that_never_opens_its_session_ends_with_a_reason(machine: UserMachine) -> None:
+    command = [sys.executable, "-c", NEVER_OPENS, "--demo"]
+    with App(command, cwd=machine.work, environment=machine.environment) as app:
+        app.wait_for("opening")
+        app.type("half draft")
+        assert app.wait_for_end() == 1
+        assert "the session did not open within 2 s. Nothing was sent; your draft is kept." in app.screen.text
+        assert ALTERNATE_SCREEN not in app.screen.modes
+    with machine.app("--demo") as app:
+        app.wait_for("half draft")

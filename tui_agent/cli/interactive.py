@@ -26,7 +26,7 @@ from .configuration.screen_settings import apply_keys, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
-from .process.shortage import is_group
+from .process.shortage import FAILED, is_group, memory_limit
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
 from .sessions.app_sessions import AppSessions
 from .sessions.prompt_store import PromptStore
@@ -35,6 +35,10 @@ from .sessions.recordings import open_recording, open_recording_writer, recordin
 if TYPE_CHECKING:
     # Imported at run time only by a program that records.
     from tui_agent.recording import RecordingWriter
+
+OPENING_SECONDS = 120.0
+"""Seconds after which a start that has not opened its session ends. If memory runs out at the wrong moment, a thread
+cannot even report its failure, and the start would wait for it without end."""
 
 _MAX_UNSENT_WIDTH = 1_000
 """Most cells shown of an unsent message."""
@@ -235,11 +239,25 @@ async def _run_with_engine(
         if screen.done():
             return None
         engine = tasks.create_task(_serve_engines(app, sessions, sink, screen))
+        await asyncio.wait((screen, engine), timeout=OPENING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if not (screen.done() or engine.done()) and app.chat.bridge.status.pending:
+            engine.cancel()
+            app.exit(return_code=FAILED)
+            await asyncio.wait((screen, engine))
+            say_error(f"tui-agent: {_never_opened()}")
+            return None
         await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
         if app.chat.bridge.status.pending and sessions.options.resume is not None:
             engine.cancel()  # A user who quits now does not wait until a long session is read.
         await asyncio.wait((engine,))
         return None if engine.cancelled() else engine.result()
+
+
+def _never_opened() -> str:
+    limit = memory_limit()
+    cause = f" The address limit is {limit >> 20} MiB; raise it (`ulimit -v`)." if limit else ""
+    kept = "Nothing was sent; your draft is kept."
+    return f"the session did not open within {OPENING_SECONDS:g} s.{cause} {kept} Start again."
 
 
 async def _serve_engines(

@@ -33,13 +33,19 @@ def memory_problem() -> str | None:
 
     Below it, a library may abort the process, or a thread fail to report its result, so that the run never ends.
     """
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit == resource.RLIM_INFINITY or limit >= NEEDED_MIB << 20:
+    limit = memory_limit()
+    if limit is None or limit >= NEEDED_MIB << 20:
         return None
     return (
         f"not enough memory: the address limit is {limit >> 20} MiB, and a run needs {NEEDED_MIB}:"
         f" raise it, for example with `ulimit -v {NEEDED_MIB << 10}`"
     )
+
+
+def memory_limit() -> int | None:
+    """Return the limit on addresses in bytes; None if there is none."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _chain(error: BaseException, seen: set[int]) -> "Iterator[BaseException]":

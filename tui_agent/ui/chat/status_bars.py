@@ -40,6 +40,8 @@ TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
+LONG_OPENING = 5.0
+"""Seconds after which the line shows how long the agent has been loading."""
 _NARROW = 80
 """Cells below which the mark for background commands is short."""
 _LONGEST = 200
@@ -191,6 +193,7 @@ class StatusLine(CoalescedRefresh):
         super().__init__(id=id)
         self._surroundings = surroundings
         self._status = status
+        self._created_at = surroundings.clock()
         self._timer: Timer | None = None
         self._mark_cells = range(0)
 
@@ -203,10 +206,15 @@ class StatusLine(CoalescedRefresh):
         self._status = status
         self.changed()
 
+    def watch_agent_pending(self) -> None:
+        """Start or stop the clock."""
+        self.settle()
+
     def settle(self) -> None:
         """Draw the line, and start or stop its clock."""
         if self._timer is not None:
-            (self._timer.resume if self._status.busy or self._notice else self._timer.pause)()
+            runs = self._status.busy or self._notice or self.agent_pending
+            (self._timer.resume if runs else self._timer.pause)()
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
@@ -284,7 +292,9 @@ class StatusLine(CoalescedRefresh):
         """Return the status in words, with the time it has lasted."""
         status, now = self._status, self._surroundings.clock()
         if self.agent_pending:
-            return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
+            waited = now - self._created_at
+            words = "opening" if waited < LONG_OPENING else f"opening {seconds_text(waited, tenths=False)}"
+            return f"{words} · {count_text(self.unsent, 'message')} to be sent" if self.unsent else words
         if status.status == "idle":
             return _ENDINGS.get(status.ended or "done", "ready")
         if status.status == "retrying" and status.retry is not None:
