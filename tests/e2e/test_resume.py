@@ -328,6 +328,6 @@ def test_quitting_while_a_session_loads_does_not_wait_for_it(machine: UserMachin
     with machine.app("--demo", "--continue", variables={"PYTHONPATH": str(machine.root)}) as app:
         app.wait_for_status("opening")
         app.say("and then this")
-        app.wait_for_status("opening · 1 message to be sent")
+        app.wait_for_row(r"opening .*· 1 message to be sent")
         app.quit()
         assert "this message was not sent: and then this" in app.screen.text

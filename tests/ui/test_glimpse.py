@@ -102,9 +102,11 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         await pilot.press(*"/context", "enter", *"/rewind", "enter")
         await drawn(pilot)
         assert any("still being read" in note for note in notes(app))
-        assert "◌ opening · 1 message to be sent" in app.chat.bars.line.render().plain
-        app.chat.bars.line._created_at -= 12.0
-        assert "◌ opening 12 s · 1 message to be sent" in app.chat.bars.line.render().plain
+        line = app.chat.bars.line
+        line._created_at = line._surroundings.clock()
+        assert "◌ opening · 1 message to be sent" in line.render().plain
+        line._created_at -= 60.0
+        assert "◌ opening 1:0" in line.render().plain
         assert bridge.status.unsent == ("hello",)
 
         bridge.open(agent, bus := EventBus())
