@@ -32,7 +32,9 @@ FRONT_ENDS = ("ui", "headless", "library", "acp", "serve", "fleet")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     "prelude": set(),
+    "git": {"protocol"},
     **{room: {"protocol"} for room in SAME_FLOOR},
+    **{room: {"protocol", "git"} for room in ("permissions", "tools")},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol"},
     "rewind": {"protocol", "session", "tools"},
@@ -52,10 +54,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "headless": {"protocol", "agent", "session"},
     "acp": {"protocol", "agent", "session"},
-    "fleet": {"protocol"},
+    "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
+    "cli": {"prelude", "protocol", "git", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {

@@ -18,7 +18,7 @@ from tui_agent.ui.bridge.services import SourceSymbol
 @asynccontextmanager
 async def symbols_of(root: Path) -> AsyncIterator[WorkspaceSymbols]:
     """Keep an index while the block runs."""
-    index = WorkspaceSymbols(root)
+    index = WorkspaceSymbols(root, is_trusted=True)
     async with asyncio.TaskGroup() as tasks:
         keeping = tasks.create_task(index.keep())
         yield index

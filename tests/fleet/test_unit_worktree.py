@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.support.terminal import PATIENCE
-from tui_agent.fleet import git_program
+from tui_agent.fleet import worktree_git
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 
@@ -109,7 +109,7 @@ async def test_locks_of_a_killed_git_do_not_outlast_it(tmp_path: Path, repo: Pat
 def test_git_dies_with_its_worker_even_if_that_is_killed(tmp_path: Path) -> None:
     """A fetch that no one waits for would hold the locks of a mirror."""
     os.mkfifo(tmp_path / "told")
-    start = "import asyncio, sys; from tui_agent.fleet.git_program import git"
+    start = "import asyncio, sys; from tui_agent.fleet.worktree_git import git"
     start += '; asyncio.run(git("-c", f"alias.wait=!echo $PPID >{sys.argv[1]}; sleep 60", "wait"))'
     worker = subprocess.Popen([sys.executable, "-c", start, str(tmp_path / "told")])
     running = psutil.Process(int((tmp_path / "told").read_text()))
@@ -190,7 +190,7 @@ async def test_changes_that_are_too_large_fail_before_they_fill_the_memory(
     unit, _ = await opened(tmp_path, repo, "u1")
     (unit.path / "large.bin").write_bytes(os.urandom(300_000))
     await unit.record("after event 1")
-    monkeypatch.setattr(git_program, "LARGEST_OUTPUT", 100_000)
+    monkeypatch.setattr(worktree_git, "LARGEST_OUTPUT", 100_000)
     with pytest.raises(UnitFailureError, match="git bundle wrote more than"):
         await unit.bundle()
 

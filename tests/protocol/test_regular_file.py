@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.git.repository import data_directories, protected_repository
 from tui_agent.permissions import is_read_only_command
-from tui_agent.permissions.paths.repository import data_directories, protected_repository
 from tui_agent.protocol.regular_file import read_regular_file
 
 

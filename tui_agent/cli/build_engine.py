@@ -562,6 +562,7 @@ async def _loop_config(
         warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
         jobs=start.jobs,
         side_requests=None if options.demo else side,
+        is_trusted=policy.is_trusted,
     )
     tools += start.plugins.tools
     hooks = command_hooks(settings.hooks, options.cwd)

@@ -32,6 +32,8 @@ def built_in_tools(
     warn_of_protected: Callable[[str], None] | None = None,
     jobs: BackgroundJobs | None = None,
     side_requests: "SideRequests | None" = None,
+    *,
+    is_trusted: bool = True,
 ) -> list[Tool]:
     """Return the built-in tools for a workspace.
 
@@ -47,6 +49,7 @@ def built_in_tools(
         warn_of_protected: called with a warning for the user after such a change.
         jobs: keeps the background commands; None: the tools describe them, and start none.
         side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
+        is_trusted: False if git may run for tui-agent only behind walls.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     tools = default_tools(
@@ -59,6 +62,7 @@ def built_in_tools(
             warn=warn,
             protected_files=None if protected is None else protected.files,
             warn_of_protected=warn_of_protected,
+            is_trusted=is_trusted,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),

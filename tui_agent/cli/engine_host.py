@@ -69,7 +69,7 @@ async def serve(
 
     async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
         is_defined = None if engine.definitions is None else engine.definitions.knows
-        symbols = WorkspaceSymbols(options.cwd)
+        symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(
             engine.loop,

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.fleet.unit_runner import UnitHost
+from tui_agent.protocol.programs import find_program
 from tui_agent.settings import Locations, load_settings
 from tui_agent.tools import Sandbox, sandbox_problem
-from tui_agent.tools.processes.programs import find_program
 
 from .built_in_tools import own_directories
 

@@ -39,8 +39,13 @@ _CHECK_INTERVAL = 1_000
 class WorkspaceSymbols:
     """An index of the symbols in the files that git tracks or would track; it begins with the first query."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, *, is_trusted: bool) -> None:
+        """
+        Args:
+            root: the workspace.
+            is_trusted: False if git may run there only behind walls.
+        """
+        self._root, self._is_trusted = root, is_trusted
         self._files: dict[str, tuple[int, int, tuple[SourceSymbol, ...]]] = {}
         self._symbols: tuple[SourceSymbol, ...] = ()
         self._wanted, self._built = asyncio.Event(), asyncio.Event()
@@ -89,8 +94,7 @@ class WorkspaceSymbols:
         await asyncio.to_thread(self._take, names, bytes(output.data))
 
     def _source_files(self) -> list[str]:
-        git = GitFiles.of(self._root)
-        listing = git.list(compared=False) if git is not None else None
+        listing = GitFiles(self._root, self._is_trusted).list(compared=False)
         names = listing.names if listing is not None else {}
         found = [name for name in names if os.path.splitext(name)[1] in symbol_worker.PATTERNS]
         # Files near the root first, if there are too many.

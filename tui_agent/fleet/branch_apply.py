@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError
 
-from .git_program import git
 from .unit_failure import UnitFailureError
+from .worktree_git import git, refuse_way_out
 
 
 async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, message: str) -> str:
@@ -37,6 +37,7 @@ async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, mess
 
 
 async def _commit(repo: Path, base: str, patch: Path, branch: str, message: str) -> str:
+    await refuse_way_out(repo)
     index = {"GIT_INDEX_FILE": str(patch.with_name("index"))}
     await git("check-ref-format", "--branch", branch, cwd=repo)
     if await git("for-each-ref", f"refs/heads/{branch}", cwd=repo):

@@ -1,6 +1,6 @@
 """The worktree of one unit: a working directory of its own that shares the objects of a mirror.
 
-A host has one bare mirror a repository. The unit's own repository borrows the mirror's objects, and has references, an
+A host has one bare mirror a repository. The unit's own repository links to the mirror's objects, and has references, an
 index and settings of its own, so that nothing that a unit does with git reaches another one. A second, hidden
 repository beside it records the state after each ended call; it leaves the unit's HEAD, index and branches alone.
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tui_agent.protocol.fleet_records import UnitChanges
 
-from .git_program import git
 from .unit_failure import UnitFailureError
+from .worktree_git import git, refuse_way_out
 
 REMOTE_HEAD = "refs/tui-agent/head"
 """Reference of a mirror: HEAD of the repository that it mirrors."""
@@ -187,7 +187,8 @@ async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base:
         UnitFailureError: git failed.
     """
     made = UnitWorktree(home, unit_id, base)
-    await git("clone", "--quiet", "--shared", "--no-checkout", "--", str(mirror), str(made.path))
+    # Hard links: a repository that borrows objects from elsewhere would ask before each git command of the model.
+    await git("clone", "--quiet", "--no-checkout", "--", str(mirror), str(made.path))
     await git("remote", "set-url", "origin", repo, cwd=made.path)
     await git("checkout", "--quiet", "--detach", base, cwd=made.path)
     history = home / "history.git"
@@ -221,6 +222,8 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
             return mirror
         # A git that was killed may have left its locks, or half of the mirror; no other one works here.
         await asyncio.to_thread(_remove_locks, mirror)
+        if await asyncio.to_thread(os.path.isdir, repo):
+            await refuse_way_out(Path(repo))
         await git("init", "--quiet", "--bare", "--", str(mirror))
         # Without `--prune`: worktrees of other fleets borrow these objects.
         await git(

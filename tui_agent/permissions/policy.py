@@ -95,6 +95,8 @@ class PermissionPolicy:
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
+        self.is_trusted = is_trusted
+        """True if the user trusts the contents of the workspace."""
         self._relaxed_reads = relaxed_reads
         self._containment = containment
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)

@@ -17,6 +17,7 @@ from pydantic import Field
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.permissions import DECIDED_BY_USER
+from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -37,7 +38,6 @@ from .processes.captured_output import Captured, CapturedOutput, without_cut_cha
 from .processes.child_environment import child_environment, read_only_environment
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
-from .processes.programs import find_program
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .text_format import counted, printable

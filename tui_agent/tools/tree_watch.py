@@ -85,6 +85,8 @@ class TreeWatch:
         contents: ContentStore,
         private: Iterable[Path] = (),
         names: Callable[[], Iterable[str] | None] | None = None,
+        *,
+        is_trusted: bool = True,
     ) -> None:
         """
         Args:
@@ -92,6 +94,7 @@ class TreeWatch:
             contents: store for contents.
             private: resolved directories of tui-agent that are never scanned.
             names: returns the files to watch, or None if there are too many; None: those git tracks or would track.
+            is_trusted: False if git may run only behind walls.
         """
         self.root = root
         """The workspace."""
@@ -99,7 +102,7 @@ class TreeWatch:
         """Store for contents."""
         self._private = tuple(str(path.relative_to(root)) for path in private if path.is_relative_to(root))
         self._names = names
-        self._git = GitFiles.of(root) if names is None else None
+        self._git = GitFiles(root, is_trusted) if names is None else None
         self._last: Mapping[str, FileSnapshot] | None = None
         self._is_too_large = False
         self._slow_looks = 0

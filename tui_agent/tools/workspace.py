@@ -34,6 +34,7 @@ class Workspace:
         warn: Callable[[str], None] | None = None,
         protected_files: ListProtectedFiles | None = None,
         warn_of_protected: Callable[[str], None] | None = None,
+        is_trusted: bool = True,
     ) -> None:
         """
         Args:
@@ -45,6 +46,7 @@ class Workspace:
             warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
+            is_trusted: False if git may run there for tui-agent only behind walls.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -58,7 +60,7 @@ class Workspace:
         self.contents = contents
         """Store for the contents of changed files; None: they are not stored."""
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
-        self.tree = TreeWatch(self.root, contents, ours) if contents is not None else None
+        self.tree = TreeWatch(self.root, contents, ours, is_trusted=is_trusted) if contents is not None else None
         """Detects the changes of commands; None: they are not detected."""
         self.protected = None if protected_files is None else self._protected_watch(protected_files)
         """Detects changes of protected files by commands; None: they are not detected."""

@@ -138,8 +138,7 @@ async def test_without_git_its_state_is_left_out(
 
     text = await facts_of(repository)
 
-    assert "Git" not in text
-    assert text.endswith("Top level of the working directory:\n  kept.py\n  src/")
+    assert text.endswith("Git branch: trunk\nTop level of the working directory:\n  kept.py\n  src/")
 
 
 async def test_a_slow_git_is_not_waited_for(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +151,7 @@ async def test_a_slow_git_is_not_waited_for(repository: Path, tmp_path: Path, mo
 
     text = await facts_of(repository)
 
-    assert "Git" not in text
+    assert "Git branch: trunk\nTop level" in text
     assert "  kept.py" in text
 
 
@@ -232,9 +231,9 @@ async def test_a_repository_cannot_make_the_start_run_its_programs(repository: P
     (repository / ".gitattributes").write_text("* filter=evil\n")
     (repository / "kept.py").write_text("two\n")
 
-    for policy in (PermissionPolicy(repository), PermissionPolicy(repository, rules=["allow bash(git:*)"])):
-        assert "Git" not in await facts_of(repository, policy)
-    assert "Git" not in await facts_of(repository, PermissionPolicy(repository, is_trusted=False))
+    for policy in (PermissionPolicy(repository), PermissionPolicy(repository, is_trusted=False)):
+        assert "Git branch: trunk\nTop level" in await facts_of(repository, policy)
+    assert "Git" not in await facts_of(repository, PermissionPolicy(repository, rules=["allow bash(git:*)"]))
     assert has_changes(repository, PermissionPolicy(repository), built_in_tools(repository)) is None
     assert not (repository / "ran").exists()
 

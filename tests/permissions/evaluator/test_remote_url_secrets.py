@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions.paths.repository import find_remote_url_secret
+from tui_agent.git.repository_safety import find_remote_url_secret
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.sample_tools import sample_tools
+from tui_agent.git.repository_safety import find_program_setting
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
-from tui_agent.permissions.paths.repository import find_program_setting
 
 
 def git(directory: Path, *words: str) -> None:
@@ -43,16 +43,16 @@ def configure(repository: Path, text: str) -> None:
         ('[filter "evil"]\n\tclean = evil\n', "filter.evil.clean"),
         ('[filter "evil"]\n\tprocess = evil\n', "filter.evil.process"),
         ('[filter "lfs"]\n\tclean = evil\n', "filter.lfs.clean"),
-        ('[merge "evil"]\n\tdriver = evil\n', "merge.evil.driver"),
+        ('[merge "evil"]\n\tdriver = evil\n[log]\n\tdiffMerges = remerge\n', "log.diffmerges"),
         ('[lfs "extension.evil"]\n\tclean = evil\n', "lfs.extension.evil.clean"),
         ("[lfs]\n\tstandalonetransferagent = evil\n", "lfs.standalonetransferagent"),
         ("[include]\n\tpath = ../evil\n", "include.path"),
         ('[includeIf "gitdir:/"]\n\tpath = ../evil\n', "includeif.gitdir:/.path"),
         ("[core]\n\tworktree = /\n", "core.worktree"),
-        ('[diff "evil"]\n\tcom\\\nmand = evil\n', "diff.evil.command"),
+        ('[diff "evil"]\n\tcommand = \\\nevil\n', "diff.evil.command"),
+        ("[core]\n\tattributesFile = ../secret.txt\n", "core.attributesfile"),
         ("[blame]\n\tignoreRevsFile = ../secret.txt\n", "blame.ignorerevsfile"),
         ("[blame]\n\tignoreRevsFile = ~/secret.txt\n", "blame.ignorerevsfile"),
-        ("what is this?\n", "an unknown line: what is this?"),
     ],
 )
 def test_a_setting_that_starts_a_program_is_found(repository: Path, text: str, setting: str) -> None:
@@ -76,6 +76,8 @@ def test_a_setting_that_starts_a_program_is_found(repository: Path, text: str, s
         "[core]\n\tfsmonitor = evil\n\tpager = evil\n\thooksPath = evil\n",
         "[vscode]\n\twhatever = 1\n",
         "[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n",
+        '[merge "ours"]\n\tdriver = true\n[log]\n\tdiffMerges = separate\n',
+        '[user]\n\tsigningKey = ~/.ssh/id.pub\n[gpg "ssh"]\n\tallowedSignersFile = ~/.config/signers\n',
     ],
 )
 def test_harmless_and_disabled_settings_are_ignored(repository: Path, text: str) -> None:
@@ -83,6 +85,22 @@ def test_harmless_and_disabled_settings_are_ignored(repository: Path, text: str)
 
     assert find_program_setting(str(repository)) is None
     assert is_read_only_command("git diff", repository)
+
+
+def test_settings_that_git_cannot_read_are_unknown(repository: Path) -> None:
+    configure(repository, "what is this?\n")
+
+    assert find_program_setting(str(repository)) == f"{repository}/.git/config, which git cannot read"
+    assert not is_read_only_command("git diff", repository)
+
+
+def test_a_merge_driver_counts_only_where_a_merge_runs(repository: Path) -> None:
+    configure(repository, '[merge "ours"]\n\tdriver = true\n')
+
+    reading = ("git status", "git diff", "git log -1", "git log -m -p", "git show HEAD")
+    assert [command for command in reading if not is_read_only_command(command, repository)] == []
+    merging = ("git log --remerge-diff", "git show --diff-merges=remerge", "git log --diff-merges r", "git merge x")
+    assert [command for command in merging if is_read_only_command(command, repository)] == []
 
 
 def test_a_file_that_git_shows_may_not_be_a_link_to_elsewhere(repository: Path) -> None:
@@ -132,6 +150,10 @@ def test_a_linked_work_tree_uses_the_shared_settings(repository: Path) -> None:
     assert find_program_setting(str(linked)) == "diff.external"
     (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text(
         "[core]\nworktree = ../../..\n", "utf-8"
+    )
+    assert find_program_setting(str(linked)) == "core.worktree", "the files of another work tree"
+    (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text(
+        "[core]\nworktree = ../../../../linked\n", "utf-8"
     )
     assert find_program_setting(str(linked)) is None
     configure(repository, "[diff]\nexternal = y\n")

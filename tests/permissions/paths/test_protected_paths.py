@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
+from tui_agent.git.repository import data_directories, protected_repository
 from tui_agent.permissions.commands.invocation import Reach
 from tui_agent.permissions.paths.protected_paths import (
     TreeSearch,
@@ -14,7 +15,6 @@ from tui_agent.permissions.paths.protected_paths import (
     protected_name,
     swept_top,
 )
-from tui_agent.permissions.paths.repository import data_directories, protected_repository
 
 
 def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:

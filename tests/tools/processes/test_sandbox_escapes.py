@@ -12,9 +12,9 @@ import pytest
 from tests.tools.calls import call
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.programs import find_program
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import private_places, sandbox
-from tui_agent.tools.processes.programs import find_program
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
+from tui_agent.git.read_only_git import branch_in_file
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.visible_text import escape_of, is_invisible
 from tui_agent.tools.pinned_directory import names_in
-from tui_agent.tools.processes.programs import find_program
 from tui_agent.tools.search.tree_listing import STATUS_COMMAND, STATUS_SECONDS, GitFiles
 
 NAMES_SHOWN = 50
@@ -66,9 +67,18 @@ async def session_facts(
     parts = [f"{_LEAD}\nDate: {date.today().isoformat()}", _shell_text(root, environment)]
     may_list = is_allowed("glob", {"pattern": "*"})
     may_ask_git = is_allowed("bash", {"command": STATUS_COMMAND})
+    bash = by_name.get("bash")
+    is_ruled = bash is not None and policy.check(bash, {"command": STATUS_COMMAND}).source == "rule"
+    may_name_branch = not is_ruled and is_allowed("read", {"path": ".git/HEAD"})
     try:
         async with asyncio.timeout(_WAIT_SECONDS):
-            parts += await asyncio.to_thread(_workspace_texts, root, may_list=may_list, may_ask_git=may_ask_git)
+            parts += await asyncio.to_thread(
+                _workspace_texts,
+                root,
+                may_list=may_list,
+                git=GitFiles(root, policy.is_trusted) if may_ask_git else None,
+                may_name_branch=may_name_branch,
+            )
     except (TimeoutError, RuntimeError):
         pass  # The file system does not answer, or no further thread can be started.
     return "\n".join(part for part in parts if part)
@@ -80,8 +90,7 @@ def has_changes(root: Path, policy: PermissionPolicy, tools: Sequence[object]) -
     may_ask = bash is not None and policy.check(bash, {"command": STATUS_COMMAND}).decision == "allow"
     if not may_ask or not is_read_only_command(STATUS_COMMAND, root):
         return None
-    git = GitFiles.of(root)
-    output = None if git is None else git.status()
+    output = GitFiles(root, policy.is_trusted).status()
     return None if output is None else output.count(b"\0") > 1
 
 
@@ -92,27 +101,25 @@ def _shell_text(root: Path, environment: Mapping[str, str]) -> str:
     return f"Shell for commands: {commands}" + (f" (the user's own shell: {own})" if own else "")
 
 
-def _workspace_texts(root: Path, *, may_list: bool, may_ask_git: bool) -> list[str]:
+def _workspace_texts(root: Path, *, may_list: bool, git: GitFiles | None, may_name_branch: bool) -> list[str]:
     """Return the git state and the listing. Blocks."""
     try:
-        return [_git_text(root, may_ask=may_ask_git), _listing_text(root) if may_list else ""]
+        return [_git_text(root, git, may_name_branch=may_name_branch), _listing_text(root) if may_list else ""]
     except OSError:
         return []
 
 
-def _git_text(root: Path, *, may_ask: bool) -> str:
-    """Return branch and changed files; empty if git may not be asked or does not answer in time."""
+def _git_text(root: Path, git: GitFiles | None, *, may_name_branch: bool) -> str:
+    """Return branch and changed files; only the branch if git may not be asked or does not answer in time."""
     top = next((path for path in (root, *root.parents) if os.path.lexists(path / ".git")), None)
     if top is None:
         return "Git: the working directory is not in a repository."
-    # Even a status may start programs that the settings of a repository name. It runs here only if it would run
-    # without a question anyway.
-    if not may_ask or not is_read_only_command(STATUS_COMMAND, root):
-        return ""
-    git = GitFiles.of(root)
-    output = None if git is None else git.status()
+    # It runs here only if it would run without a question anyway.
+    may_ask = git is not None and is_read_only_command(STATUS_COMMAND, root)
+    output = git.status() if git is not None and may_ask else None
     if output is None:
-        return ""
+        branch = branch_in_file(root) if may_name_branch else ""
+        return f"Git branch: {_visible(branch)}" if branch else ""
     head, *records = os.fsdecode(output).split("\0")[:-1]
     return f"{_branch_text(head)}\n{_changes_text(records, _prefix(top, root))}"
 

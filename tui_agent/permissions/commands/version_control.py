@@ -11,8 +11,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from tui_agent.git.repository import index_names, repository_roots
 from tui_agent.permissions.commands.searches import pathspec_filter
-from tui_agent.permissions.paths.repository import index_names, repository_roots
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand
 
 from .argv import Arguments, arguments_of, exact_arguments, is_known, parse_arguments

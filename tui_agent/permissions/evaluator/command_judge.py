@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from tui_agent.git.repository import DATA_VARIABLES, places_repository
+from tui_agent.git.repository_safety import find_program_setting
 from tui_agent.permissions.commands.analysis import may_run_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import (
@@ -23,7 +25,6 @@ from tui_agent.permissions.commands.builtins import (
 from tui_agent.permissions.commands.catalogue import canonical_name, group, writer
 from tui_agent.permissions.commands.wrappers import InnerCommand, Wrapping, has_shell_escape
 from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.paths.repository import DATA_VARIABLES, find_program_setting, places_repository
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope, spells_beyond, words_to_spell
 from tui_agent.permissions.rules.rule_set import NormalizedCommand
 from tui_agent.permissions.shell.expansion import OPEN, Bindings, Expander
@@ -189,7 +190,7 @@ class _Case:
         Only a fully read-only command line runs with the environment that protects from a repository's settings.
         """
         for repository, text in self._repositories.items():
-            if setting := find_program_setting(repository, is_protected=False):
+            if setting := find_program_setting(repository, is_protected=False, is_open=self._paths.path_lookup.is_open):
                 self._trace.append(f"repository: beside other commands, this may start a program: {setting}")
                 what = f"`{_short(text)}`, for which the repository may start a program,"
                 self.note(text, [self._by_mode(what)])

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import repeat, takewhile
 from typing import Literal
 
+from tui_agent.git.repository_safety import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.commands.analysis import (
     accepts_any_files,
     has_options_beyond_reading,
@@ -26,7 +27,6 @@ from tui_agent.permissions.commands.invocation import Invocation, Reads, Write
 from tui_agent.permissions.commands.searches import find_filter
 from tui_agent.permissions.commands.wrappers import RUNS_INPUT, Wrapping, expand_command_braces, splits_at_nul, unwrap
 from tui_agent.permissions.paths.path_resolution import is_within, links_stay_inside
-from tui_agent.permissions.paths.repository import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.rules.rule_coverage import AllowScope, allow_scope
 from tui_agent.permissions.rules.rule_set import normalize_command
 from tui_agent.permissions.shell.expansion import (
@@ -310,8 +310,8 @@ class ExecutionContexts:
                 return "this folder is not trusted, and its settings would apply"
             if place is None and not repository.startswith("/"):
                 return "it is not certain"
-            if setting := find_program_setting(self._look(repository, place).resolved):
-                return f"its own settings may start a program: {setting}"
+            if why := find_program_setting(self._look(repository, place).resolved, is_open=self._lookup.is_open):
+                return f"its settings may start a program, or its data leads elsewhere: {why}"
         if reads.shows_remote_urls and (file := find_remote_url_secret(self._look(repository or ".", place).resolved)):
             return f"a URL in {file} contains a secret, which the output would show"
         return None

@@ -7,6 +7,12 @@ from dataclasses import replace
 from typing import Literal
 from urllib.parse import unquote
 
+from tui_agent.git.repository import (
+    DATA_VARIABLES,
+    names_own_directory,
+    places_repository,
+    repository_roots,
+)
 from tui_agent.permissions.commands.analysis import shows_environments
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.catalogue import canonical_name, group
@@ -22,12 +28,6 @@ from tui_agent.permissions.paths.protected_paths import (
     names_project_definition,
     protected_name,
     swept_top,
-)
-from tui_agent.permissions.paths.repository import (
-    DATA_VARIABLES,
-    names_own_directory,
-    places_repository,
-    repository_roots,
 )
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_coverage import AllowScope

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 
+from tui_agent.git.repository import repository_roots
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import (
     declared_assignments,
@@ -25,7 +26,6 @@ from tui_agent.permissions.commands.builtins import (
 from tui_agent.permissions.commands.catalogue import facts_of, group
 from tui_agent.permissions.commands.version_control import prints_revisions, prints_top
 from tui_agent.permissions.paths.path_resolution import resolve
-from tui_agent.permissions.paths.repository import repository_roots
 from tui_agent.permissions.shell.expansion import NUMBER, OPEN, REVISION, Bindings, Expander, Value
 from tui_agent.permissions.shell.syntax import (
     SUM,

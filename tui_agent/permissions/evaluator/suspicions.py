@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tui_agent.git.repository import OWN_DIRECTORY, places_repository
 from tui_agent.permissions.commands.analysis import is_mostly_read_only, runs_code_from_input
 from tui_agent.permissions.commands.argv import is_known
 from tui_agent.permissions.commands.builtins import DECLARATION_COMMANDS, declared_assignments
@@ -23,7 +24,6 @@ from tui_agent.permissions.commands.version_control import (
 from tui_agent.permissions.commands.wrappers import Wrapping
 from tui_agent.permissions.paths.path_judge import PathJudge
 from tui_agent.permissions.paths.protected_paths import may_mean_protected, protected_name
-from tui_agent.permissions.paths.repository import OWN_DIRECTORY, places_repository
 from tui_agent.permissions.rules.patterns import BORDER, CommandPattern, command_patterns
 from tui_agent.permissions.rules.rule import Rule
 from tui_agent.permissions.shell.expansion import Expander

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.git.repository import protected_repository
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet
@@ -16,7 +17,6 @@ from tui_agent.protocol.permissions import PermissionMode
 
 from .path_resolution import PathFacts, is_within, resolve
 from .protected_paths import TreeSearch, names_project_definition, protected_name
-from .repository import protected_repository
 
 _OWN_DEFINITIONS = (
     *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),
@@ -68,6 +68,10 @@ class PathLookup:
         private = None if is_open else self._why_private(lexical, found.path)
         is_readable = is_device or (private is None and (is_inside or is_open))
         return PathFacts(given, lexical, found.path, found.is_certain, is_inside, is_device, private, is_readable)
+
+    def is_open(self, path: str) -> bool:
+        """True if a resolved path may be read like the workspace."""
+        return is_within(path, self.workspace) or self._readable.hold(path)
 
     def why_maybe_private(self, given: str, directory: str | None) -> str | None:
         """Return why a partly known path may be private, or None if its known parts rule that out."""

@@ -20,12 +20,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.permissions.commands.invocation import Reach
-from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.regular_file import read_regular_file
-
-from .path_resolution import TooMuchError, entries_below, is_within, resolve
-from .repository import (
+from tui_agent.git.repository import (
     OWN_DIRECTORY,
     REPOSITORY_NAMES,
     data_directories,
@@ -34,6 +29,11 @@ from .repository import (
     index_names,
     names_in,
 )
+from tui_agent.permissions.commands.invocation import Reach
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.regular_file import read_regular_file
+
+from .path_resolution import TooMuchError, entries_below, is_within, resolve
 
 PROTECTED_NAMES = {
     **dict.fromkeys(REPOSITORY_NAMES, "version control data"),

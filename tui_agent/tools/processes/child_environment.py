@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .programs import outside_search_path
+from tui_agent.git.git_program import OFFLINE, READ_ONLY_SETTINGS, settings_of_every_git, with_settings
+from tui_agent.protocol.programs import outside_search_path
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
@@ -42,27 +43,6 @@ _QUIET = {
     "DEBIAN_FRONTEND": "noninteractive",
 }
 
-_NO_BACKGROUND_GIT = (("gc.auto", "0"), ("maintenance.auto", "false"))
-"""Git's background maintenance would be killed with each command and start again with the next."""
-
-_READ_ONLY_GIT = (
-    ("core.fsmonitor", "false"),
-    ("core.hooksPath", "/dev/null"),
-    ("core.pager", "cat"),
-    ("log.showSignature", "false"),
-    ("gpg.program", "false"),
-    ("gpg.openpgp.program", "false"),
-    ("gpg.x509.program", "false"),
-    ("gpg.ssh.program", "false"),
-    ("safe.bareRepository", "explicit"),
-    # Git would show names from a file anywhere; an empty name means none.
-    ("mailmap.file", ""),
-)
-
-
-_OFFLINE_GIT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-"""Fetching objects that a partial clone lacks would run programs that the repository's settings name."""
-
 _SEARCH_PATHS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "RUBYLIB", "NODE_PATH")
 """Search paths for programs, libraries and modules."""
 _STEERING = frozenset(
@@ -93,7 +73,7 @@ def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     exported functions, shell options) or choose the app's own screen, and with pagers, prompts and colours off.
     """
     kept = {name: value for name, value in inherited.items() if is_inherited(name)}
-    return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
+    return with_settings(kept | _QUIET, settings_of_every_git())
 
 
 def read_only_environment(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
@@ -109,17 +89,7 @@ def read_only_environment(environment: Mapping[str, str], workspace: Path) -> di
             kept[name] = path
     # A search path without entries would mean the current directory.
     kept.setdefault("PATH", os.defpath)
-    return _with_git_settings(kept, _READ_ONLY_GIT) | _OFFLINE_GIT
-
-
-def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the environment with git settings added; git gives them precedence over those of any file."""
-    count = environment.get("GIT_CONFIG_COUNT", "0")
-    first = int(count) if count.isdecimal() else 0
-    changed = {"GIT_CONFIG_COUNT": str(first + len(settings))}
-    for number, (key, value) in enumerate(settings, start=first):
-        changed |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return dict(environment) | changed
+    return with_settings(kept, READ_ONLY_SETTINGS) | OFFLINE
 
 
 def _steers(name: str) -> bool:

@@ -11,8 +11,9 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from tui_agent.protocol.programs import find_program
+
 from .process_tree import TreeMark
-from .programs import find_program
 
 _MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
 """Script that sets the mark if the system accepts it, and runs the command either way."""

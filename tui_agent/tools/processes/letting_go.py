@@ -12,10 +12,11 @@ import subprocess
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from tui_agent.protocol.programs import find_program
+
 from .orphans import keep_running, unclaimed_orphans
 from .output_pump import OutputPump
 from .process_tree import TreeMark, tree_members
-from .programs import find_program
 
 _GUARD = 'read -r pid || exit; read -r _ || kill -KILL -- "-$pid"'
 """Script with the process group on its first line of input, and a second line once it is not needed any more."""

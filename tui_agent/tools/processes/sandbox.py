@@ -16,11 +16,11 @@ from functools import cache, partial
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.programs import find_program
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .private_places import homes_of_others, private_places, sockets_of_others
 from .process import ProcessOutcome, ProcessSpec
-from .programs import find_program
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tui_agent.tools.processes.programs import find_program
+from tui_agent.protocol.programs import find_program
 
 SearchMode = Literal["content", "files_with_matches", "count"]
 

@@ -5,14 +5,12 @@ because git stores its content.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.git.read_only_git import read_git
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
-from tui_agent.tools.processes.programs import find_program
 
 from .file_listing import walk_files
 from .ignore_rules import SearchScope
@@ -49,13 +47,8 @@ class GitFiles:
     """The files and contents that git has for a directory. Blocks."""
 
     root: Path
-    program: Path
-
-    @classmethod
-    def of(cls, root: Path) -> "GitFiles | None":
-        """Return git's view of a directory; None if git is not installed."""
-        program = find_program("git", root)
-        return None if program is None else cls(root, program)
+    is_trusted: bool = True
+    """False if git may run only behind walls."""
 
     def list(self, *, compared: bool) -> TreeListing | None:
         """Return the tracked files and those neither tracked nor ignored; None if this is not a work tree.
@@ -100,22 +93,7 @@ class GitFiles:
             yield from _read_objects(output or b"")
 
     def _run(self, arguments: tuple[str, ...], stdin: bytes, seconds: float) -> bytes | None:
-        """Return the output of git; None if it fails or takes too long."""
-        try:
-            done = subprocess.run(
-                (str(self.program), *arguments),
-                input=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd=self.root,
-                env=read_only_environment(child_environment(os.environ), self.root),
-                timeout=seconds,
-                check=False,
-                start_new_session=True,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout if done.returncode == 0 else None
+        return read_git(self.root, arguments, seconds=seconds, stdin=stdin, is_trusted=self.is_trusted)
 
 
 def walked_listing(root: Path) -> TreeListing:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.git.git_program import writing_git
+from tui_agent.git.repository import repository_roots
+from tui_agent.git.repository_links import find_way_out
 from tui_agent.protocol.background import first_error
 from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.visible_text import without_sequences
@@ -14,18 +17,6 @@ from tui_agent.protocol.visible_text import without_sequences
 from .unit_failure import UnitFailureError
 from .unit_process import dying_with_us
 
-_SETTINGS = (
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "gc.auto=0"),
-    *("-c", "maintenance.auto=false"),
-    *("-c", "core.pager=cat"),
-    *("-c", "commit.gpgSign=false"),
-    *("-c", "advice.detachedHead=false"),
-    *("-c", "core.quotePath=true"),
-    *("-c", "submodule.recurse=false"),
-    *("-c", "fetch.recurseSubmodules=false"),
-)
 _IDENTITY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -53,18 +44,16 @@ async def git(
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    argv, kept = await asyncio.to_thread(writing_git, arguments)
     try:
         process = await asyncio.create_subprocess_exec(
             *(() if outlives else dying_with_us()),
-            "git",
-            *_SETTINGS,
-            *arguments,
+            *argv,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd or Path("/"),
-            env=kept | _IDENTITY | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"} | dict(environment or {}),
+            env=kept | _IDENTITY | dict(environment or {}),
             start_new_session=True,
         )
     except OSError as error:
@@ -81,6 +70,18 @@ async def git(
     if process.returncode:
         raise UnitFailureError(_reason(errors.result()) or f"git {arguments[0]} ended with code {process.returncode}")
     return output.result()
+
+
+async def refuse_way_out(repo: Path) -> None:
+    """Refuse a directory's repository if git would read or change other files through its links and pointers.
+
+    Raises:
+        UnitFailureError: it has such a link.
+    """
+    directory = await asyncio.to_thread(os.path.realpath, repo)
+    top = next(iter(await asyncio.to_thread(repository_roots, directory)), directory)
+    if found := await asyncio.to_thread(find_way_out, top, lambda _: False, top):
+        raise UnitFailureError(f"git was not started there, because its data leads out of it: {found}")
 
 
 async def _read(stream: asyncio.StreamReader | None, command: str) -> bytes:

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.processes.programs import find_program
+from tui_agent.protocol.programs import find_program
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    directory = tmp_path / "work"
+    directory.mkdir()
+    return directory
 
 
 def program(directory: Path, name: str = "rg") -> Path:

@@ -1,0 +1,166 @@
+"""Settings of a repository that make git start a program, read another file, or show a secret.
+
+Nothing can turn off filters, external diffs and text conversions, and a repository unpacked from an archive can bring
+them. Programs that the command's environment turns off (monitor, hooks, pager, signatures, transports) are ignored here
+unless the caller asks for them.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+
+from tui_agent.protocol.regular_file import read_regular_file
+
+from .git_settings import list_settings
+from .repository import (
+    OWN_DIRECTORY,
+    data_directories,
+    index_entries,
+    is_within,
+    possible_data,
+    possible_repositories,
+    repository_roots,
+)
+from .repository_links import find_way_out
+
+MAX_NESTED = 100
+"""Maximum number of nested repositories to check."""
+
+_READING_HOOK = "post-index-change"
+"""The only hook that read-only commands trigger."""
+_HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
+_LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
+_READING = frozenset(("blame", "core", "diff", "fsck", "log", "mailmap"))
+"""Sections with settings that name files which git reads, and may show, while it only reads."""
+_NAMES_FILE = re.compile(r"(?:file|skiplist)\Z")
+_SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
+"""A URL with a password, or with a user name as long as a token."""
+
+
+def find_program_setting(
+    directory: str, *, is_protected: bool = True, is_open: Callable[[str], bool] = lambda _: False
+) -> str | None:
+    """Return why git is not safe in a directory: a setting that makes it start a program, or a way out.
+
+    The repository around the directory and the nested ones that git would visit count.
+
+    Args:
+        directory: absolute, links followed.
+        is_protected: the command's environment turns off all programs that it can.
+        is_open: True for a path outside the repository that git may read without a question.
+
+    Returns:
+        None if nothing does, or outside a repository.
+    """
+    waiting = possible_repositories(directory)
+    outermost = waiting[-1] if waiting else directory
+    seen: set[str] = set()
+    while waiting:
+        top = waiting.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        if len(seen) > MAX_NESTED:
+            return "too many nested repositories"
+        if found := find_way_out(top, is_open, outermost) or _in_repository(top, outermost, is_protected=is_protected):
+            return found
+        for places in possible_data(top):
+            nested = index_entries(places[0], only_nested=True)
+            if nested is None:
+                return "an index in an unknown format"
+            waiting.extend(
+                os.path.join(top, name) for name in nested if os.path.lexists(os.path.join(top, name, OWN_DIRECTORY))
+            )
+    return None
+
+
+def _in_repository(top: str, outermost: str, *, is_protected: bool) -> str | None:
+    """Return the first setting of a repository that is not harmless, or a hook."""
+    for places in possible_data(top):
+        if found := _in_data(places, top, outermost, is_protected=is_protected):
+            return found
+    return None
+
+
+def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool) -> str | None:
+    for place in places:
+        # Settings of one work tree count only in its own directory.
+        for file in (f"{place}/config", *([f"{place}/config.worktree"] if place == places[0] else [])):
+            try:
+                settings = list_settings(read_regular_file(file), outermost)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return f"{file}, which cannot be read"
+            if settings is None:
+                return f"{file}, which git cannot read"
+            for section, name, key, value in settings:
+                is_harmless = _is_harmless(section, name, key, value)
+                if (section, key) == ("core", "worktree"):
+                    # Submodules name their own work tree; that of shared settings does not count.
+                    tree = os.path.realpath(os.path.join(place, value))
+                    is_harmless = place != places[0] or tree == os.path.realpath(top)
+                is_harmless = is_harmless and not _reads_outside(section, key, value, top)
+                if not is_harmless or not (is_protected or _starts_none(section, key, value)):
+                    return ".".join(part for part in (section, name, key) if part)
+        if not is_protected and os.path.lexists(hook := f"{place}/hooks/{_READING_HOOK}"):
+            return hook
+    return None
+
+
+def _is_harmless(section: str, name: str, key: str, value: str) -> bool:
+    if section in ("include", "includeif"):
+        return False  # The included file may set anything.
+    if section == "filter":
+        # Git LFS sets its filter in every repository that uses it, so its usual commands are allowed.
+        return key == "required" or (name == "lfs" and _LFS.get(key) == value)
+    if section == "log":
+        # A merge is made again to show its changes, by the drivers of merges, which are harmless otherwise.
+        return key != "diffmerges" or not value.startswith("r")
+    if section == "lfs":
+        return key != "standalonetransferagent" and not name.startswith(("extension.", "customtransfer."))
+    if section == "diff":
+        return key in _HARMLESS_DIFF if name else key != "external"
+    return True
+
+
+def _reads_outside(section: str, key: str, value: str, top: str) -> bool:
+    """True if a setting makes git read, and perhaps show, a file outside of the repository."""
+    if section not in _READING or not _NAMES_FILE.search(key):
+        return False
+    # git expands some first characters.
+    return value[:1] in ("~", "%", ":") or not is_within(
+        os.path.realpath(os.path.join(top, value)), os.path.realpath(top)
+    )
+
+
+def _starts_none(section: str, key: str, value: str) -> bool:
+    """True if a setting starts no program in an environment that turns nothing off."""
+    if (section, key) == ("core", "fsmonitor"):
+        return value.lower() in ("", "true", "false", "yes", "no", "on", "off", "0", "1")
+    is_program = section == "gpg" and key.endswith("program")
+    return not is_program and (section, key) != ("core", "hookspath") and key not in ("uploadpack", "partialclone")
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+def find_remote_url_secret(directory: str) -> str | None:
+    """Return the settings file with a secret in a URL, which `git remote -v` would show, or None."""
+    # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
+    user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    own = (os.path.expanduser("~/.gitconfig"), os.path.join(user, "git", "config"), "/etc/gitconfig")
+    return next(filter(holds_url_secret, (*_settings_files(directory), *own)), None)
+
+
+def holds_url_secret(file: str) -> bool:
+    """True if a file can be read and contains a URL with a secret."""
+    try:
+        return bool(_SECRET.search(read_regular_file(file)))
+    except OSError:
+        return False
+
+
+def _settings_files(directory: str) -> Iterator[str]:
+    for place in (place for top in repository_roots(directory) for place in data_directories(top)):
+        yield from (os.path.join(place, name) for name in ("config", "config.worktree"))
