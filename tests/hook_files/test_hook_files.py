@@ -84,6 +84,14 @@ def group(event: str = "Stop", matcher: object = "", **entry: object) -> dict[st
         (group(timeout=0), "timeout is not a number"),
         (group(matcher="(("), "not a regular expression"),
         (group(matcher=3), "not of the form"),
+        (group(args="guard.sh"), "args is not a list of texts"),
+        (group(args=["a", 1]), "args is not a list of texts"),
+        (group(shell="powershell"), "only bash is supported as its shell"),
+        (group(fail_open="yes"), "fail_open is neither true nor false"),
+        (group(asyncRewake=True), "'asyncRewake' is not supported"),
+        (group(once=True), "'once' is not supported"),
+        (group(on_failure="block", user="root"), "'on_failure', 'user' is not supported"),
+        ({"hooks": {"Stop": [{"unless": "x", "hooks": [""]}]}}, "'unless' is not supported beside matcher and hooks"),
     ],
 )
 def test_a_part_that_cannot_be_used_is_named(content: Any, problem: str, tmp_path: Path) -> None:
@@ -93,6 +101,50 @@ def test_a_part_that_cannot_be_used_is_named(content: Any, problem: str, tmp_pat
 
     assert file.hooks == ()
     assert problem in file.problems[0]
+
+
+@pytest.mark.parametrize(
+    "entry", [{"statusMessage": "Checking"}, {"once": False, "asyncRewake": None}, {"shell": "bash"}]
+)
+def test_a_field_that_changes_nothing_is_accepted(entry: dict[str, Any], tmp_path: Path) -> None:
+    file = parse_hook_file(json.dumps(group(**entry)).encode(), "x.json", "project", tmp_path)
+
+    assert (len(file.hooks), file.problems) == (1, ())
+
+
+READS_ITS_INPUT_AS_A_SCRIPT = (
+    "bash", "sh", "/bin/bash", "bash -s", "bash -", "bash -o pipefail", "bash -e -", "bash 2>/dev/null", "bash 2>&1",
+    "bash < /dev/stdin", "bash /dev/stdin", "bash -s -- guard.sh", "bash & wait", "bash; true", "bash\ntrue",
+    "(bash)", "true && python3", "python3", "python3.12 -u", "python3 -", "python3 -X dev", "node", "node - x",
+    "node --no-warnings", "perl", "ruby", "php", "fish", "zsh -l", "pwsh -", "deno run -", "env bash",
+    "env -i PATH=/bin sh", "X=1 bash", "exec bash", "timeout 5 bash -x", "sudo -u x python3 -", "docker exec -i c sh",
+    "busybox sh", "uv run python -", "jq -r .tool_input.command | bash", "cat | sh -s -- x", "tee log | bash",
+    "source /dev/stdin", ". /dev/stdin", "if bash; then true; fi", "xargs sh",
+)  # fmt: skip
+READS_ITS_INPUT_AS_DATA = (
+    "bash guard.sh", "bash -eu guard.sh", "bash -o pipefail guard.sh", "sh guard.sh -", "bash -c 'exit 2'",
+    "bash -lc 'x'", "bash < guard.sh", "bash <<EOF\npython3\nEOF", "python3 - <<'EOF'\nbash\nEOF", "python3 guard.py",
+    "python3 -m guard", "python3 -c 'import sys'", "python3 -W ignore x.py", "env X=1 python3 x.py", "node hook.js",
+    "node -e 'x'", "bun run hook.ts", "npx tsx hook.ts", "perl -ne 'print'", "uv run guard.py", "which python3",
+    "grep bash", "echo bash", "command -v node >/dev/null || exit 0; node hook.js", "echo 'a | bash'",
+    "echo x > bash", "# bash\ntrue", "cat", '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh',
+    "jq -r .tool_input.file_path | xargs ruff format",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("in_exec_form", [False, True])
+def test_text_of_the_model_never_reaches_a_program_that_runs_it(in_exec_form: bool, tmp_path: Path) -> None:
+    wrong: list[str] = []
+    for command in (*READS_ITS_INPUT_AS_A_SCRIPT, *READS_ITS_INPUT_AS_DATA):
+        program, *args = command.split() if in_exec_form else (command,)
+        if (in_exec_form and set(command) & set("|<>;&()'\n")) or command.startswith(("X=", "if ", "#")):
+            continue
+        entry = {"command": program, "args": args} if in_exec_form else {"command": command}
+        file = parse_hook_file(json.dumps(group("PreToolUse", **entry)).encode(), "x.json", "user", tmp_path)
+        is_refused = "would run its input as a script" in " ".join(file.problems)
+        if is_refused is not (command in READS_ITS_INPUT_AS_A_SCRIPT):
+            wrong.append(command)
+    assert wrong == []
 
 
 def test_a_hostile_file_is_read_in_time_and_raises_nothing(tmp_path: Path) -> None:
@@ -406,20 +458,62 @@ async def test_a_hook_that_hangs_is_killed_with_its_whole_tree(tmp_path: Path) -
 
     answer = await file_hooks.ask("PreToolUse", ("Bash",), {})
 
-    assert answer.verdict == (None, "")
+    assert answer.verdict == ("deny", "it could not answer: no end within 0.3 s; it was killed")
     assert "no end within 0.3 s" in warnings[0]
     for pid in (tmp_path / "pids").read_text().split():
         await eventually_gone(int(pid))
 
 
-async def test_a_flood_of_output_ends_the_hook(tmp_path: Path) -> None:
-    loop, file_hooks = agent_in(tmp_path, every("Stop", "yes"), [])
+FLOOD = "head -c 3000000 /dev/zero | tr '\\0' x"
+GUARDS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"command": "exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD}; exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD} >&2; exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD}; {FLOOD} >&2"}, "RAN"),
+    ({"command": f"echo '{{'; {FLOOD}"}, "it could not answer: its output is not JSON"),
+    ({"command": "kill -9 $$"}, "it could not answer: exit code -9"),
+    ({"command": "bash -c 'kill -9 $$'; exit $?"}, "it could not answer: exit code 137"),
+    ({"command": "kill -9 $$", "fail_open": True}, "RAN"),
+    ({"command": "exec sleep 1000", "timeout": 0.2}, "it could not answer: no end within 0.2 s"),
+    ({"command": "exec sleep 1000", "timeout": 0.2, "fail_open": True}, "RAN"),
+    ({"command": "no_such_program"}, "it could not answer: exit code 127"),
+    ({"command": "/dev/null"}, "it could not answer: exit code 126"),
+    ({"command": "no_such_program", "args": []}, "it could not answer: [Errno 2]"),
+    ({"command": "no_such_program", "args": [], "fail_open": True}, "RAN"),
+    ({"command": "/dev/null", "args": ["x"]}, "it could not answer: [Errno 13]"),
+    ({"command": """echo '{"decision": "perhaps"}'"""}, "it could not answer: 'perhaps' is not a decision"),
+    ({"command": "echo broken >&2; exit 1"}, "RAN"),
+    ({"command": "bash", "args": ["guard.sh"]}, "BLOCKED"),
+    ({"command": "bash", "args": ["${CLAUDE_PROJECT_DIR}/guard.sh"]}, "BLOCKED"),
+    ({"command": "python3", "args": ["-c", "import sys;sys.exit(2)"]}, "Denied by a hook"),
+    ({"command": "test", "args": ["$HOME", "=", "$HOME; touch pwned"]}, "RAN"),
+)
+
+
+async def test_a_guard_decides_by_its_end_and_one_that_cannot_answer_denies(tmp_path: Path) -> None:
+    (tmp_path / "guard.sh").write_text("cat > asked; echo BLOCKED >&2; exit 2")
+    model = call("bash", command="echo RAN $(touch ran)")
+    wrong: list[object] = []
+    for entry, expected in GUARDS:
+        (tmp_path / "ran").unlink(missing_ok=True)
+        hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"} | entry]}]}
+        (text,) = await results_of(tmp_path, hooks, model)
+        if expected not in text or (tmp_path / "ran").exists() is not (expected == "RAN"):
+            wrong.append((entry, text[:200]))
+    assert wrong == []
+    assert "echo RAN $(touch ran)" in (tmp_path / "asked").read_text()
+    assert not (tmp_path / "pwned").exists()
+
+
+async def test_a_hook_that_prints_forever_costs_no_memory_and_ends_in_time(tmp_path: Path) -> None:
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "yes", "timeout": 0.3}]}]}
+    loop, file_hooks = agent_in(tmp_path, hooks, [])
 
     async with asyncio.timeout(30):
         await file_hooks.ask("Stop", (), {})
 
     (result,) = file_hooks.results.values()
-    assert (result.word, "more than 1,048,576 bytes" in result.detail) == ("failed", True)
+    assert (result.word, "no end within 0.3 s" in result.detail) == ("failed", True)
     assert not loop.running
 
 

@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.agent import AgentLoop
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.execution import HookBus
-from tui_agent.execution.hook_process import HookOutputError, HookProcess
+from tui_agent.execution.hook_process import HookProcess, shell_command
 from tui_agent.hook_files.file_hook import CALL_EVENTS, FileHook, FileHookEvent
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
 from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
@@ -339,7 +339,9 @@ class FileHooks:
             said = answer.failure or answer.reason
             publish(HookEnded(event=hook.event, name=hook.source, action=action, reason=said, ms=ms))
         if answer.failure:
-            text = f"Hook {hook.event} ({hook.source}) failed, and counts as no answer: {answer.failure}"
+            denies = 'denies the call unless its entry has "fail_open": true'
+            effect = denies if answer.verdict == "deny" else "counts as no answer"
+            text = f"Hook {hook.event} ({hook.source}) failed, and {effect}: {answer.failure}"
             publish(Warned(code="hook_failed", text=text))
         if answer.message:
             publish(Noticed(code="hook_message", text=f"Hook {hook.event} ({hook.source}): {answer.message}"))
@@ -404,11 +406,13 @@ class AgentHooks:
 def matched_hooks(hooks: Sequence[FileHook], event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
     """Return the hooks of an event whose matcher fits one of `subjects`, if there are some; each command once."""
     fitting = [hook for hook in hooks if hook.event == event and (not subjects or is_matched(hook.matcher, *subjects))]
-    return tuple({(hook.command, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
+    return tuple({(hook.command, hook.args, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
 
 
 async def run_hook(hook: FileHook, question: bytes, working_dir: Path, limit: float) -> HookAnswer:
     """Run a hook with a question, without secrets in its environment, and return its answer.
+
+    A hook that could not answer about a call denies it, unless it may fail open.
 
     Args:
         hook: the hook.
@@ -417,15 +421,19 @@ async def run_hook(hook: FileHook, question: bytes, working_dir: Path, limit: fl
         limit: seconds after which it is killed with everything it started.
     """
     environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
-    process = HookProcess(hook.command, working_dir, environment, marked_tree)
+    process = HookProcess(hook.argv or shell_command(hook.command), working_dir, environment, marked_tree)
     try:
         async with asyncio.timeout(limit):
             ended = await process.run(question)
     except TimeoutError:
-        return HookAnswer(failure=f"no end within {limit:g} s; it was killed")
-    except (HookOutputError, OSError) as error:
-        return HookAnswer(failure=str(error))
-    return read_answer(hook.event, ended.code, ended.out, ended.err)
+        answer = HookAnswer(failure=f"no end within {limit:g} s; it was killed")
+    except OSError as error:
+        answer = HookAnswer(failure=str(error))
+    else:
+        answer = read_answer(hook.event, ended.code, ended.out, ended.err)
+    if hook.event == "PreToolUse" and answer.failure and not (answer.has_passed or hook.fail_open):
+        return replace(answer, verdict="deny", reason=f"it could not answer: {answer.failure}")
+    return answer
 
 
 def _changed(hook: FileHook, script: str) -> HookAnswer:

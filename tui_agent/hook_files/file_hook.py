@@ -1,5 +1,6 @@
 """Hooks as their files define them."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -31,6 +32,8 @@ Origin: TypeAlias = Literal["user", "project"]
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a hook may run."""
 MAX_TIMEOUT = 3600.0
+_PROJECT_DIR = "${CLAUDE_PROJECT_DIR}"
+"""Replaced in a command with arguments, which no shell reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,36 @@ class FileHook:
     origin: Origin
     project_dir: Path
     """Value of `$CLAUDE_PROJECT_DIR`."""
+    args: tuple[str, ...] | None = None
+    """Arguments of the program `command`, which then runs without a shell; None: `command` is a line for bash."""
+    fail_open: bool = False
+    """True if a call continues although the hook could not answer about it."""
+
+    @property
+    def options(self) -> tuple[object, ...]:
+        """Its further fields, as far as they are set."""
+        given = {"args": self.args, "fail_open": self.fail_open}
+        return tuple((name, value) for name, value in given.items() if value)
+
+    @property
+    def argv(self) -> tuple[str, ...] | None:
+        """The program with its arguments; None: `command` is a line for bash."""
+        if self.args is None:
+            return None
+        return tuple(word.replace(_PROJECT_DIR, str(self.project_dir)) for word in (self.command, *self.args))
+
+    @property
+    def line(self) -> str:
+        """The command with its arguments on one line."""
+        return self.command if self.args is None else shlex.join((self.command, *self.args))
 
     @property
     def shown(self) -> str:
         """The hook on one line: event, matcher and command."""
         matcher = f"({self.matcher})" if self.matcher else ""
         timeout = f"  [{self.timeout:g} s]" if self.timeout != DEFAULT_TIMEOUT else ""
-        return f"{self.event}{matcher}: {self.command}{timeout}"
+        open_ = "  [fail_open]" if self.fail_open else ""
+        return f"{self.event}{matcher}: {self.line}{timeout}{open_}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,11 @@ MAX_TEXT = 10_000
 BLOCKED = 2
 """Exit code that blocks."""
 
+_NOT_STARTED = (126, 127)
+"""Exit codes of a shell that could not start a program."""
+_LAST_OWN_CODE = 128
+"""A shell adds the number of the signal that killed a program."""
+
 _BLOCKABLE = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop"))
 """Events whose hooks have a say."""
 _PLAIN_TEXT_IS_CONTEXT = frozenset(("UserPromptSubmit", "SessionStart"))
@@ -43,6 +48,8 @@ class HookAnswer:
     """For the user."""
     failure: str = ""
     """Reason why it has no answer: a wrong exit code, output that cannot be used, no end in time."""
+    has_passed: bool = False
+    """True if it failed with an exit code that this format does not count as an objection."""
 
     @property
     def word(self) -> str:
@@ -59,7 +66,8 @@ def read_answer(event: FileHookEvent, code: int, out: str, err: str) -> HookAnsw
     if code == BLOCKED:
         return _objection(event, _clean(err) or "A hook blocked this, without a reason.")
     if code != 0:
-        return HookAnswer(failure=": ".join(filter(None, (f"exit code {code}", _clean(err)))))
+        failure = ": ".join(filter(None, (f"exit code {code}", _clean(err))))
+        return HookAnswer(failure=failure, has_passed=code not in _NOT_STARTED and 0 < code <= _LAST_OWN_CODE)
     plain = HookAnswer(context=_clean(out) if event in _PLAIN_TEXT_IS_CONTEXT else "")
     if not out.lstrip().startswith("{"):
         return plain

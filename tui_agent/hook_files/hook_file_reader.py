@@ -6,8 +6,11 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
+from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.script_input import script_reader, script_reader_of_line
 
 from .file_hook import DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
 from .pattern_cost import is_costly
@@ -17,6 +20,13 @@ MAX_HOOKS = 200
 
 MAX_PROBLEMS = 200
 """Most problems of one file that are named."""
+
+HOOK = RecordFormat(
+    used=frozenset(("type", "command", "args", "timeout", "fail_open", "shell")),
+    harmless=frozenset(("statusMessage", "description", "name")),
+    guards=True,
+)
+GROUP = RecordFormat(used=frozenset(("matcher", "hooks")), harmless=frozenset(("description", "name")), guards=True)
 
 _NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
 """Characters that no argument of a program can have: NUL, and half a character."""
@@ -84,6 +94,10 @@ class _Reader:
             if not is_array(entries) or not isinstance(matcher, str | None):
                 self._note(f"hooks.{event}: an entry is not of the form {{matcher, hooks: […]}}")
                 continue
+            unused = GROUP.changing(group) if is_object(group) else ()
+            if unused:
+                self._note(f"hooks.{event}: {as_list(unused)} is not supported beside matcher and hooks")
+                continue
             for entry in entries:
                 if is_object(entry):
                     yield matcher or "", entry
@@ -92,6 +106,7 @@ class _Reader:
 
     def _hook(self, event: FileHookEvent | None, name: str, matcher: str, entry: JsonObject) -> FileHook | None:
         command, kind, timeout = entry.get("command"), entry.get("type"), entry.get("timeout", DEFAULT_TIMEOUT)
+        args, fail_open = entry.get("args"), entry.get("fail_open", False)
         line = self._line(command)
         if event is None:
             self._note(f"the event {name} is not known here", line)
@@ -99,6 +114,18 @@ class _Reader:
             self._note(f"{name}: only hooks of the type command run here, not {json.dumps(kind)[:60]}", line)
         elif not isinstance(command, str) or not command.strip() or _NO_ARGUMENT.search(command):
             self._note(f"{name}: a hook without a command", line)
+        elif args is not None and not _is_text_list(args):
+            self._note(f"{name}: args is not a list of texts", line)
+        elif entry.get("shell", "bash") not in (None, "bash"):
+            self._note(f"{name}: only bash is supported as its shell", line)
+        elif not isinstance(fail_open, bool):
+            self._note(f"{name}: fail_open is neither true nor false", line)
+        elif unused := HOOK.changing(entry):
+            self._note(f"{name}: {as_list(unused)} is not supported and may change what the hook does", line)
+        elif (
+            reader := script_reader_of_line(command) if args is None else script_reader((command, *args))
+        ) is not None:
+            self._note(f"{name}: {reader} would run its input as a script; name the script that it is to run", line)
         elif not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
             self._note(f"{name}: timeout is not a number of seconds", line)
         elif (problem := _regex_problem(matcher)) is not None:
@@ -106,7 +133,10 @@ class _Reader:
         else:
             source = self._path if line is None else f"{self._path}:{line}"
             limit = float(min(timeout, MAX_TIMEOUT))
-            return FileHook(event, matcher, command, limit, source, self._origin, self._project_dir)
+            words = None if args is None else tuple(args)
+            return FileHook(
+                event, matcher, command, limit, source, self._origin, self._project_dir, words, fail_open=fail_open
+            )
         return None
 
     def _line(self, command: object) -> int | None:
@@ -117,6 +147,10 @@ class _Reader:
     def _note(self, problem: str, line: int | None = None) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(f"{self._path}{'' if line is None else f':{line}'}: {problem}")
+
+
+def _is_text_list(value: object) -> TypeGuard[list[str]]:
+    return is_array(value) and all(isinstance(item, str) and not _NO_ARGUMENT.search(item) for item in value)
 
 
 def _strict_rules(values: JsonObject) -> int:

@@ -61,7 +61,7 @@ class FoundHooks:
         """Digest of the hooks with their scripts; None if there are no hooks."""
         if not self.hooks:
             return None
-        hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir)] for h in self.hooks]
+        hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir), *h.options] for h in self.hooks]
         return content_digest(json.dumps([hooks, [[p, s.digest] for p, s in self.scripts.items()]]).encode())
 
     @property

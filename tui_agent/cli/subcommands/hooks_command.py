@@ -126,9 +126,7 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         detail = " · ".join(" ".join(text.split()) for text in details if text)
         changes = f" · input: {json.dumps(answer.updated_input)}" if answer.updated_input else ""
         ms = (time.monotonic() - began) * 1000
-        say(
-            f"{answer.word:<8} {ms:4.0f} ms{f' ({detail})' if detail else ''}{changes}  {hook.command}  ({hook.source})"
-        )
+        say(f"{answer.word:<8} {ms:4.0f} ms{f' ({detail})' if detail else ''}{changes}  {hook.line}  ({hook.source})")
         failed += bool(answer.failure)
     return HOOK_FAILED if failed else 0
 
