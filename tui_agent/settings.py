@@ -80,7 +80,7 @@ def is_web_address(text: str) -> bool:
         return False
 
 
-LayerName = Literal["defaults", "user", "project", "environment", "options"]
+LayerName = Literal["defaults", "user", "project", "environment", "options", "other agents"]
 
 
 def _address(value: str | None) -> str | None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from .foreign_rules import ForeignRule
+
 FileHookEvent: TypeAlias = Literal[
     "PreToolUse",
     "PostToolUse",
@@ -55,11 +57,15 @@ class FileHook:
     """Arguments of the program `command`, which then runs without a shell; None: `command` is a line for bash."""
     fail_open: bool = False
     """True if a call continues although the hook could not answer about it."""
+    rule: str = ""
+    """Rule in our language: the hook runs only for calls that it matches; empty: for all."""
+    runs_beside: bool = False
+    """True if nothing waits for the hook, so that it decides nothing."""
 
     @property
     def options(self) -> tuple[object, ...]:
         """Its further fields, as far as they are set."""
-        given = {"args": self.args, "fail_open": self.fail_open}
+        given = {"args": self.args, "fail_open": self.fail_open, "if": self.rule, "async": self.runs_beside}
         return tuple((name, value) for name, value in given.items() if value)
 
     @property
@@ -79,8 +85,9 @@ class FileHook:
         """The hook on one line: event, matcher and command."""
         matcher = f"({self.matcher})" if self.matcher else ""
         timeout = f"  [{self.timeout:g} s]" if self.timeout != DEFAULT_TIMEOUT else ""
-        open_ = "  [fail_open]" if self.fail_open else ""
-        return f"{self.event}{matcher}: {self.line}{timeout}{open_}"
+        words = ((self.rule, f"if {self.rule}"), (self.runs_beside, "async"), (self.fail_open, "fail_open"))
+        options = "".join(f"  [{word}]" for given, word in words if given)
+        return f"{self.event}{matcher}: {self.line}{timeout}{options}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +103,9 @@ class HookFile:
     """True if it turns hooks off."""
     is_broken: bool = False
     """True if nothing of it can be used."""
-    unused_rules: int = 0
-    """Number of its permission rules that deny or ask, which do not apply here."""
+    rules: tuple[ForeignRule, ...] = ()
+    """Its permission rules that deny or ask."""
+    rule_problems: tuple[str, ...] = ()
+    """Reasons why parts of its permissions are not used."""
+    unused_guards: tuple[str, ...] = ()
+    """The problems of hooks that decide about calls."""
