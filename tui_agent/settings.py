@@ -34,6 +34,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.script_input import script_reader_of_line
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
 APP_NAME = "tui-agent"
@@ -79,7 +80,7 @@ def is_web_address(text: str) -> bool:
         return False
 
 
-LayerName = Literal["defaults", "user", "project", "environment", "options"]
+LayerName = Literal["defaults", "user", "project", "environment", "options", "other agents"]
 
 
 def _address(value: str | None) -> str | None:
@@ -128,12 +129,20 @@ class HookSettings(_Section):
     after a call, only to observe it."""
     command: str = Field(min_length=1)
     """Command line for bash, run in the working directory. Exit code 0 lets the call continue, 2 denies it with stderr
-    as the
-    reason."""
+    as the reason."""
     timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Seconds after which the command is killed and counts as failed."""
     strict: bool = False
-    """True to deny the call if the command fails."""
+    """True to withhold the result if an `after_tool` command fails."""
+    fail_open: bool = False
+    """True to let the call continue if a `before_tool` command fails."""
+
+    @field_validator("command")
+    @classmethod
+    def _expect_no_bare_interpreter(cls, command: str) -> str:
+        if (reader := script_reader_of_line(command)) is not None:
+            raise ValueError(f"{reader} would run its input as a script; name the script that it is to run")
+        return command
 
 
 class ModelSettings(_Section):

@@ -45,6 +45,7 @@ def every(event: str, command: str, matcher: str = "") -> dict[str, Any]:
 
 def agent_in(folder: Path, hooks: dict[str, Any], steps: list[Any], **options: Any) -> tuple[AgentLoop, FileHooks]:
     mode = options.pop("mode", PermissionMode.ALLOW)
+    variables = options.pop("variables", None)
     gate = options.pop("gate", None) or ApprovalGate(approver=lambda _: ApprovalDecision(decision="approve"))
     loop = AgentLoop(
         AgentLoopConfig(
@@ -57,7 +58,8 @@ def agent_in(folder: Path, hooks: dict[str, Any], steps: list[Any], **options: A
             session_id="s1",
         )
     )
-    return loop, FileHooks(found(hooks, folder), NO_HOOKS, loop, folder / "archive", watched=False)
+    archive = folder / "archive"
+    return loop, FileHooks(found(hooks, folder), NO_HOOKS, loop, archive, watched=False, variables=variables)
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +134,11 @@ ANSWERS: dict[tuple[str, str], tuple[int, str, HookAnswer]] = {
         0,
         own("PreToolUse", updatedInput={"command": "ls"}),
         HookAnswer(updated_input={"command": "ls"}),
+    ),
+    ("PostToolUse", "updatedToolOutput"): (
+        0,
+        own("PostToolUse", updatedToolOutput="new"),
+        HookAnswer(updated_output="new"),
     ),
     ("SessionEnd", "exit 2"): (2, "", HookAnswer(message="why")),
     ("PreCompact", "exit 2"): (2, "", HookAnswer(message="why")),

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
 from tui_agent.cli.build_engine import open_engine
+from tui_agent.cli.configuration.effective_settings import prepare_settings
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.cli.configuration.permission_rules import parse_rules
 from tui_agent.cli.configuration.project_trust import TrustStore, trust_for, trust_request_for
 from tui_agent.cli.file_hooks import FileHooks
 from tui_agent.cli.launch_options import LaunchOptions
@@ -32,10 +34,12 @@ from tui_agent.hook_files.tool_vocabulary import (
     names_of_tool,
     own_input,
 )
+from tui_agent.library import coding_tools
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.regular_file import MAX_BYTES
-from tui_agent.providers import call
-from tui_agent.settings import Locations
+from tui_agent.providers import call, reply
+from tui_agent.settings import Locations, RuleSetting
 from tui_agent.ui.dialogs.hook_page import hooks_text
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -84,6 +88,18 @@ def group(event: str = "Stop", matcher: object = "", **entry: object) -> dict[st
         (group(timeout=0), "timeout is not a number"),
         (group(matcher="(("), "not a regular expression"),
         (group(matcher=3), "not of the form"),
+        (group(args="guard.sh"), "args is not a list of texts"),
+        (group(args=["a", 1]), "args is not a list of texts"),
+        (group(shell="powershell"), "only bash is supported as its shell"),
+        (group(fail_open="yes"), "fail_open or async is neither true nor false"),
+        (group(**{"async": "yes"}), "fail_open or async is neither true nor false"),
+        (group("PreToolUse", **{"if": "Frob(x)"}), "its `if` is not a rule for calls"),
+        (group("PreToolUse", **{"if": ["Bash"]}), "its `if` is not a rule for calls"),
+        (group(**{"if": "Bash(git *)"}), "its `if` is not a rule for calls"),
+        (group(asyncRewake=True), "'asyncRewake' is not supported"),
+        (group(once=True), "'once' is not supported"),
+        (group(on_failure="block", user="root"), "'on_failure', 'user' is not supported"),
+        ({"hooks": {"Stop": [{"unless": "x", "hooks": [""]}]}}, "'unless' is not supported beside matcher and hooks"),
     ],
 )
 def test_a_part_that_cannot_be_used_is_named(content: Any, problem: str, tmp_path: Path) -> None:
@@ -93,6 +109,50 @@ def test_a_part_that_cannot_be_used_is_named(content: Any, problem: str, tmp_pat
 
     assert file.hooks == ()
     assert problem in file.problems[0]
+
+
+@pytest.mark.parametrize(
+    "entry", [{"statusMessage": "Checking"}, {"once": False, "asyncRewake": None}, {"shell": "bash"}]
+)
+def test_a_field_that_changes_nothing_is_accepted(entry: dict[str, Any], tmp_path: Path) -> None:
+    file = parse_hook_file(json.dumps(group(**entry)).encode(), "x.json", "project", tmp_path)
+
+    assert (len(file.hooks), file.problems) == (1, ())
+
+
+READS_ITS_INPUT_AS_A_SCRIPT = (
+    "bash", "sh", "/bin/bash", "bash -s", "bash -", "bash -o pipefail", "bash -e -", "bash 2>/dev/null", "bash 2>&1",
+    "bash < /dev/stdin", "bash /dev/stdin", "bash -s -- guard.sh", "bash & wait", "bash; true", "bash\ntrue",
+    "(bash)", "true && python3", "python3", "python3.12 -u", "python3 -", "python3 -X dev", "node", "node - x",
+    "node --no-warnings", "perl", "ruby", "php", "fish", "zsh -l", "pwsh -", "deno run -", "env bash",
+    "env -i PATH=/bin sh", "X=1 bash", "exec bash", "timeout 5 bash -x", "sudo -u x python3 -", "docker exec -i c sh",
+    "busybox sh", "uv run python -", "jq -r .tool_input.command | bash", "cat | sh -s -- x", "tee log | bash",
+    "source /dev/stdin", ". /dev/stdin", "if bash; then true; fi", "xargs sh",
+)  # fmt: skip
+READS_ITS_INPUT_AS_DATA = (
+    "bash guard.sh", "bash -eu guard.sh", "bash -o pipefail guard.sh", "sh guard.sh -", "bash -c 'exit 2'",
+    "bash -lc 'x'", "bash < guard.sh", "bash <<EOF\npython3\nEOF", "python3 - <<'EOF'\nbash\nEOF", "python3 guard.py",
+    "python3 -m guard", "python3 -c 'import sys'", "python3 -W ignore x.py", "env X=1 python3 x.py", "node hook.js",
+    "node -e 'x'", "bun run hook.ts", "npx tsx hook.ts", "perl -ne 'print'", "uv run guard.py", "which python3",
+    "grep bash", "echo bash", "command -v node >/dev/null || exit 0; node hook.js", "echo 'a | bash'",
+    "echo x > bash", "# bash\ntrue", "cat", '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh',
+    "jq -r .tool_input.file_path | xargs ruff format",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("in_exec_form", [False, True])
+def test_text_of_the_model_never_reaches_a_program_that_runs_it(in_exec_form: bool, tmp_path: Path) -> None:
+    wrong: list[str] = []
+    for command in (*READS_ITS_INPUT_AS_A_SCRIPT, *READS_ITS_INPUT_AS_DATA):
+        program, *args = command.split() if in_exec_form else (command,)
+        if (in_exec_form and set(command) & set("|<>;&()'\n")) or command.startswith(("X=", "if ", "#")):
+            continue
+        entry = {"command": program, "args": args} if in_exec_form else {"command": command}
+        file = parse_hook_file(json.dumps(group("PreToolUse", **entry)).encode(), "x.json", "user", tmp_path)
+        is_refused = "would run its input as a script" in " ".join(file.problems)
+        if is_refused is not (command in READS_ITS_INPUT_AS_A_SCRIPT):
+            wrong.append(command)
+    assert wrong == []
 
 
 def test_a_hostile_file_is_read_in_time_and_raises_nothing(tmp_path: Path) -> None:
@@ -352,36 +412,102 @@ def test_hooks_are_found_from_the_root_down_and_the_users_run_anywhere(project: 
     assert own.source == "~/.claude/settings.json:1"
 
 
-RULES = {"permissions": {"allow": ["Bash(ls:*)"], "deny": ["Read(./.env)"], "ask": ["Bash(git push:*)", "WebFetch"]}}
+FOREIGN_RULES = (
+    ("Read(./.env)", "read(.env)"),
+    ("Read(~/.ssh/**)", "read(~/.ssh/**)"),
+    ("Read(//etc/**)", "read(//etc/**)"),
+    ("Read(/secrets/**)", "read(//w/secrets/**)"),
+    ("Edit(src/**)", "edit(src/**)"),
+    ("MultiEdit(*.py)", "edit(*.py)"),
+    ("NotebookEdit", "edit"),
+    ("Write", "write"),
+    ("Bash", "bash"),
+    ("Bash(*)", "bash"),
+    ("Bash(git push:*)", "bash(git push:*)"),
+    ("Bash(curl *)", "bash(curl *)"),
+    ("WebFetch(domain:example.com)", "fetch(domain:example.com)"),
+    ("WebFetch", "fetch"),
+    ("WebSearch", "web_search"),
+    ("Task", "agent"),
+    ("mcp__docs", "mcp__docs__*"),
+    ("mcp__docs__find", "mcp__docs__find"),
+    ("*", "*"),
+    ("WebFetch(https://x)", None),
+    ("Task(Explore)", None),
+    ("Skill(deploy)", None),
+    ("Unknown(x)", None),
+    ("Bash( )", None),
+    ("Bash(a", None),
+    ("", None),
+    (3, None),
+)
 
 
-@pytest.mark.parametrize("content", [RULES, RULES | SETTINGS])
-async def test_strict_permission_rules_of_the_file_are_announced_because_they_do_not_apply(
-    project: Path, content: dict[str, Any], capsys: pytest.CaptureFixture[str]
+def test_rules_that_restrict_are_read_in_our_language_and_the_others_named(tmp_path: Path) -> None:
+    for verdict in ("deny", "ask"):
+        content = json.dumps({"permissions": {verdict: [text for text, _ in FOREIGN_RULES], "allow": ["Bash(ls:*)"]}})
+
+        file = parse_hook_file(content.encode(), "x.json", "user", Path("/w"))
+
+        assert [(rule.verdict, rule.text) for rule in file.rules] == [(verdict, own) for _, own in FOREIGN_RULES if own]
+        assert len(file.rule_problems) == sum(own is None for _, own in FOREIGN_RULES)
+        assert all("has no counterpart here and is not used" in problem for problem in file.rule_problems)
+        settings = [RuleSetting(rule.verdict, rule.text, rule.origin, "other agents") for rule in file.rules]
+        assert len(parse_rules(settings)[0]) == len(file.rules)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "problem"),
+    [
+        (None, "permissions is not an object"),
+        ([], "permissions is not an object"),
+        ({"deny": 3}, "the deny rule '3' has no counterpart"),
+        ({"defaultMode": "plan"}, "'defaultMode' of permissions is not supported"),
+        ({"disableBypassPermissionsMode": "disable"}, "'disableBypassPermissionsMode' of permissions"),
+        ({"defaultMode": "acceptEdits", "additionalDirectories": ["x"], "deny": [], "ask": None}, ""),
+        ({"allow": ["Bash"]}, ""),
+    ],
+)
+def test_other_permission_settings_are_named_if_they_restrict(
+    permissions: object, problem: str, tmp_path: Path
 ) -> None:
-    (project / ".claude/settings.json").write_text(json.dumps(content))
-    own = Path.home() / ".claude/settings.json"
+    file = parse_hook_file(json.dumps({"permissions": permissions}).encode(), "x.json", "user", tmp_path)
+
+    assert (file.rules, problem in "".join(file.rule_problems), bool(file.rule_problems)) == ((), True, bool(problem))
+
+
+async def test_rules_of_hook_files_restrict_the_session_and_unused_guards_are_announced(
+    project: Path, clean_environment: Path
+) -> None:
+    rules = {"allow": ["Bash(ls:*)"], "deny": ["Read(./.env)", "Skill(x)"], "ask": ["Bash(git push:*)"]}
+    (project / ".claude/settings.json").write_text(json.dumps({"permissions": rules}))
+    (project / ".env").write_text("KEY=1")
+    own = clean_environment / ".claude/settings.json"
     own.parent.mkdir()
-    own.write_text(json.dumps({"permissions": {"deny": ["Bash"], "allow": ["Read"]}}))
+    own.write_text(json.dumps(group("PreToolUse", once=True)))
+    loaded = prepare_settings(LaunchOptions.for_command(project))[1]
+    assert [(rule.verdict, rule.text, rule.origin) for rule in loaded.rules] == [
+        ("deny", "read(.env)", ".claude/settings.json: Read(./.env)"),
+        ("ask", "bash(git push:*)", ".claude/settings.json: Bash(git push:*)"),
+    ]
+    policy = PermissionPolicy(project, layers=parse_rules(loaded.rules), mode="allow", rules=["allow bash(git:*)"])
+    tools = {tool.name: tool for tool in coding_tools(project)}
+    assert policy.check(tools["read"], {"path": ".env"}).decision == "deny"
+    assert policy.check(tools["bash"], {"command": "git push --force"}).decision == "ask"
     options = replace(LaunchOptions.for_command(project), demo=True)
 
     async with open_engine(options, watched=False) as engine:
         notes = [envelope.event for envelope in engine.bus.subscribe(since=0).drain()]
 
-    texts = [note.text for note in notes if isinstance(note, Warned) and "permission rules" in note.text]
-    assert [text.partition(" do not apply in tui-agent; write them in permissions.rules")[0] for text in texts] == [
-        "~/.claude/settings.json: permission rules that deny or ask (1)",
-        ".claude/settings.json: permission rules that deny or ask (3)",
+    texts = [note.text for note in notes if isinstance(note, Warned)]
+    expected = [
+        "hook not used: ~/.claude/settings.json:1: PreToolUse: 'once' is not supported and may change what the hook "
+        "does",
+        ".claude/settings.json: the deny rule 'Skill(x)' has no counterpart here and is not used",
     ]
+    assert [text for text in texts if "not used" in text] == expected
     findings = await asyncio.to_thread(lambda: list(examine(project)))
-    assert [finding.message for finding in findings if finding.subject == "rules"] == texts
-
-
-@pytest.mark.parametrize("permissions", [None, [], {}, {"deny": 3, "ask": None}, {"allow": ["Bash"]}, {"deny": []}])
-def test_other_permission_settings_are_not_announced(permissions: object, tmp_path: Path) -> None:
-    content = json.dumps({"permissions": permissions}).encode()
-
-    assert parse_hook_file(content, "x.json", "user", tmp_path).unused_rules == 0
+    assert [finding.message for finding in findings if finding.subject == "rules"] == expected
 
 
 def test_the_page_lists_hooks_with_file_and_state(project: Path) -> None:
@@ -406,20 +532,127 @@ async def test_a_hook_that_hangs_is_killed_with_its_whole_tree(tmp_path: Path) -
 
     answer = await file_hooks.ask("PreToolUse", ("Bash",), {})
 
-    assert answer.verdict == (None, "")
+    assert answer.verdict == ("deny", "it could not answer: no end within 0.3 s; it was killed")
     assert "no end within 0.3 s" in warnings[0]
     for pid in (tmp_path / "pids").read_text().split():
         await eventually_gone(int(pid))
 
 
-async def test_a_flood_of_output_ends_the_hook(tmp_path: Path) -> None:
-    loop, file_hooks = agent_in(tmp_path, every("Stop", "yes"), [])
+FLOOD = "head -c 3000000 /dev/zero | tr '\\0' x"
+GUARDS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"command": "exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD}; exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD} >&2; exit 2"}, "Denied by a hook"),
+    ({"command": f"{FLOOD}; {FLOOD} >&2"}, "RAN"),
+    ({"command": f"echo '{{'; {FLOOD}"}, "it could not answer: its output is not JSON"),
+    ({"command": "kill -9 $$"}, "it could not answer: exit code -9"),
+    ({"command": "bash -c 'kill -9 $$'; exit $?"}, "it could not answer: exit code 137"),
+    ({"command": "kill -9 $$", "fail_open": True}, "RAN"),
+    ({"command": "exec sleep 1000", "timeout": 0.2}, "it could not answer: no end within 0.2 s"),
+    ({"command": "exec sleep 1000", "timeout": 0.2, "fail_open": True}, "RAN"),
+    ({"command": "no_such_program"}, "it could not answer: exit code 127"),
+    ({"command": "/dev/null"}, "it could not answer: exit code 126"),
+    ({"command": "no_such_program", "args": []}, "it could not answer: [Errno 2]"),
+    ({"command": "no_such_program", "args": [], "fail_open": True}, "RAN"),
+    ({"command": "/dev/null", "args": ["x"]}, "it could not answer: [Errno 13]"),
+    ({"command": """echo '{"decision": "perhaps"}'"""}, "it could not answer: 'perhaps' is not a decision"),
+    ({"command": "echo broken >&2; exit 1"}, "RAN"),
+    ({"command": "bash", "args": ["guard.sh"]}, "BLOCKED"),
+    ({"command": "bash", "args": ["${CLAUDE_PROJECT_DIR}/guard.sh"]}, "BLOCKED"),
+    ({"command": "python3", "args": ["-c", "import sys;sys.exit(2)"]}, "Denied by a hook"),
+    ({"command": "test", "args": ["$HOME", "=", "$HOME; touch pwned"]}, "RAN"),
+)
+
+
+async def test_a_guard_decides_by_its_end_and_one_that_cannot_answer_denies(tmp_path: Path) -> None:
+    (tmp_path / "guard.sh").write_text("cat > asked; echo BLOCKED >&2; exit 2")
+    model = call("bash", command="echo RAN $(touch ran)")
+    wrong: list[object] = []
+    for entry, expected in GUARDS:
+        (tmp_path / "ran").unlink(missing_ok=True)
+        hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"} | entry]}]}
+        (text,) = await results_of(tmp_path, hooks, model)
+        if expected not in text or (tmp_path / "ran").exists() is not (expected == "RAN"):
+            wrong.append((entry, text[:200]))
+    assert wrong == []
+    assert "echo RAN $(touch ran)" in (tmp_path / "asked").read_text()
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("rule", "ours", "runs"),
+    [
+        ("Bash(git *)", call("bash", command="echo RAN"), False),
+        ("Bash(git *)", call("bash", command="true && git status"), True),
+        ("Bash(git *)", call("read", path="a.txt"), False),
+        ("Read(*.txt)", call("read", path="a.txt"), True),
+        ("Read(*.md)", call("read", path="a.txt"), False),
+    ],
+)
+async def test_a_hook_with_a_rule_runs_only_for_its_calls(rule: str, ours: Any, runs: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("RAN")
+    entry = {"type": "command", "if": rule, "command": "echo hit >&2; exit 2"}
+
+    (text,) = await results_of(tmp_path, {"PreToolUse": [{"hooks": [entry]}]}, ours)
+
+    assert ("Denied by a hook" in text) is runs
+
+
+async def test_nothing_waits_for_a_hook_that_runs_beside(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "never")
+    entries = [
+        {"type": "command", "async": True, "command": "echo $$ > pid; cat never"},
+        {"type": "command", "async": True, "command": "touch ran; exit 2"},
+    ]
+
+    async with asyncio.timeout(30):
+        (text,) = await results_of(tmp_path, {"PreToolUse": [{"hooks": entries}]}, call("bash", command="echo RAN"))
+
+    assert "RAN" in text
+    if (pid := tmp_path / "pid").exists() and (number := pid.read_text().strip()):
+        await eventually_gone(int(number))
+
+
+async def test_exports_of_a_start_hook_reach_later_commands_and_its_words_survive(
+    tmp_path: Path,
+) -> None:
+    command = 'echo CONTEXT; for one in "export MYV=\'a b\'" N=1; do echo "$one" >> "$CLAUDE_ENV_FILE"; done; exit 3'
+    variables: dict[str, str] = {}
+    loop, file_hooks = agent_in(tmp_path, every("SessionStart", command), ["done"], variables=variables)
+
+    async with file_hooks.serve():
+        file_hooks.begin()
+        await loop.run("go")
+
+    assert variables == {"MYV": "a b", "N": "1"}
+    texts = [message.text for message in loop.history.messages()]
+    assert any("CONTEXT" in text for text in texts)
+
+
+async def test_a_hook_replaces_what_the_model_reads_of_a_result_and_unused_fields_are_named(tmp_path: Path) -> None:
+    said = {"hookEventName": "PostToolUse", "updatedToolOutput": "REPLACED", "additionalContext": "ADDED", "other": 1}
+    hooks = every("PostToolUse", f"echo '{json.dumps({'hookSpecificOutput': said})}'")
+    loop, file_hooks = agent_in(tmp_path, hooks, [reply(call("bash", command="echo SECRET")), "done"])
+    warnings: list[str] = []
+    loop.bus.on(Warned, lambda event: warnings.append(event.text))
+
+    async with file_hooks.serve():
+        await loop.run("go")
+
+    (text,) = [message.text for message in loop.history.messages() if message.role == "tool_result"]
+    assert ("SECRET" in text, "REPLACED" in text, "ADDED" in text) == (False, True, True)
+    assert warnings == ["Hook PostToolUse (settings.json:1) answers 'other', which has no effect here."]
+
+
+async def test_a_hook_that_prints_forever_costs_no_memory_and_ends_in_time(tmp_path: Path) -> None:
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "yes", "timeout": 0.3}]}]}
+    loop, file_hooks = agent_in(tmp_path, hooks, [])
 
     async with asyncio.timeout(30):
         await file_hooks.ask("Stop", (), {})
 
     (result,) = file_hooks.results.values()
-    assert (result.word, "more than 1,048,576 bytes" in result.detail) == ("failed", True)
+    assert (result.word, "no end within 0.3 s" in result.detail) == ("failed", True)
     assert not loop.running
 
 

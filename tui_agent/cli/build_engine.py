@@ -433,8 +433,8 @@ async def _open_file_hooks(
         *own.broken,
         *project.broken,
         *project.links,
-        *own.rule_notes,
-        *project.rule_notes,
+        *own.missing_guards,
+        *project.missing_guards,
     ):
         start.bus.publish(Warned(code="left_out", text=text))
     if not (own.hooks or project.hooks):
@@ -443,7 +443,8 @@ async def _open_file_hooks(
     from .file_hooks import FileHooks
 
     source = "resume" if start.session.resumed else "startup"
-    hooks = FileHooks(own, project, loop, start.archive, watched=watched, source=source)
+    variables = start.jobs.variables
+    hooks = FileHooks(own, project, loop, start.archive, watched=watched, source=source, variables=variables)
     await stack.enter_async_context(hooks.serve())
     return hooks
 

@@ -6,14 +6,15 @@ import os
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.agent import AgentLoop
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.execution import HookBus
-from tui_agent.execution.hook_process import HookOutputError, HookProcess
+from tui_agent.execution.hook_process import HookOutput, HookProcess, shell_command
 from tui_agent.hook_files.file_hook import CALL_EVENTS, FileHook, FileHookEvent
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
 from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
@@ -25,6 +26,7 @@ from tui_agent.hook_files.tool_vocabulary import (
     names_of_tool,
     own_input,
 )
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -36,6 +38,7 @@ from tui_agent.protocol.events import (
     RunStarted,
     Warned,
 )
+from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -48,7 +51,7 @@ from tui_agent.protocol.hooks import (
 )
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .configuration.hook_file_trust import FoundHooks
@@ -60,6 +63,10 @@ EndReason = Literal["clear", "prompt_input_exit", "other"]
 
 NAME = "hook files"
 """Name of all of them together in events about a call."""
+EXPORTS_NAME = "hook-exports.sh"
+EXPORT_SECONDS = 10.0
+"""Most seconds to read the variables that hooks export."""
+_OF_THE_SHELL = frozenset(("_", "SHLVL", "PWD", "OLDPWD"))
 END_SECONDS = 1.5
 """Most seconds for hooks at the end of a session, which the user waits for."""
 IDLE_SECONDS = 60.0
@@ -99,6 +106,7 @@ class FileHooks:
         *,
         watched: bool,
         source: SessionSource = "startup",
+        variables: dict[str, str] | None = None,
     ) -> None:
         """
         Args:
@@ -108,6 +116,7 @@ class FileHooks:
             archive: directory for the transcript.
             watched: True if a user may be idle.
             source: why the session starts, unless `begin` says otherwise.
+            variables: gets the variables that hooks of the session's start export for later commands.
         """
         self.results: dict[FileHook, LastResult] = {}
         """The last result of each hook that has run."""
@@ -119,10 +128,15 @@ class FileHooks:
         self._loop = loop
         self._cwd = Path(os.path.realpath(loop.config.workspace or "."))
         self._transcript = HookTranscript(archive / FILE_NAME, loop.config.session_id, self._cwd)
+        self._exports = archive / EXPORTS_NAME
+        self._variables = {} if variables is None else variables
         self._writing = asyncio.Lock()
         self._watched = watched
         self._notes: dict[str, list[tuple[FileHook, str]]] = {}
         """Texts for the model by the call whose result they follow."""
+        self._beside: list[asyncio.Task[None]] = []
+        self._session_tasks: asyncio.TaskGroup | None = None
+        """Owner of the hooks that nothing waits for."""
         self._source: SessionSource = source
         self._begun, self._started = asyncio.Event(), asyncio.Event()
         loop.config.run_hooks = AgentHooks(self)
@@ -136,13 +150,15 @@ class FileHooks:
         """Run the hooks of the session's start, of notifications and, at the end, of the session's end."""
         try:
             async with asyncio.TaskGroup() as tasks:
+                self._session_tasks = tasks
                 services = [tasks.create_task(run_service("session start hooks", self._start()))]
                 if any(hook.event == "Notification" for hook in self.hooks):
                     services.append(tasks.create_task(run_service("notification hooks", self._notify())))
                 try:
                     yield
                 finally:
-                    for service in services:
+                    self._session_tasks = None
+                    for service in (*services, *self._beside):
                         service.cancel()
         finally:
             await self.ask("SessionEnd", (self.end_reason,), {"reason": self.end_reason}, most=END_SECONDS)
@@ -154,6 +170,7 @@ class FileHooks:
 
     async def _start(self) -> None:
         await self._begun.wait()
+        await asyncio.to_thread(self._exports.unlink, missing_ok=True)
         try:
             if text := await self._session_context(self._source):
                 self._loop.notify(text)
@@ -164,7 +181,26 @@ class FileHooks:
 
     async def _session_context(self, source: SessionSource) -> str:
         answer = await self.ask("SessionStart", (source,), {"source": source})
+        await self._read_exports()
         return f"Hooks of this session's start add:\n{framed(answer.contexts)}" if answer.contexts else ""
+
+    async def _read_exports(self) -> None:
+        """Let later commands have the variables that hooks of the session's start wrote to their file."""
+        if not self._exports.exists() or self._exports.stat().st_size == 0:
+            return
+        environment = child_environment(os.environ)
+        reading = ("bash", "--noprofile", "--norc", "-c", 'set -a; . "$1" && env -0', "bash", str(self._exports))
+        try:
+            async with asyncio.timeout(EXPORT_SECONDS):
+                ended = await HookProcess(reading, self._cwd, environment).run(b"")
+        except (TimeoutError, OSError) as error:
+            ended = HookOutput(1, "", str(error) or f"no end within {EXPORT_SECONDS:g} s")
+        if ended.code != 0:
+            text = f"The variables that hooks export in $CLAUDE_ENV_FILE cannot be read: {ended.err.strip()[:500]}"
+            self._loop.bus.publish(Warned(code="hook_failed", text=text))
+        pairs = (line.partition("=") for line in ended.out.split("\0") if "=" in line)
+        changed = {name: value for name, _, value in pairs if environment.get(name) != value}
+        self._variables |= {name: value for name, value in changed.items() if name not in _OF_THE_SHELL}
 
     async def _notify(self) -> None:
         """Run the hooks of notifications: about questions, and once no input has followed a run for a while."""
@@ -201,7 +237,7 @@ class FileHooks:
                 name=NAME,
                 timeout=_NO_LIMIT,
                 may_approve=True,
-                applies=lambda question: self._has("PreToolUse", question.call.name),
+                applies=lambda question: bool(self._about("PreToolUse", question.call.name, question.arguments)),
             )
         if any(hook.event in CALL_EVENTS for hook in self.hooks):
             bus.add(
@@ -212,7 +248,8 @@ class FileHooks:
         call, tool = question.call, question.call.name
         given = foreign_input(tool, question.arguments, self._cwd)
         fields = {"tool_name": foreign_name(tool), "tool_input": given, "tool_use_id": call.id}
-        answer = await self.ask("PreToolUse", names_of_tool(tool), fields)
+        hooks = self._about("PreToolUse", tool, question.arguments)
+        answer = await self._ask_all("PreToolUse", hooks, fields)
         verdict, reason = answer.verdict
         sources = ", ".join(hook.source for hook, one in answer.answers if verdict and one.verdict == verdict)
         if answer.stop is not None:
@@ -241,26 +278,37 @@ class FileHooks:
     async def _after_tool(self, question: AfterTool) -> ToolResult | None:
         call, tool, result = question.call, question.call.name, question.result
         notes = self._notes.pop(call.id, [])
-        if not result.is_error and self._has("PostToolUse", tool):
+        hooks = () if result.is_error else self._about("PostToolUse", tool, question.arguments)
+        content = result.content
+        if hooks:
             fields = {
                 "tool_name": foreign_name(tool),
                 "tool_input": foreign_input(tool, question.arguments, self._cwd),
                 "tool_response": foreign_result(tool, question.arguments, result.text, self._cwd),
                 "tool_use_id": call.id,
             }
-            answer = await self.ask("PostToolUse", names_of_tool(tool), fields)
+            answer = await self._ask_all("PostToolUse", hooks, fields)
+            if answer.updated_output is not None:
+                content = (TextBlock(text=answer.updated_output),)
             notes += [*answer.objections, *answer.contexts]
             if answer.stop is not None:
                 self._stop(*answer.stop)
-        if not notes:
+        if not notes and content is result.content:
             return None
-        return result.model_copy(update={"content": (*result.content, TextBlock(text=framed(notes)))})
+        framed_notes = (TextBlock(text=framed(notes)),) if notes else ()
+        return result.model_copy(update={"content": (*content, *framed_notes)})
 
     def _has_after(self, question: AfterTool) -> bool:
-        return question.call.id in self._notes or self._has("PostToolUse", question.call.name)
+        is_asked = self._about("PostToolUse", question.call.name, question.arguments)
+        return question.call.id in self._notes or bool(is_asked)
 
-    def _has(self, event: FileHookEvent, tool: str) -> bool:
-        return bool(self._matched(event, names_of_tool(tool)))
+    def _about(self, event: FileHookEvent, name: str, arguments: JsonObject) -> tuple[FileHook, ...]:
+        """Return the hooks of an event whose matcher and rule fit a call."""
+        hooks = matched_hooks(self.hooks, event, names_of_tool(name))
+        if not any(hook.rule for hook in hooks):
+            return hooks
+        tool = next((tool for tool in self._loop.tools if tool.name == name), None)
+        return tuple(hook for hook in hooks if rule_fits(hook.rule, tool, arguments, self._cwd))
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
@@ -284,19 +332,35 @@ class FileHooks:
             fields: the event's own fields.
             most: most seconds for each; None: as its file says.
         """
-        hooks = self._matched(event, subjects)
+        return await self._ask_all(event, matched_hooks(self.hooks, event, subjects), fields, most=most)
+
+    async def _ask_all(
+        self, event: FileHookEvent, hooks: Sequence[FileHook], fields: JsonObject, *, most: float | None = None
+    ) -> CombinedAnswer:
         if not hooks:
             return CombinedAnswer()
         question = json.dumps(await self._common_fields(event) | fields, default=str).encode()
         changed = None
         if any(hook.origin == "project" for hook in hooks):
             changed = await asyncio.to_thread(changed_script, self._project.scripts, self._project.hooks)
+        if (tasks := self._session_tasks) is not None:
+            beside = [hook for hook in hooks if hook.runs_beside]
+            self._beside = [task for task in self._beside if not task.done()]
+            self._beside += [tasks.create_task(self._run_beside(hook, question, changed)) for hook in beside]
+            hooks = [hook for hook in hooks if not hook.runs_beside]
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._answer(hook, question, changed, most)) for hook in hooks]
         return CombinedAnswer(tuple((hook, task.result()) for hook, task in zip(hooks, asked, strict=True)))
 
-    def _matched(self, event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
-        return matched_hooks(self.hooks, event, subjects)
+    async def _run_beside(self, hook: FileHook, question: bytes, changed: str | None) -> None:
+        """Run a hook that nothing waits for; the model reads its words with a later step."""
+
+        async def answer() -> None:
+            said = await self._answer(hook, question, changed, None)
+            if said.context:
+                self._loop.notify(framed([(hook, said.context)]))
+
+        await run_service("hook", answer())
 
     async def _common_fields(self, event: FileHookEvent) -> JsonObject:
         async with self._writing:
@@ -319,7 +383,7 @@ class FileHooks:
         else:
             limit = hook.timeout if most is None else min(most, hook.timeout)
             try:
-                answer = await run_hook(hook, question, self._cwd, limit)
+                answer = await run_hook(hook, question, self._cwd, limit, self._exports)
             except asyncio.CancelledError:
                 if hook.event not in CALL_EVENTS:
                     # A journal without its end would look like that of a program that broke off.
@@ -339,8 +403,13 @@ class FileHooks:
             said = answer.failure or answer.reason
             publish(HookEnded(event=hook.event, name=hook.source, action=action, reason=said, ms=ms))
         if answer.failure:
-            text = f"Hook {hook.event} ({hook.source}) failed, and counts as no answer: {answer.failure}"
+            denies = 'denies the call unless its entry has "fail_open": true'
+            effect = denies if answer.verdict == "deny" else "counts as no answer"
+            text = f"Hook {hook.event} ({hook.source}) failed, and {effect}: {answer.failure}"
             publish(Warned(code="hook_failed", text=text))
+        if answer.unused:
+            text = f"Hook {hook.event} ({hook.source}) answers {as_list(answer.unused)}, which has no effect here."
+            publish(Warned(code="left_out", text=text))
         if answer.message:
             publish(Noticed(code="hook_message", text=f"Hook {hook.event} ({hook.source}): {answer.message}"))
 
@@ -404,28 +473,51 @@ class AgentHooks:
 def matched_hooks(hooks: Sequence[FileHook], event: FileHookEvent, subjects: Sequence[str]) -> tuple[FileHook, ...]:
     """Return the hooks of an event whose matcher fits one of `subjects`, if there are some; each command once."""
     fitting = [hook for hook in hooks if hook.event == event and (not subjects or is_matched(hook.matcher, *subjects))]
-    return tuple({(hook.command, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
+    return tuple({(hook.command, hook.options, hook.project_dir): hook for hook in reversed(fitting)}.values())[::-1]
 
 
-async def run_hook(hook: FileHook, question: bytes, working_dir: Path, limit: float) -> HookAnswer:
+def rule_fits(rule: str, tool: Tool | None, arguments: JsonObject, workspace: Path) -> bool:
+    """Return True if a hook's rule matches a call, or could match it: a guard must not miss its calls."""
+    if not rule or tool is None:
+        return True
+    return _policy_of(rule, workspace).check(tool, arguments).decision == "deny"
+
+
+@lru_cache(maxsize=256)
+def _policy_of(rule: str, workspace: Path) -> PermissionPolicy:
+    return PermissionPolicy(workspace, rules=(("deny", rule),), mode=PermissionMode.ALLOW)
+
+
+async def run_hook(
+    hook: FileHook, question: bytes, working_dir: Path, limit: float, exports: Path | None = None
+) -> HookAnswer:
     """Run a hook with a question, without secrets in its environment, and return its answer.
+
+    A hook that could not answer about a call denies it, unless it may fail open.
 
     Args:
         hook: the hook.
         question: JSON for its stdin.
         working_dir: directory that it runs in.
         limit: seconds after which it is killed with everything it started.
+        exports: file for the variables that a hook of the session's start exports; None: there is none.
     """
     environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
-    process = HookProcess(hook.command, working_dir, environment, marked_tree)
+    if hook.event == "SessionStart":
+        environment["CLAUDE_ENV_FILE"] = str(exports or os.devnull)
+    process = HookProcess(hook.argv or shell_command(hook.command), working_dir, environment, marked_tree)
     try:
         async with asyncio.timeout(limit):
             ended = await process.run(question)
     except TimeoutError:
-        return HookAnswer(failure=f"no end within {limit:g} s; it was killed")
-    except (HookOutputError, OSError) as error:
-        return HookAnswer(failure=str(error))
-    return read_answer(hook.event, ended.code, ended.out, ended.err)
+        answer = HookAnswer(failure=f"no end within {limit:g} s; it was killed")
+    except OSError as error:
+        answer = HookAnswer(failure=str(error))
+    else:
+        answer = read_answer(hook.event, ended.code, ended.out, ended.err)
+    if hook.event == "PreToolUse" and answer.failure and not (answer.has_passed or hook.fail_open):
+        return replace(answer, verdict="deny", reason=f"it could not answer: {answer.failure}")
+    return answer
 
 
 def _changed(hook: FileHook, script: str) -> HookAnswer:

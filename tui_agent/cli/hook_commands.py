@@ -15,7 +15,8 @@ def command_hooks(hooks: Iterable[HookSettings], working_dir: Path) -> HookBus:
     bus = HookBus()
     environment = child_environment(os.environ)
     for hook in hooks:
-        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict, marked_tree)
+        limit, mark = hook.timeout, marked_tree
+        command = ProcessHook(hook.command, working_dir, environment, limit, hook.strict, mark, hook.fail_open)
         command.add_to(bus, hook.on)
     return bus
 

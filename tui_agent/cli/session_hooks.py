@@ -114,4 +114,4 @@ def _fact(hook: "FileHook", problem: str, results: "Mapping[FileHook, LastResult
     last = results.get(hook)
     words = "" if last is None else ", ".join(filter(None, (last.word, f"{last.ms:.0f} ms", last.detail)))
     has_failed = last is not None and last.word == "failed"
-    return HookFact(hook.event, hook.matcher, hook.command, hook.source, problem, words, has_failed)
+    return HookFact(hook.event, hook.matcher, hook.line, hook.source, problem, words, has_failed)

@@ -14,16 +14,12 @@ from threading import Thread
 from typing import IO, TypeAlias
 
 MAX_OUTPUT_BYTES = 1024 * 1024
-"""Most bytes that a command may print on one stream; one that prints more is killed."""
+"""Most bytes that are kept of each stream of a command; it may print more."""
 _CHUNK = 64 * 1024
 
 TreeMarker: TypeAlias = Callable[[Mapping[str, str]], tuple[Mapping[str, str], Callable[[int], object]]]
 """Returns an environment that marks a process with everything it starts, and a function that ends all of it, given the
 id of the process. The function blocks."""
-
-
-class HookOutputError(Exception):
-    """A command printed more than `MAX_OUTPUT_BYTES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +31,16 @@ class HookOutput:
     err: str
 
 
+def shell_command(line: str) -> tuple[str, ...]:
+    """Return the argument vector for a command line of bash."""
+    return ("bash", "--noprofile", "--norc", "-c", line)
+
+
 @dataclass(frozen=True, slots=True)
 class HookProcess:
-    """A command line for `bash --noprofile --norc -c`, in a process group of its own."""
+    """A program in a process group of its own."""
 
-    command: str
+    argv: tuple[str, ...]
     working_dir: Path
     environment: Mapping[str, str]
     """Its whole environment; the caller leaves out secrets."""
@@ -47,12 +48,11 @@ class HookProcess:
     """Finds processes that left the group of a command that is killed; None: these stay."""
 
     async def run(self, question: bytes) -> HookOutput:
-        """Run the command and return its output; its process group is killed in any case.
+        """Run the command and return the beginning of its output; its process group is killed in any case.
 
         A command that never reads its question, or leaves a process behind that keeps its output open, blocks nothing.
 
         Raises:
-            HookOutputError: it printed too much.
             OSError: it cannot be started.
             CancelledError: the calling task was cancelled; the command and everything it started were killed.
         """
@@ -73,7 +73,7 @@ class HookProcess:
     def _start(self, environment: Mapping[str, str], stdin: IO[bytes], out: int, err: int) -> "Popen[bytes]":
         # Not asyncio's, which if cancelled during the start kills the process without its group.
         return Popen(
-            ("bash", "--noprofile", "--norc", "-c", self.command),
+            self.argv,
             stdin=stdin,
             stdout=out,
             stderr=err,
@@ -92,28 +92,22 @@ class _Capture:
         self._kept = bytearray()
         self._loop: AbstractEventLoop | None = None
 
-    def start(self, loop: AbstractEventLoop, on_overflow: Callable[[], object]) -> None:
-        """Read what arrives, until there is too much."""
+    def start(self, loop: AbstractEventLoop) -> None:
+        """Read what arrives, so that the command never waits for a reader."""
         self._close_write_end()
 
         def read() -> None:
-            if not self._read() or self.is_full:
+            if not self._read():
                 self._stop()
-            if self.is_full:
-                on_overflow()
 
         self._loop = loop
         loop.add_reader(self._read_end, read)
 
-    @property
-    def is_full(self) -> bool:
-        """True if more was printed than is kept."""
-        return len(self._kept) > MAX_OUTPUT_BYTES
-
     def text(self) -> str:
         """Return everything that was printed so far, also by processes that still have the pipe."""
         self._stop()
-        while not self.is_full and self._read():
+        # Bounded, because a process that still has the pipe may fill it forever.
+        while len(self._kept) < MAX_OUTPUT_BYTES and self._read():
             pass
         return self._kept.decode("utf-8", "replace")
 
@@ -131,7 +125,7 @@ class _Capture:
             chunk = os.read(self._read_end, _CHUNK)
         except BlockingIOError:
             return False
-        self._kept += chunk
+        self._kept += chunk[: MAX_OUTPUT_BYTES - len(self._kept)]
         return bool(chunk)
 
     def _stop(self) -> None:
@@ -153,11 +147,7 @@ def _write(file: IO[bytes], question: bytes) -> None:
 async def _end_of(
     process: "Popen[bytes]", captures: tuple[_Capture, _Capture], end_tree: Callable[[int], object] | None
 ) -> int:
-    """Return the exit code of a command once it is over; its process group is killed in any case.
-
-    Raises:
-        HookOutputError: it printed too much.
-    """
+    """Return the exit code of a command once it is over; its process group is killed in any case."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def watch() -> None:
@@ -169,19 +159,17 @@ async def _end_of(
     is_over = False
     try:
         for capture in captures:
-            capture.start(loop, over.set)
+            capture.start(loop)
         # A separate thread, because the work that the command waits for may need those of the pool.
         Thread(target=watch, name="hook", daemon=True).start()
         await over.wait()
-        is_over = not any(capture.is_full for capture in captures)
+        is_over = True
     finally:
         if not is_over and end_tree is not None:
             # Before its leader is gone: its children are then still found below it.
             Thread(target=_end, args=(end_tree, process.pid), name="hook end", daemon=True).start()
         else:
             _kill_group(process.pid)
-    if not is_over:
-        raise HookOutputError(f"it printed more than {MAX_OUTPUT_BYTES:,} bytes and was killed")
     return process.wait()
 
 

@@ -4,7 +4,10 @@
 |---|---|
 | 0 | the call continues, unless a JSON object on stdout says otherwise |
 | 2 | the call is denied; stderr is the reason |
-| other; no answer in time; unreadable answer | the hook failed: reported, and the call continues unless it is strict |
+| other; no answer in time; unreadable answer | the hook failed: reported; the call is denied unless it may fail open |
+
+Only the beginning of the output is kept, so that the exit code counts however much a command prints. After a call, a
+failed hook changes nothing, unless it is strict.
 
 The question is one JSON object: `event`, `call_id`, `tool` and `input`; after the call also `result`, with `content`,
 `is_error` and `details`, and for an observer the `status` of the call. The answer is an object, too: `action` (`allow`,
@@ -35,7 +38,7 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.value_checks import expect_kind
 
 from .hook_bus import EndedCall, HookBus
-from .hook_process import HookOutputError, HookProcess, TreeMarker
+from .hook_process import HookProcess, TreeMarker, shell_command
 from .json_coercion import plain
 
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
@@ -64,10 +67,12 @@ class ProcessHook:
     timeout: float | None = None
     """Seconds after which its process group is killed; None: the timeout of the bus."""
     strict: bool = False
-    """True if a call does not continue when the command fails. As an `after_tool` hook it also `hides`: reports of
-    running calls are not published."""
+    """True if a result is withheld when an `after_tool` command fails. It also `hides`: reports of running calls are
+    not published."""
     mark_tree: TreeMarker | None = None
     """Finds processes that left the group of a command that is killed; None: these stay."""
+    fail_open: bool = False
+    """True if a call continues when a `before_tool` command fails."""
 
     def __post_init__(self) -> None:
         expect_kind("ProcessHook.command", self.command, str, "a shell command")
@@ -92,9 +97,10 @@ class ProcessHook:
             raise ConfigurationError(f"a command can be a hook for {', '.join(handlers)}, not for {event!r}")
         hides = self.strict and event == "after_tool"
         observes = event == "after_tool_observer"
+        fail_open = self.fail_open if event == "before_tool" else not self.strict
         function, name, time = handlers[event], self.command, self.timeout
         return hooks.add(
-            event, function, name=name, timeout=time, fail_open=not self.strict, hides=hides, with_input=observes
+            event, function, name=name, timeout=time, fail_open=fail_open, hides=hides, with_input=observes
         )
 
     async def before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
@@ -153,11 +159,8 @@ class ProcessHook:
 
     async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
         """Return the exit code, which is 0 or 2, the JSON object on stdout, if any, and the reason."""
-        process = HookProcess(self.command, self.working_dir, self.environment, self.mark_tree)
-        try:
-            ended = await process.run(json.dumps(plain(question)).encode())
-        except HookOutputError as error:
-            raise UnusableAnswerError(str(error)) from error
+        process = HookProcess(shell_command(self.command), self.working_dir, self.environment, self.mark_tree)
+        ended = await process.run(json.dumps(plain(question)).encode())
         code, out, err = ended.code, ended.out, ended.err
         if code not in (0, BLOCKED):
             raise UnusableAnswerError(": ".join(filter(None, (f"exit code {code}", err.strip()))))

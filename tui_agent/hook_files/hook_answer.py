@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.foreign_record import RecordFormat
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.visible_text import escaped
 
@@ -14,6 +15,25 @@ MAX_TEXT = 10_000
 """Most characters of one text of a hook that the model or the user reads."""
 BLOCKED = 2
 """Exit code that blocks."""
+
+_NOT_STARTED = (126, 127)
+"""Exit codes of a shell that could not start a program."""
+_LAST_OWN_CODE = 128
+"""A shell adds the number of the signal that killed a program."""
+
+_ANSWER = RecordFormat(
+    used=frozenset(
+        ("continue", "stopReason", "systemMessage", "decision", "reason", "additionalContext", "hookSpecificOutput")
+    ),
+    harmless=frozenset(("suppressOutput",)),
+)
+_OWN_ANSWER = RecordFormat(
+    used=frozenset(
+        ("hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext")
+    ),
+    harmless=frozenset(),
+)
+_OUTPUTS = ("updatedToolOutput", "updatedMCPToolOutput")
 
 _BLOCKABLE = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop"))
 """Events whose hooks have a say."""
@@ -35,6 +55,8 @@ class HookAnswer:
     """Of the verdict or the objection."""
     updated_input: JsonObject | None = None
     """Fields of a call's input that change."""
+    updated_output: str | None = None
+    """Text that the model reads in place of a call's result."""
     context: str = ""
     """For the model."""
     stop_reason: str | None = None
@@ -43,6 +65,10 @@ class HookAnswer:
     """For the user."""
     failure: str = ""
     """Reason why it has no answer: a wrong exit code, output that cannot be used, no end in time."""
+    unused: tuple[str, ...] = ()
+    """Fields of the answer that have no effect here."""
+    has_passed: bool = False
+    """True if it failed with an exit code that this format does not count as an objection."""
 
     @property
     def word(self) -> str:
@@ -58,9 +84,11 @@ def read_answer(event: FileHookEvent, code: int, out: str, err: str) -> HookAnsw
     """Return the answer of a hook that ended with an exit code and output."""
     if code == BLOCKED:
         return _objection(event, _clean(err) or "A hook blocked this, without a reason.")
-    if code != 0:
-        return HookAnswer(failure=": ".join(filter(None, (f"exit code {code}", _clean(err)))))
     plain = HookAnswer(context=_clean(out) if event in _PLAIN_TEXT_IS_CONTEXT else "")
+    if code != 0:
+        failure = ": ".join(filter(None, (f"exit code {code}", _clean(err))))
+        has_passed = code not in _NOT_STARTED and 0 < code <= _LAST_OWN_CODE
+        return HookAnswer(failure=failure, context=plain.context, has_passed=has_passed)
     if not out.lstrip().startswith("{"):
         return plain
     try:
@@ -87,15 +115,19 @@ def _structured(event: FileHookEvent, answer: JsonObject) -> HookAnswer:
     updated: object = own.get("updatedInput")
     if updated is not None and (event != "PreToolUse" or not is_object(updated)):
         return HookAnswer(failure="its updatedInput is not an object, or not for PreToolUse")
+    output = next((own[name] for name in _OUTPUTS if name in own), None) if event == "PostToolUse" else None
+    ignored = [name for name in _OWN_ANSWER.ignored(own) if output is None or name not in _OUTPUTS]
     stops = answer.get("continue") is False
     return HookAnswer(
         verdict=next((known for known in _VERDICTS if known == verdict), None),
         blocks=event != "PreToolUse" and event in _BLOCKABLE and decided == "block",
         reason=_text(reason),
         updated_input=dict(updated) if is_object(updated) else None,
+        updated_output=None if output is None else _output(output),
         context=_text(own.get("additionalContext", answer.get("additionalContext"))),
         stop_reason=(_text(answer.get("stopReason")) or "a hook ended the run") if stops else None,
         message=_text(answer.get("systemMessage")),
+        unused=(*_ANSWER.ignored(answer), *ignored),
     )
 
 
@@ -138,6 +170,12 @@ class CombinedAnswer:
         return changed
 
     @property
+    def updated_output(self) -> str | None:
+        """The text in place of a call's result; of several, the last."""
+        texts = [answer.updated_output for _, answer in self.answers if answer.updated_output is not None]
+        return texts[-1] if texts else None
+
+    @property
     def stop(self) -> tuple[FileHook, str] | None:
         """The first hook that ends the run, with its reason."""
         return next(((hook, answer.stop_reason) for hook, answer in self.answers if answer.stop_reason), None)
@@ -152,6 +190,13 @@ def _framed(hook: FileHook, text: str) -> str:
     body = text.strip("\n").replace("</hook>", "<\\/hook>")
     source = escaped(hook.source).replace('"', "'")
     return f'<hook event="{hook.event}" from="{source}">\n{body}\n</hook>'
+
+
+def _output(value: object) -> str:
+    """Return the text of a replaced result: of a command, its standard output."""
+    if is_object(value):
+        value = value.get("stdout", value.get("content", value))
+    return escaped(value if isinstance(value, str) else json.dumps(value))
 
 
 def _text(value: object) -> str:

@@ -6,17 +6,30 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
+from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.script_input import script_reader, script_reader_of_line
 
-from .file_hook import DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
+from .file_hook import CALL_EVENTS, DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
+from .foreign_rules import own_rule, read_permissions
 from .pattern_cost import is_costly
 
 MAX_HOOKS = 200
 """Most hooks of one file."""
 
+_GUARDS = ("PreToolUse", "PermissionRequest")
+"""Events whose hooks decide about calls."""
 MAX_PROBLEMS = 200
 """Most problems of one file that are named."""
+
+HOOK = RecordFormat(
+    used=frozenset(("type", "command", "args", "timeout", "fail_open", "shell", "if", "async")),
+    harmless=frozenset(("statusMessage", "description", "name")),
+    guards=True,
+)
+GROUP = RecordFormat(used=frozenset(("matcher", "hooks")), harmless=frozenset(("description", "name")), guards=True)
 
 _NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
 """Characters that no argument of a program can have: NUL, and half a character."""
@@ -24,7 +37,7 @@ _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path) -> HookFile:
-    """Return the hooks of a settings file; of its other settings, only permission rules are counted.
+    """Return the hooks of a settings file, and its permission rules that deny or ask.
 
     Args:
         content: the file.
@@ -42,8 +55,16 @@ def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path
         return HookFile(path, problems=(f"{path}: not a JSON object",), is_broken=True)
     reader = _Reader(text, path, origin, project_dir)
     hooks = tuple(reader.hooks(values.get("hooks", {})))
-    disables_all = values.get("disableAllHooks") is True
-    return HookFile(path, hooks, tuple(reader.problems), disables_all, unused_rules=_strict_rules(values))
+    rules, rule_problems = read_permissions(values, path, project_dir)
+    return HookFile(
+        path,
+        hooks,
+        tuple(reader.problems),
+        disables_all=values.get("disableAllHooks") is True,
+        rules=tuple(rules),
+        rule_problems=tuple(rule_problems),
+        unused_guards=tuple(reader.unused_guards),
+    )
 
 
 class _Reader:
@@ -51,6 +72,7 @@ class _Reader:
 
     def __init__(self, text: str, path: str, origin: Origin, project_dir: Path) -> None:
         self.problems: list[str] = []
+        self.unused_guards: list[str] = []
         self._path = path
         self._origin: Origin = origin
         self._project_dir = project_dir
@@ -84,6 +106,10 @@ class _Reader:
             if not is_array(entries) or not isinstance(matcher, str | None):
                 self._note(f"hooks.{event}: an entry is not of the form {{matcher, hooks: […]}}")
                 continue
+            unused = GROUP.changing(group) if is_object(group) else ()
+            if unused:
+                self._note(f"hooks.{event}: {as_list(unused)} is not supported beside matcher and hooks")
+                continue
             for entry in entries:
                 if is_object(entry):
                     yield matcher or "", entry
@@ -92,6 +118,9 @@ class _Reader:
 
     def _hook(self, event: FileHookEvent | None, name: str, matcher: str, entry: JsonObject) -> FileHook | None:
         command, kind, timeout = entry.get("command"), entry.get("type"), entry.get("timeout", DEFAULT_TIMEOUT)
+        args, fail_open, condition = entry.get("args"), entry.get("fail_open", False), entry.get("if")
+        runs_beside = entry.get("async", False)
+        rule = own_rule(condition, self._project_dir) if isinstance(condition, str) else None
         line = self._line(command)
         if event is None:
             self._note(f"the event {name} is not known here", line)
@@ -99,6 +128,20 @@ class _Reader:
             self._note(f"{name}: only hooks of the type command run here, not {json.dumps(kind)[:60]}", line)
         elif not isinstance(command, str) or not command.strip() or _NO_ARGUMENT.search(command):
             self._note(f"{name}: a hook without a command", line)
+        elif args is not None and not _is_text_list(args):
+            self._note(f"{name}: args is not a list of texts", line)
+        elif entry.get("shell", "bash") not in (None, "bash"):
+            self._note(f"{name}: only bash is supported as its shell", line)
+        elif not isinstance(fail_open, bool) or not isinstance(runs_beside, bool):
+            self._note(f"{name}: fail_open or async is neither true nor false", line)
+        elif condition is not None and (rule is None or event not in CALL_EVENTS):
+            self._note(f"{name}: its `if` is not a rule for calls such as Bash(git *)", line)
+        elif unused := HOOK.changing(entry):
+            self._note(f"{name}: {as_list(unused)} is not supported and may change what the hook does", line)
+        elif (
+            reader := script_reader_of_line(command) if args is None else script_reader((command, *args))
+        ) is not None:
+            self._note(f"{name}: {reader} would run its input as a script; name the script that it is to run", line)
         elif not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < math.inf:
             self._note(f"{name}: timeout is not a number of seconds", line)
         elif (problem := _regex_problem(matcher)) is not None:
@@ -106,7 +149,20 @@ class _Reader:
         else:
             source = self._path if line is None else f"{self._path}:{line}"
             limit = float(min(timeout, MAX_TIMEOUT))
-            return FileHook(event, matcher, command, limit, source, self._origin, self._project_dir)
+            words = None if args is None else tuple(args)
+            return FileHook(
+                event,
+                matcher,
+                command,
+                limit,
+                source,
+                self._origin,
+                self._project_dir,
+                words,
+                fail_open=fail_open,
+                rule=rule or "",
+                runs_beside=runs_beside,
+            )
         return None
 
     def _line(self, command: object) -> int | None:
@@ -116,14 +172,14 @@ class _Reader:
 
     def _note(self, problem: str, line: int | None = None) -> None:
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(f"{self._path}{'' if line is None else f':{line}'}: {problem}")
+            text = f"{self._path}{'' if line is None else f':{line}'}: {problem}"
+            self.problems.append(text)
+            if any(event in problem for event in _GUARDS):
+                self.unused_guards.append(text)
 
 
-def _strict_rules(values: JsonObject) -> int:
-    """Return the number of permission rules that deny or ask."""
-    permissions = values.get("permissions")
-    lists = [permissions.get(verdict) for verdict in ("deny", "ask")] if is_object(permissions) else []
-    return sum(len(rules) for rules in lists if is_array(rules))
+def _is_text_list(value: object) -> TypeGuard[list[str]]:
+    return is_array(value) and all(isinstance(item, str) and not _NO_ARGUMENT.search(item) for item in value)
 
 
 def _lines_of_commands(text: str) -> dict[str, list[int]]:

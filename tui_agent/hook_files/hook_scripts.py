@@ -91,7 +91,7 @@ def _paths(hooks: Iterable[FileHook]) -> Iterator[str]:
 def _named(hook: FileHook) -> Iterator[str]:
     """Yield the paths that a command may name."""
     folder = str(hook.project_dir)
-    text = _VARIABLE.sub(lambda _: folder, re.sub("[\"']", "", hook.command))
+    text = _VARIABLE.sub(lambda _: folder, re.sub("[\"']", "", hook.line))
     for word in _WORDS.findall(text):
         if "\0" not in word:
             yield os.path.join(folder, os.path.expanduser(word))

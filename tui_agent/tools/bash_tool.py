@@ -286,7 +286,7 @@ class BashTool(TypedTool[BashArguments]):
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
-        environment = child_environment(os.environ)
+        environment = child_environment(os.environ) | ({} if self._jobs is None else self._jobs.variables)
         if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)

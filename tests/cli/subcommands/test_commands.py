@@ -268,4 +268,5 @@ def test_config_show_prints_hooks(capsys: pytest.CaptureFixture[str], user_file:
 
     shown = json.loads(out_of(capsys, "config", "show", "--json"))
 
-    assert shown["values"]["hooks"] == [{"on": "after_tool", "command": "redact", "timeout": 30.0, "strict": False}]
+    (hook,) = shown["values"]["hooks"]
+    assert hook == {"on": "after_tool", "command": "redact", "timeout": 30.0, "strict": False, "fail_open": False}

@@ -51,11 +51,11 @@ def test_every_hook_of_the_event_prints_its_decision_and_reason(
     )
 
 
-@pytest.mark.parametrize(("strict", "then"), [(False, "the call continues"), (True, "the call is denied")])
+@pytest.mark.parametrize(("fail_open", "then"), [(True, "the call continues"), (False, "the call is denied")])
 def test_a_failed_hook_is_reported_with_its_consequence(
-    settings: Path, capsys: pytest.CaptureFixture[str], strict: bool, then: str
+    settings: Path, capsys: pytest.CaptureFixture[str], fail_open: bool, then: str
 ) -> None:
-    settings.write_text(hook("before_tool", "echo broken >&2; exit 9", strict=strict))
+    settings.write_text(hook("before_tool", "echo broken >&2; exit 9", fail_open=fail_open))
 
     code = run_program(["hooks", "test", "before_tool", "bash", INPUT])
 
@@ -140,3 +140,40 @@ def test_hooks_of_files_are_listed_and_tried(
     )
     assert "(only ls)" in denied
     assert not Path("ran").exists()
+
+
+def test_arguments_are_listed_and_entries_with_unsupported_fields_are_named(
+    settings: Path, capsys: pytest.CaptureFixture[str], clean_environment: Path
+) -> None:
+    entries = [
+        {"type": "command", "command": "bash", "args": ["guard.sh", "a b"]},
+        {"type": "command", "command": "true", "asyncRewake": True},
+        {"type": "command", "command": "python3"},
+    ]
+    own = clean_environment / ".claude/settings.json"
+    own.parent.mkdir(parents=True)
+    own.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": entries}]}}))
+    problems = [
+        f"~/.claude/settings.json:1: PreToolUse: {problem}"
+        for problem in (
+            "'asyncRewake' is not supported and may change what the hook does",
+            "python3 would run its input as a script; name the script that it is to run",
+        )
+    ]
+
+    assert run_program(["hooks", "list"]) == 0
+    assert lines_of(capsys) == [
+        "PreToolUse(Bash): bash guard.sh 'a b'  (~/.claude/settings.json:1)",
+        *(f"not used     {problem}" for problem in problems),
+    ]
+    assert run_program(["config", "check"]) == 0
+    assert lines_of(capsys)[1:] == [f"hook not used: {problem}" for problem in problems]
+
+
+def test_a_command_that_would_run_the_call_as_a_script_is_refused_in_the_settings(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.write_text(hook("before_tool", "python3"))
+
+    assert run_program(["config", "check"]) == 2
+    assert "python3 would run its input as a script" in capsys.readouterr().err

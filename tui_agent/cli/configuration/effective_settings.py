@@ -12,6 +12,7 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, is_web_address, load_settings
 
+from .hook_file_trust import with_file_rules
 from .project_trust import trust_for
 
 
@@ -31,13 +32,14 @@ def load_effective_settings(options: LaunchOptions, locations: Locations) -> Loa
     Raises:
         ConfigurationError: a setting is wrong.
     """
-    return load_settings(
+    loaded = load_settings(
         locations,
         project=options.cwd,
         trust=trust_for(options.cwd, locations, given=options.trust),
         options=options.settings,
         option_rules=options.rules,
     )
+    return with_file_rules(loaded, options.cwd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
-from tui_agent.settings import ProjectTrust, content_digest
+from tui_agent.settings import LoadedSettings, ProjectTrust, RuleSetting, content_digest
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -47,21 +47,17 @@ class FoundHooks:
         return tuple(problem for one in self.files if one.is_broken for problem in one.problems)
 
     @property
-    def rule_notes(self) -> tuple[str, ...]:
-        """A message for each file with permission rules that deny or ask, and do not apply here."""
-        counted = ((one.path, one.unused_rules) for one in self.files if one.unused_rules)
-        return tuple(
-            f"{path}: permission rules that deny or ask ({count}) do not apply in tui-agent; write them in "
-            "permissions.rules of your own settings, as docs/coming-from.md shows"
-            for path, count in counted
-        )
+    def missing_guards(self) -> tuple[str, ...]:
+        """Messages about hooks and permission rules that restrict calls elsewhere, and not here."""
+        guards = (f"hook not used: {problem}" for one in self.files for problem in one.unused_guards)
+        return (*guards, *(problem for one in self.files for problem in one.rule_problems))
 
     @property
     def digest(self) -> str | None:
         """Digest of the hooks with their scripts; None if there are no hooks."""
         if not self.hooks:
             return None
-        hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir)] for h in self.hooks]
+        hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir), *h.options] for h in self.hooks]
         return content_digest(json.dumps([hooks, [[p, s.digest] for p, s in self.scripts.items()]]).encode())
 
     @property
@@ -94,6 +90,7 @@ def project_hooks(folder: Path) -> FoundHooks:
     paths = [path for path in paths if os.path.lexists(path) and os.path.realpath(path) != own]
     if not paths:
         return NO_HOOKS
+    from tui_agent.hook_files.file_hook import HookFile
     from tui_agent.hook_files.hook_scripts import read_scripts
 
     outside = {path: target for path in paths if (target := target_outside(path, here)) is not None}
@@ -101,7 +98,7 @@ def project_hooks(folder: Path) -> FoundHooks:
     read = [
         _read(path, os.path.relpath(path, here), "project", path.parent.parent) for path in paths if path not in outside
     ]
-    files = tuple(file for file in read if file is not None and (file.hooks or file.problems or file.unused_rules))
+    files = tuple(file for file in read if file is not None and file != HookFile(file.path))
     return FoundHooks(files, read_scripts(hook for file in files for hook in file.hooks), links)
 
 
@@ -126,7 +123,21 @@ def trusted_project_hooks(folder: Path, find_trust: Callable[[], ProjectTrust | 
         reason = "they changed since you answered"
     names = ", ".join(dict.fromkeys(file.path for file in found.files if file.hooks))
     text = f"{folder}: hooks of {names} not run: {reason}; start tui-agent there without -p to accept them"
-    return FoundHooks(tuple(replace(file, hooks=(), problems=(), is_broken=False) for file in found.files), {}), text
+    unused = {"hooks": (), "problems": (), "unused_guards": (), "is_broken": False}
+    return FoundHooks(tuple(replace(file, **unused) for file in found.files), {}), text
+
+
+def with_file_rules(loaded: LoadedSettings, folder: Path) -> LoadedSettings:
+    """Return settings with the rules of hook files that deny or ask, as one more list: it can only make calls stricter.
+
+    Files of a project that is not trusted count, too. Blocks.
+    """
+    if not loaded.settings.hook_files:
+        return loaded
+    files = (*own_hooks(folder).files, *project_hooks(folder).files)
+    found = [rule for verdict in ("deny", "ask") for file in files for rule in file.rules if rule.verdict == verdict]
+    rules = [RuleSetting(rule.verdict, rule.text, rule.origin, "other agents") for rule in found]
+    return replace(loaded, rules=(*loaded.rules, *rules))
 
 
 def _own_file() -> Path:

@@ -9,6 +9,7 @@ import click
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.configuration.effective_settings import wrong_key_settings, wrong_theme_setting
+from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
 from tui_agent.cli.configuration.permission_rules import parse_rules
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for, trust_request_for
 from tui_agent.cli.process.controlling_terminal import say, say_json
@@ -74,6 +75,10 @@ def check() -> None:
     if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ), Path.cwd()):
         warnings.append(problem)
     warnings.extend(wrong_key_settings(loaded))
+    if loaded.settings.hook_files:
+        for found in (own_hooks(Path.cwd()), project_hooks(Path.cwd())):
+            warnings.extend(f"hook not used: {problem}" for problem in (*found.problems, *found.links))
+            warnings.extend(problem for file in found.files for problem in file.rule_problems)
     files = ", ".join(str(file) for file in loaded.files) or "no file"
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:
@@ -89,6 +94,7 @@ def _origin(loaded: LoadedSettings, key: str) -> str:
 def _load() -> LoadedSettings:
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
+    loaded = with_file_rules(loaded, Path.cwd())
     parse_rules(loaded.rules)
     left_out = folder_trust(Path.cwd(), locations).left_out
     return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))

@@ -99,7 +99,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     left_out = folder_trust(directory, locations).left_out
     yield from (Finding("trust", "note", text) for text in left_out)
     hook_files = (own_hooks(directory), project_hooks(directory))
-    yield from (Finding("rules", "note", text) for found in hook_files for text in found.rule_notes)
+    yield from (Finding("rules", "note", text) for found in hook_files for text in found.missing_guards)
     if problem := memory_problem():
         yield Finding("memory", "bad", problem)
     yield _terminal()

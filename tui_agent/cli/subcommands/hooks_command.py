@@ -16,7 +16,7 @@ from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
 from tui_agent.cli.configuration.named_secrets import withhold_named_secrets
 from tui_agent.cli.configuration.project_trust import trust_for
-from tui_agent.cli.file_hooks import matched_hooks, run_hook
+from tui_agent.cli.file_hooks import matched_hooks, rule_fits, run_hook
 from tui_agent.cli.hook_commands import command_hooks
 from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.plugins.plugin_loader import load_plugins
@@ -95,7 +95,7 @@ def test_hooks(event: str, tool: str | None, input_json: str | None, result: str
 
 def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | None, result: str) -> int:
     """Run the hooks of hook files for one call, or another cause."""
-    folder, subjects, fields = Path.cwd(), (), dict[str, object]()
+    folder, subjects, arguments, fields = Path.cwd(), (), dict[str, object](), dict[str, object]()
     if event in CALL_EVENTS:
         if tool is None or input_json is None:
             raise click.UsageError(f'{event} needs a tool and its input, such as Bash \'{{"command":"ls"}}\'')
@@ -113,6 +113,9 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
     if note:
         say(note)
     matched = matched_hooks((*own_hooks(folder).hooks, *project.hooks), event, subjects)
+    if subjects:
+        found = next((one for one in built_in_tools(folder) if one.name == subjects[-1]), None)
+        matched = tuple(hook for hook in matched if rule_fits(hook.rule, found, arguments, folder))
     if not matched:
         say(f"no hook of a hook file is for {event}{f' of {tool}' if subjects else ''}")
         return 0
@@ -126,9 +129,7 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
         detail = " · ".join(" ".join(text.split()) for text in details if text)
         changes = f" · input: {json.dumps(answer.updated_input)}" if answer.updated_input else ""
         ms = (time.monotonic() - began) * 1000
-        say(
-            f"{answer.word:<8} {ms:4.0f} ms{f' ({detail})' if detail else ''}{changes}  {hook.command}  ({hook.source})"
-        )
+        say(f"{answer.word:<8} {ms:4.0f} ms{f' ({detail})' if detail else ''}{changes}  {hook.line}  ({hook.source})")
         failed += bool(answer.failure)
     return HOOK_FAILED if failed else 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tui_agent.cli.built_in_tools import tool_finder
+from tui_agent.cli.configuration.hook_file_trust import with_file_rules
 from tui_agent.cli.configuration.permission_rules import parse_rules, rule_tool_names
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.plugins.plugin_loader import load_plugins
@@ -72,6 +73,7 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     """Return a function that finds a tool by its name, and what a start here would decide by."""
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
+    loaded = with_file_rules(loaded, Path.cwd())
     defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),

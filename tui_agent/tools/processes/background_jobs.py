@@ -174,6 +174,8 @@ class BackgroundJobs:
         self._publish = publish or _ignore
         self.notify: Callable[[str, str], object] = _ignore
         """Called with an agent and a text that its model must read at the next boundary."""
+        self.variables: dict[str, str] = {}
+        """Variables that commands get beside the environment; hooks of the session's start may set them."""
         self._number = first_number
         self._group = asyncio.TaskGroup()
         self._is_open = False
