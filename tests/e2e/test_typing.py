@@ -21,24 +21,19 @@ def test_a_line_and_its_enter_in_one_piece_are_sent(machine: UserMachine) -> Non
     assert words_in(request) == ["hello"]
 
 
-def test_three_lines_in_one_piece_are_three_messages_in_order(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=WAITS)), says("All heard."), says("All heard."), says("All heard.")]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
+def test_lines_in_one_piece_are_one_draft(machine: UserMachine) -> None:
+    with ServerThread([says("All heard.")]) as server, machine.app_on(server) as app:
         app.ready()
-        app.say("begin")
-        app.wait_for_row(r"│ +begun")
         app.write("first\rsecond\rthird\r")
-        app.wait_for_row(r"1 steer  “first”")
-        app.wait_for_row(r"2 steer  “second”")
-        app.wait_for_row(r"3 steer  “third”")
-        (machine.work / "gate").touch()
-        app.wait_until_gone("─ queue ─")
+        app.wait_for_row(r"› first$")
+        app.wait_for_row(r"^ +third$")
+        assert bodies_of(server) == []
+        app.press("enter")
         app.wait_for_words("All heard.")
-        app.wait_for_status("ready")
-        *_, last = bodies_of(server)
+        (request,) = bodies_of(server)
         app.quit()
 
-    assert words_in(last) == ["begin", "first", "second", "third"]
+    assert words_in(request) == ["first\nsecond\nthird"]
 
 
 def test_input_typed_during_the_start_is_kept(machine: UserMachine) -> None:

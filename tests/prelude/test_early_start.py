@@ -48,7 +48,8 @@ def test_nothing_but_a_few_small_modules_is_loaded_before_the_first_output() -> 
     assert ours == {
         "tui_agent", "tui_agent.__main__", "tui_agent.cli", "tui_agent.cli.process", "tui_agent.cli.process.shortage",
         "tui_agent.prelude", *(f"tui_agent.prelude.{name}" for name in (
-            "early_start", "early_terminal", "frame_names", "start_frame", "typed_input")),
+            "early_start", "early_terminal", "frame_names", "input_filter", "key_layouts", "start_frame",
+            "typed_input")),
     }  # fmt: skip
     assert loaded - ours <= LOADED_FIRST
 

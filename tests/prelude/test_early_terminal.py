@@ -77,7 +77,13 @@ def test_text_that_cannot_be_echoed_ends_nothing(tmp_path: Path) -> None:
 def test_ctrl_c_twice_ends_a_program_that_hangs(tmp_path: Path, keys: str) -> None:
     with early(tmp_path) as terminal:
         terminal.wait_for(" ›")
-        terminal.write(f"first\rsecond{keys}")
+        terminal.type("first")
+        terminal.wait_for("› first")
+        terminal.press("enter")
+        terminal.wait_for(lambda screen: "first" not in screen.text)
+        terminal.type("second")
+        terminal.wait_for("› second")
+        terminal.write(keys)
 
         assert terminal.wait_for_end() == 130
         assert terminal.left_behind == []

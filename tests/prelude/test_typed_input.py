@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_agent.prelude.typed_input import _NARROW, _WIDE, BREAKS_TO_QUIT, TypedInput, cells
+from tui_agent.prelude.input_filter import SILENCE_SECONDS
+from tui_agent.prelude.typed_input import BREAKS_TO_QUIT, TypedInput, cells
 
 KEYS = ("a", "漢", "é", "\x7f", "\r", "\x1b", "[", "A", "\x03", "\x1b[200~one\x03\x03 two\x1b[201~", "\x1b[99;5u")
 PASTED = "\x1b[200~one\x03\x03 two\x1b[201~"
@@ -28,36 +29,52 @@ def typed(*parts: str | bytes) -> TypedInput:
         ("abc\x7f\x7fd", "ad"),
         ("\x7f\x7fa", "a"),
         ("/help", "/help"),
-        ("one\rtwo", "one"),
-        ("one\ntwo", "one"),
-        ("one\ttwo\x7f", "one"),
-        ("one\x1b[Dtwo", "one"),
-        ("one\x1b[201~two", "one"),
-        (f"one{PASTED}two", "one"),
-        ("e\u0301x", "e"),
-        ("ok 👍 x", "ok "),
-        ("draft\x03more", ""),
-        ("draft\x1b[99;5umore", ""),
-        ("draft\x1b[27;5;99~more", ""),
+        ("one\rtwo", "two"),
+        ("one\ntwo", "two"),
+        ("one\x1b\rtwo", "two"),
+        ("one\ttwo\x7f", "…tw"),
+        ("one\x1b[Dtwo", "…two"),
+        ("one\x1b[D\x7ftwo", "…two"),
+        ("one\x1b[201~two", "onetwo"),
+        (f"one{PASTED}two", "oneone twotwo"),
+        ("one\x1b[200~a\rb\x1b[201~two", "btwo"),
+        ("abc\x08d", "abd"),
+        ("abc\x15def", "def"),
+        ("a\x1b[97;1:3u\x1b]11;rgb:ffff/ffff/ffff\x07\x1b[?62;22cb", "ab"),
+        ("\u1401QQ", "\u1401QQ"),
+        ("it’s “new” — ok…", "it’s “new” — ok…"),
+        ("Tiếng Việt có dấu", "Tiếng Việt có dấu"),
+        ("漢字。「次」、続\u3000x", "漢字。「次」、続  x"),
+        ("שלום سلام ქართ հայ สวัสดี", "שלום سلام ქართ հայ สวัสดี"),
+        ("नमस्ते x", "नमस\u094dत\u0947 x"),
+        ("می\u200cخ 10\u202f000", "میخ 10 000"),
+        ("e\u0301x", "e\u0301x"),
+        ("ok 👍 x", "ok · x"),
+        ("draft\x03more", "more"),
+        ("draft\x1b[99;5umore", "more"),
+        ("draft\x1b[27;5;99~more", "more"),
+        ("draft\x1b[1089;5umore", "more"),
     ],
 )
-def test_text_is_shown_until_a_key_whose_effect_only_the_app_knows(text: str, shown: str) -> None:
-    assert typed(text).shown == shown
+def test_the_line_of_the_caret_is_shown_while_the_user_types(text: str, shown: str) -> None:
+    found = typed(*text)
+    found.note_silence(SILENCE_SECONDS)
+
+    assert found.shown == shown
 
 
 def test_a_character_that_comes_in_two_reads_is_shown_whole() -> None:
     whole = "漢".encode()
 
     assert typed(whole[:1], whole[1:]).shown == "漢"
-    assert typed(b"a\xff", b"b").shown == "a"
+    assert typed(b"a\xff", b"b").shown == "a·b"
 
 
 def test_a_full_row_shows_no_more() -> None:
     found = typed("漢字abc")
-    found.fit(6)
+    assert found.shown_in(6) == "漢字a"
     found.feed(b"\x7f\x7fx")
-
-    assert found.shown == "漢字a"
+    assert found.shown_in(8) == "漢字ax"
 
 
 @pytest.mark.parametrize(
@@ -83,9 +100,9 @@ def test_ctrl_c_counts_in_a_row_and_outside_of_pastes(text: str, breaks: int) ->
     ("text", "words"),
     [
         ("fix it\rand\tthen\rtest", "fix it and then test"),
-        ("sent\rdropped\x03", "sent"),
+        ("sent\x1b[13udropped\x03", "sent"),
         ("a\x1b[Ab\x1bxc", "abc"),
-        ("\x1b[200~x\x1b]52;c;aGk=\x07\x1b[201~", "x]52;c;aGk=?"),
+        ("\x1b[200~x\x1b]52;c;aGk=\x07\x1b[201~", "x?]52;c;aGk=?"),
         ("\x1b[A\x1bOB", ""),
     ],
 )
@@ -121,7 +138,7 @@ def test_only_silence_that_was_seen_ends_an_escape() -> None:
 
 
 def test_every_character_that_is_shown_is_as_wide_as_in_the_app() -> None:
-    shown = [chr(code) for first, last in (*_NARROW, *_WIDE) for code in range(first, last + 1) if cells(chr(code))]
+    found = {chr(code): cells(chr(code)) for code in range(0x20, 0x30000) if chr(code).isprintable()}
 
-    assert [each for each in shown if cells(each) != cell_len(each)] == []
-    assert [cells(each) for each in "\x00\x7f\xad\u0300\u200b\u202e\ue000"] == [0] * 7
+    assert [each for each, width in found.items() if width >= 0 and width != cell_len(each)] == []
+    assert [cells(each) for each in "\u3164👍🇩☰"] == [-1] * 4

@@ -55,6 +55,8 @@ class EarlyTerminal:
         self._asleep = False
         """True from a stop by `SIGTSTP` until the process continues."""
         self._typed = TypedInput()
+        self._echoed = ""
+        """Text that the composer shows."""
         self._names: FrameNames | None = None
         self._frame: StartFrame | None = None
         self._shown = b""
@@ -192,8 +194,7 @@ class EarlyTerminal:
     def _paint(self) -> None:
         """Paint everything; the caller holds the lock."""
         if self._frame is not None:
-            self._typed.fit(self._frame.width)
-            _write(self._frame.painted(self._typed.shown))
+            _write(self._frame.painted(self._typed.shown_in(self._frame.width)))
 
     # --- the thread ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +206,9 @@ class EarlyTerminal:
                 ready = select.select(sources, [], [], _STEP)[0]
                 if not ready:
                     # The time between two reads is longer on a busy machine, although the bytes follow one another.
-                    self._typed.note_silence(_STEP)
+                    with self._painting:
+                        self._typed.note_silence(_STEP)
+                        self._echo()
                 signs = os.read(self._wake_end, 64) if self._wake_end in ready else b""
                 if _INPUT in ready and not self._read():
                     sources.remove(_INPUT)
@@ -225,19 +228,19 @@ class EarlyTerminal:
         except OSError:
             return False  # The terminal is gone, and its signal is on the way.
         with self._painting:
-            before = self._typed.shown
             self._typed.feed(data)
-            if self._frame is not None:
-                self._typed.fit(self._frame.width)
-                if self._typed.shown != before:
-                    self._echo(self._frame)
+            self._echo()
         if self._typed.breaks >= BREAKS_TO_QUIT:
             self._quit(signal.SIGINT)
         return bool(data) and self._typed.size < LARGEST_INPUT
 
-    def _echo(self, frame: StartFrame) -> None:
+    def _echo(self) -> None:
+        """Paint the composer if what it shows has changed; the caller holds the lock."""
+        if self._frame is None or self._typed.shown == self._echoed:
+            return
+        self._echoed = self._typed.shown
         try:
-            _write(frame.echoed(self._typed.shown))
+            _write(self._frame.echoed(self._typed.shown_in(self._frame.width)))
         except OSError:
             return  # The terminal is gone, and its signal is on the way.
 

@@ -55,15 +55,21 @@ class StartFrame:
     def painted(self, typed: str) -> str:
         """Return the sequences that paint the page with this text in the composer."""
         rows = "".join(f"\x1b[{place + 1};1H{_PLAIN}{row}" for place, row in enumerate(self.rows))
-        return rows + (self.echoed(typed) if typed else "")
+        return rows + self.echoed(typed)
 
     def echoed(self, typed: str) -> str:
-        """Return the sequences that paint the composer with a text."""
+        """Return the sequences that paint the composer with a text, and put the terminal's cursor at the caret.
+
+        Input methods draw there, although the cursor itself is hidden.
+        """
         row, column, width = self._place
+        size = sum(map(cells, typed))
+        caret = f"\x1b[{row + 1};{column + size + 1}H"
         if not typed:
-            return f"\x1b[{row + 1};1H{_PLAIN}{self.rows[row]}" if row < len(self.rows) else ""
-        rest = " " * max(0, width - 1 - sum(map(cells, typed)))
-        return f"\x1b[{row + 1};{column + 1}H{self.text}{typed}{_PLAIN}{self.cursor} {_PLAIN}{self.text}{rest}{_PLAIN}"
+            return f"\x1b[{row + 1};1H{_PLAIN}{self.rows[row]}{caret}" if row < len(self.rows) else ""
+        rest = " " * max(0, width - 1 - size)
+        begin = f"\x1b[{row + 1};{column + 1}H{self.text}{typed}{_PLAIN}{self.cursor} "
+        return f"{begin}{_PLAIN}{self.text}{rest}{_PLAIN}{caret}"
 
     def without_text(self) -> "StartFrame":
         """Return the frame with the composer's row alone, the rest in the colour of the page."""

@@ -1,11 +1,13 @@
 """Input that arrives before the app reads it: every byte in order, and the part of it that may be shown."""
 
-import codecs
+from .input_filter import InputFilter
 
 TYPE_CHECKING = False  # Not imported from `typing`, which would take longer to load than the whole prelude.
 
 if TYPE_CHECKING:
     from typing import Final
+
+    from .input_filter import Unit
 
 LARGEST_INPUT: "Final" = 1 << 20
 """Bytes after which nothing more is read; the terminal keeps the rest for the app."""
@@ -13,124 +15,123 @@ BREAKS_TO_QUIT: "Final" = 2
 """Presses of `ctrl+c` in a row that end the program."""
 LONGEST_WORDS = 1_000
 """Most characters of unsent text that a message names."""
+PLACEHOLDER: "Final" = "·"
+"""Shown for a character of which terminals may disagree how wide it is."""
+UNKNOWN: "Final" = "…"
+"""Shown for text before a key whose effect only the app knows."""
 
-_ESCAPE, _BREAK, _BACKSPACE, _ENTER = "\x1b", "\x03", "\x7f", "\r"
-_PASTE_BEGINS, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
-_BREAK_SEQUENCES = ("\x1b[99;5u", "\x1b[27;5;99~")
-"""`ctrl+c` in the kitty protocol, and with xterm's modifyOtherKeys."""
-
-_NARROW = ((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2AF), (0x391, 0x3FF), (0x400, 0x482), (0x48A, 0x52F), (0x20AC, 0x20AC))
-_WIDE = ((0x3041, 0x3096), (0x30A1, 0x30FA), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0xFF01, 0xFF5E))
-"""Ranges of characters of one and of two cells in every terminal; no other characters are shown before the app runs."""
+_BREAKS = ("\x03", "\x1b[99;5u")
+_BACKSPACES = ("\x7f", "\x08", "\x1b[127u")
+_CLEAR = ("\x15", "\x1b[117;5u")
+_ENTERS = ("\r", "\x1b[13u")
+_NEW_LINES = ("\n", "\x1b[13;2u", "\x1b[13;3u")
+_FIRST_EMOJI = 0x2600
+_JOINING = (
+    range(0x1160, 0x1200),
+    range(0x3164, 0x3165),
+    range(0xFFA0, 0xFFA1),
+    range(0xD7B0, 0xD800),
+    range(0x1D000, 0x20000),
+)
+"""Letters that form a syllable with the one before, and signs that are not in every font."""
 
 
 def cells(character: str) -> int:
-    """Return the cells that a character takes; 0 if terminals may disagree."""
-    code = ord(character)
-    if not character.isprintable():
-        return 0
-    if any(first <= code <= last for first, last in _NARROW):
+    """Return the cells that a character takes in every terminal; -1 if they may disagree."""
+    if " " <= character <= "~":
         return 1
-    return 2 if any(first <= code <= last for first, last in _WIDE) else 0
+    # Imported here because most starts see no other text.
+    import unicodedata
+
+    kind, code = unicodedata.category(character), ord(character)
+    if kind in ("Mn", "Me"):
+        return 0
+    is_letter = kind[0] in "LNP" or kind in ("Sc", "Sm", "Zs") or (kind[0] == "S" and code < _FIRST_EMOJI)
+    if not is_letter or any(code in part for part in _JOINING):
+        return -1
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 class TypedInput:
-    """Bytes of the terminal in order, with the text in the composer as far as it is certain.
-
-    Text is certain until a key arrives whose effect only the app knows: Enter, an escape sequence, a paste.
-    """
+    """Bytes of the terminal in order, and the draft as far as it is known without the app."""
 
     def __init__(self) -> None:
         self.reads: list[tuple[bytes, float]] = []
         """The bytes of each read, with the seconds of silence behind them."""
         self.size = 0
         """Number of bytes."""
-        self.shown = ""
-        """Text to show in the composer."""
         self.breaks = 0
         """Presses of `ctrl+c` at the end."""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._certain = True
-        self._sequence = ""
-        """Start of an escape sequence at the end; in a paste, of its end bracket."""
-        self._in_paste = False
-        self._lines = [""]
-        """Everything typed as text; the last line is the draft."""
+        self._filter = InputFilter()
+        self._messages = [""]
+        """Everything typed as text; the last one is the draft."""
+        self._known_from = 0
+        """Place in the draft behind a key whose effect only the app knows."""
 
     def note_silence(self, seconds: float) -> None:
         """Note that nothing more arrived for a while."""
         if self.reads:
             data, before = self.reads[-1]
             self.reads[-1] = (data, before + seconds)
+            self._take(self._filter.rest(seconds))
 
     def feed(self, data: bytes) -> None:
         """Take the bytes of one read."""
         self.reads.append((data, 0.0))
         self.size += len(data)
-        for character in self._decoder.decode(data):
-            if self._in_paste:
-                self._take_pasted(character)
-            elif self._sequence and character != _BREAK:
-                self._take_sequence(character)
-            else:
-                self._take_key(character)
+        self._take(self._filter.feed(data))
+
+    @property
+    def shown(self) -> str:
+        """Text to show in the composer: the line of the caret."""
+        known = UNKNOWN * bool(self._known_from) + self._messages[-1][self._known_from :]
+        return "".join(map(_painted, known.rpartition("\n")[2][:LONGEST_WORDS]))
+
+    def shown_in(self, width: int) -> str:
+        """Return the text to show in a row; one of its cells is the cursor's."""
+        text = self.shown
+        for place, character in enumerate(text):
+            width -= cells(character)
+            if width <= 0:
+                return text[:place]
+        return text
 
     @property
     def words(self) -> str:
         """The text that nothing has received, in one line."""
-        text = " ".join(" ".join(self._lines).split())
+        text = " ".join(" ".join(self._messages).split())
         return "".join(each if each.isprintable() else "?" for each in text[:LONGEST_WORDS])
 
-    def fit(self, width: int) -> None:
-        """Show no more text once the composer's row is full; one cell is the cursor's."""
-        while sum(map(cells, self.shown)) >= max(1, width):
-            self.shown = self.shown[:-1]
-            self._certain = False
+    def _take(self, units: "list[Unit]") -> None:
+        for kind, text, _ in units:
+            if kind == "key":
+                self._take_key(text)
+            elif kind in ("text", "paste"):
+                self.breaks = 0
+                self._messages[-1] += text.replace("\r\n", "\n").replace("\r", "\n")
 
-    def _take_key(self, character: str) -> None:
-        if character == _ESCAPE:
-            self._sequence, self._certain = character, False
-            return
-        self._sequence = ""
-        self.breaks = self.breaks + 1 if character == _BREAK else 0
-        if character == _BREAK:
-            self.shown, self._certain, self._lines[-1] = "", False, ""
-        elif character == _BACKSPACE:
-            self._lines[-1] = self._lines[-1][:-1]
-            self.shown = self.shown[:-1] if self._certain else self.shown
-        elif character == _ENTER:
-            self._lines.append("")
-            self._certain = False
-        elif self._certain and cells(character):
-            self._lines[-1] += character
-            self.shown += character
+    def _take_key(self, key: str) -> None:
+        self.breaks = self.breaks + 1 if key in _BREAKS else 0
+        draft = self._messages[-1]
+        if key in _ENTERS:
+            self._messages.append("")
+            self._known_from = 0
+        elif key in _NEW_LINES:
+            self._messages[-1] += "\n"
+        elif key in _BACKSPACES:
+            self._messages[-1] = draft[:-1]
+            self._known_from = min(self._known_from, len(draft[:-1]))
+        elif key in _BREAKS:
+            self._messages[-1], self._known_from = "", 0
+        elif key in _CLEAR and self._known_from <= (start := draft.rfind("\n") + 1):
+            self._messages[-1] = draft[:start]
         else:
-            self._certain = False
-            self._lines[-1] += character if character.isprintable() else " " * (character in "\t\n")
+            self._known_from = len(draft)
 
-    def _take_sequence(self, character: str) -> None:
-        """Take a character behind an escape: its key and the sequence's keys are the app's."""
-        if character == _ESCAPE:
-            self._sequence = character
-            return
-        self._sequence += character
-        begun = self._sequence[1]
-        if len(self._sequence) == 2 and begun in "[O":
-            return
-        if begun == "[" and not "@" <= character <= "~":
-            return
-        sequence, self._sequence = self._sequence, ""
-        self._in_paste = sequence == _PASTE_BEGINS
-        self.breaks = self.breaks + 1 if sequence in _BREAK_SEQUENCES else 0
-        if self.breaks:
-            self.shown, self._lines[-1] = "", ""
 
-    def _take_pasted(self, character: str) -> None:
-        bracket = self._sequence + character
-        if bracket == _PASTE_ENDS:
-            self._sequence, self._in_paste = "", False
-        elif _PASTE_ENDS.startswith(bracket):
-            self._sequence = bracket
-        else:
-            self._sequence = character if character == _ESCAPE else ""
-            self._lines[-1] += character
+def _painted(character: str) -> str:
+    """Return what the row shows for a character."""
+    if character.isprintable():
+        return character if cells(character) >= 0 else PLACEHOLDER
+    width = cells(character)
+    return " " * max(width, character == "\t")

@@ -42,6 +42,7 @@ from .frame_painter import FramePainter
 from .terminal_answers import BackgroundReported
 from .terminal_clipboard import copy_sequence, hand_to_tmux
 from .terminal_driver import TerminalDriver
+from .terminal_input import InputIgnored
 
 Result = TypeVar("Result")
 
@@ -127,6 +128,7 @@ class BaseApp(RemappableApp[Result]):
     """An app that no outside text can use to control the terminal (safety promise 17)."""
 
     CSS = THIN_SCROLLBARS
+    _knows_ignored = False
 
     def __init__(self, *, light: bool = False) -> None:
         """Create the app; `light` is True if the terminal is believed to have a light background."""
@@ -153,6 +155,12 @@ class BaseApp(RemappableApp[Result]):
     def _background_reported(self, event: BackgroundReported) -> None:
         self.light = event.light
         self.show_background()
+
+    @on(InputIgnored)
+    def _input_ignored(self, event: InputIgnored) -> None:
+        if not self._knows_ignored:
+            self._knows_ignored = True
+            self.notify(f"Input that could not be read was ignored ({event.reason}). Nothing else was lost.")
 
     async def on_event(self, event: Event) -> None:
         """Let no frame wait after an input."""

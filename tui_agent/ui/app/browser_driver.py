@@ -1,20 +1,19 @@
-"""The driver of the app in a browser: Textual's own, with corrections for pastes, questions before the chat, the
+"""The driver of the app in a browser: Textual's own, with corrections for input, questions before the chat, the
 window's size in the environment, and a server that has gone."""
 
 import json
 import os
-from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
-from textual.events import Paste
+from textual.message import Message
 from textual.messages import ExitApp
 
-from .terminal_driver import PastedText, PasteSplitter, with_alt_arrows
+from .terminal_input import TerminalInput
 
 
 class BrowserDriver(WebDriver):
@@ -28,26 +27,19 @@ class BrowserDriver(WebDriver):
         for name in ("COLUMNS", "ROWS"):
             os.environ.pop(name, None)
         self._write = self._write_all
-        self._pastes = PasteSplitter()
+        self._input = TerminalInput()
 
     def run_input_thread(self) -> None:
-        """Read input until the app ends; if the input ends first, end the app.
-
-        Bytes that are not UTF-8 arrive as U+FFFD, and what a paste holds acts as no key.
-        """
-        parser, decoder = XTermParser(self._debug), getincrementaldecoder("utf-8")("replace")
+        """Read input until the app ends; if the input ends first, end the app."""
         packets = ByteStream()
         for data in self._input_reader:
             for kind, payload in packets.feed(data) if data else ():
                 if kind == "D":
-                    self._take(decoder.decode(payload), parser)
+                    self._process(self._input.feed(payload))
                 else:
                     self._take_meta(payload)
             if not data:
-                for message in parser.tick():
-                    self.process_message(message)
-                for pasted in self._pastes.tick():
-                    self.process_message(Paste(pasted.text))
+                self._process(self._input.rest(self._input_reader.timeout))
         if not self.exit_event.is_set():
             self.send_message(ExitApp())
 
@@ -68,16 +60,9 @@ class BrowserDriver(WebDriver):
         with suppress(BrokenPipeError):
             super().write_meta(data)
 
-    def _take(self, data: str, parser: XTermParser) -> None:
-        for part in self._pastes.feed(data):
-            if isinstance(part, PastedText):
-                self.process_message(Paste(part.text))
-                continue
-            # An empty text would end the parser.
-            for message in parser.feed(with_alt_arrows(part)) if part else ():
-                # The parser sees the brackets of a paste, and nothing between them.
-                if not isinstance(message, Paste):
-                    self.process_message(message)
+    def _process(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
 
     def _take_meta(self, payload: bytes) -> None:
         try:

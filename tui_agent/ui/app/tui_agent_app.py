@@ -43,7 +43,7 @@ from .base_app import THIN_SCROLLBARS, BaseApp
 from .first_frame import first_frame
 from .live_themes import LiveThemes
 from .session_switch import OpenedSession, SessionService, SessionSwitcher
-from .terminal_driver import TerminalDriver, register_alt_enter, with_current_size, with_normalised_name
+from .terminal_driver import TerminalDriver, with_current_size
 from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
@@ -165,7 +165,6 @@ class TuiAgentApp(BaseApp[None]):
         return TerminalSignals(UserPresence(self._surroundings.clock), name, notification, self._own_terminal)
 
     def _adapt_to_terminal(self) -> None:
-        register_alt_enter()
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
         if self._surroundings.no_color:
@@ -205,11 +204,9 @@ class TuiAgentApp(BaseApp[None]):
         self.refresh()
 
     async def on_event(self, event: Event) -> None:
-        """Normalise key names, report typing to the approvals, record input, and use the window's current size."""
+        """Report typing to the approvals, record input, and use the window's current size."""
         if isinstance(event, Resize) and not (self.is_headless or self.is_web):
             event = with_current_size(event)
-        if isinstance(event, Key) and not event.is_forwarded:
-            event = with_normalised_name(event)
         self._signals.presence.note(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             if isinstance(event, Key) and not event.is_printable and not self.painted.is_set():
