@@ -132,6 +132,22 @@ def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
     assert messages_of(envelopes) == (prompt, notice)
 
 
+def test_the_result_of_an_early_call_reaches_the_model_although_its_response_is_lost() -> None:
+    calls = (PlayedCall(("built it\n", "in 3 s\n"), early=True), PlayedCall(early=True))
+    envelopes = until(play((PlayedRun("go", (PlayedStep(("I do.",), calls),)),)), ToolEnded)
+    journal = resumed(envelopes)
+
+    validate_events(journal)
+    _, notice = messages_of(journal)
+    ended = next(envelope.event for envelope in envelopes if isinstance(envelope.event, ToolEnded))
+    assert f"This one finished: {ended.name}" in notice.text
+    assert all(block.text in notice.text for block in ended.content if isinstance(block, TextBlock))
+    assert ("may have taken effect" in notice.text) == any(
+        isinstance(one.event, ToolStarted) and one.event.call_id != ended.call_id for one in envelopes
+    )
+    assert messages_of(envelopes) == messages_of(journal)
+
+
 def test_a_notice_that_a_killed_resume_began_is_ended_and_not_started_again() -> None:
     notice = UserMessage(id="msg_rewind", content=(TextBlock(text="A rewind was interrupted."),), kind="notice")
     envelopes = play(ONE_CALL)

@@ -4,12 +4,13 @@ Pure: the same events give the same messages, synthesised ones included. Live an
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import assert_never
 
+from tui_agent.context.transcript_text import shortened
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.event_lines import events_of
@@ -59,6 +60,9 @@ ROOT_AGENT = "main"
 
 ENDED_EARLY = "the program ended"
 """Beginning of the reason of runs that ended with the program."""
+LONGEST_EARLY_RESULT = 8_000
+"""Most characters of the result of a call whose response was lost."""
+
 EARLY_NOTICE = "msg_early_"
 """Prefix of the ids of notices about calls of a response that never ended."""
 
@@ -485,19 +489,28 @@ class HistoryFold:
         """Return what the model has to know about a rewind or a response during which the program ended."""
         told = [] if self.rewinding is None or self.rewinding.notice is None else [self.rewinding.notice]
         if self.early:
-            calls = "; ".join(f"{call.name} {call.summary}".strip() for call in self.early.values())
             when = (
                 "while a response of yours was streaming" if self.streaming else "after a response of yours broke off"
             )
-            text = (
-                f"The program ended {when}. It is lost, but these calls of it had started and may have taken effect; "
-                f"check before you repeat them: {calls}"
-            )
-            content = (TextBlock(text=text),)
+            text = f"The program ended {when}. It is lost, but calls of it had started."
+            content = (TextBlock(text="\n\n".join([text, *self._early_calls()])),)
             time = self.done[-1].timestamp if self.done else 0
             notice_id = f"{EARLY_NOTICE}{self.early_notices}_{next(iter(self.early))}"
             told.append(UserMessage(id=notice_id, content=content, kind="notice", timestamp=time))
         return tuple(told)
+
+    def _early_calls(self) -> Iterator[str]:
+        """Yield the calls of a lost response: those without a known end, then each other one with its result."""
+        ends = {call_id: self.records[call_id].ended for call_id in self.early}
+        # A resume closes a call without an end as interrupted.
+        known = {call_id: end for call_id, end in ends.items() if end is not None and end.status != "interrupted"}
+        names = {call.call_id: f"{call.name} {call.summary}".strip() for call in self.early.values()}
+        if unknown := [name for call_id, name in names.items() if call_id not in known]:
+            yield f"These may have taken effect; check before you repeat them: {'; '.join(unknown)}"
+        for call_id, end in known.items():
+            result = "\n".join(block.text for block in end.content if isinstance(block, TextBlock))
+            outcome = "failed" if end.is_error else "finished"
+            yield f"This one {outcome}: {names[call_id]}\nIts result:\n{shortened(result, LONGEST_EARLY_RESULT)}"
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
         """Return the last calls that have no result."""
