@@ -651,7 +651,7 @@ async def test_a_key_goes_to_the_panel() -> None:
         ("/theme nowhere", "Unknown theme nowhere"),
         ("/cost", "0 tokens read · 0 written · cost unknown"),
         ("/stop", "Nothing is running"),
-        ("/hlep", "There is no command /hlep. Did you mean /help?"),
+        ("/hlep", "There is no command /hlep. Did you mean /help? \\/hlep sends the text."),
     ],
 )
 async def test_commands_answer_in_words(typed: str, answer: str) -> None:
@@ -1402,5 +1402,5 @@ async def test_commands_of_files_complete_and_run_and_others_keep_their_message(
         await on.say("/lokk")
         await on.until(lambda: notes(on.app))
 
-        assert notes(on.app) == ["There is no command /lokk. Did you mean /look?"]
+        assert notes(on.app) == ["There is no command /lokk. Did you mean /look? \\/lokk sends the text."]
         assert on.draft == "/lokk"

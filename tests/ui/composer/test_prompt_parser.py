@@ -42,13 +42,15 @@ def test_a_sentence_or_a_path_is_a_message(text: str) -> None:
 
 def test_a_misspelt_command_names_the_nearest() -> None:
     assert parse_slash_call("/hlep") == UnknownSlash("hlep", "help")
+    assert parse_slash_call("/modle opus") == UnknownSlash("modle", "model")
     assert parse_slash_call("/zzzzzz") == UnknownSlash("zzzzzz", None)
+    assert parse_slash_call("\\/modle opus") is None
 
 
 def test_suggestions_narrow_while_the_name_is_typed() -> None:
     assert [entry.slash for entry in suggestions("/t")] == ["theme", "thinking", "timeline", "tools"]
     assert [entry.slash for entry in suggestions("/th")] == ["theme", "thinking"]
-    assert len(suggestions("/")) > 5
+    assert [entry.slash for entry in suggestions("/")][:3] == ["help", "model", "mode"]
     assert suggestions("/mode ") == ()
     assert suggestions("text") == ()
     assert suggestions("/zzz") == ()

@@ -146,6 +146,20 @@ async def test_a_search_without_a_match_shows_that() -> None:
         assert "not found · esc close" in line_of(app)
 
 
+async def test_the_numbers_are_those_of_the_newest_query() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f")
+        search, conversation = app.chat.body.search, app.chat.body.conversation
+        with app.chat.body.search.prevent(Input.Changed):
+            search._input.value = "strawberry"
+        conversation.search("straw")  # Its message about the numbers is still on its way …
+        search.show_matches(conversation.search("strawberry"))  # … when the next letters are searched.
+        await drawn(pilot)
+
+        assert "not found" in line_of(app)
+
+
 async def test_the_conversation_is_driven_by_keys_that_type_nothing() -> None:
     async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
         app = await begun(pilot)

@@ -284,9 +284,10 @@ class ChatBody(Vertical, RowStrips):
         self.search.show_matches(self.conversation.search(event.query))
 
     @on(Conversation.SearchCounted)
-    def _search_counted(self, event: Conversation.SearchCounted) -> None:
+    def _search_counted(self) -> None:
+        # Not numbers in the message: the query may have changed since it was sent.
         if self.search.is_open:
-            self.search.show_matches(event.found)
+            self.search.show_matches(self.conversation.found)
 
     @on(SearchLine.Stepped)
     def _search_stepped(self, event: SearchLine.Stepped) -> None:

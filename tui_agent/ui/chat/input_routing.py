@@ -171,7 +171,10 @@ class InputRouter(Generic[Runner]):
         """Send one input to where its first characters direct it."""
         if self._bridge.prompts is not None:
             self._keep(self._bridge.keep_prompt(event.text))
-        match parse_shell_call(event.text) or parse_slash_call(event.text, self._bridge.status.commands):
+        parsed = parse_shell_call(event.text) or parse_slash_call(event.text, self._bridge.status.commands)
+        if event.text.lstrip().startswith("\\/"):
+            event.text = event.text.lstrip()[1:]
+        match parsed:
             case ShellCall() as call:
                 self.queue.release(event)
                 self._run_shell(call)

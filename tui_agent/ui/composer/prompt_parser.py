@@ -22,6 +22,15 @@ _ARGUMENT = re.compile(r"/([a-z][a-z-]*) (\S*)")
 _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 
+_FIRST = {
+    name: place
+    for place, name in enumerate(
+        ("help", "model", "mode", "resume", "files", "permissions", "rewind", "context", "report", "timeline", "search")
+    )
+}
+"""Commands that the menu offers first for a bare `/`: enter must not choose one that ends a session or costs tokens."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlashCall:
     """A `/` command with its argument."""
@@ -163,7 +172,11 @@ def own_command(text: str, own: Iterable[PromptCommand]) -> PromptCommand | None
 
 
 def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall | UnknownSlash | None:
-    """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands."""
+    """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands.
+
+    A line that begins with an unknown name is not a prompt: a misspelt command must not reach the model. `\\/` sends
+    it.
+    """
     match = _COMMAND_LINE.match(text.strip())
     if match is None:
         return None
@@ -172,9 +185,10 @@ def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall 
     found = by_name.get(name)
     if found is not None and (not argument or found.argument):
         return SlashCall(found, argument)
-    if argument or own_command(text, own) is not None:
+    if found is not None or own_command(text, own) is not None:
         return None
-    near = difflib.get_close_matches(name, [*by_name, *(entry.slash for entry in own)], n=1)
+    near = difflib.get_close_matches(name, [*by_name, *(entry.slash for entry in own)])
+    near.sort(key=lambda other: sorted(other) != sorted(name))  # Letters that changed places come first.
     return UnknownSlash(name, near[0] if near else None)
 
 
@@ -194,6 +208,8 @@ def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command 
     if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
     built_in = tuple(command for command in slash_commands() if (command.slash or "").startswith(typed))
+    if not typed:
+        built_in = tuple(sorted(built_in, key=lambda command: _FIRST.get(command.slash or "", len(_FIRST))))
     begun = tuple(entry for entry in own if typed and entry.slash.startswith(typed))
     found = (entry for entry in own if entry not in begun and f":{typed}".casefold() in f":{entry.slash}".casefold())
     own_first = len(typed) > 1 and all(command.slash != typed for command in built_in)

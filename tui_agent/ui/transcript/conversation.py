@@ -41,11 +41,8 @@ class Conversation(SteeredTranscript):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
 
-    @dataclass
     class SearchCounted(Message):
-        """More matches of a search were counted, or another one is the current one."""
-
-        found: Found
+        """More matches of a search were counted, or another one is the current one: `found` has the numbers."""
 
     @dataclass
     class SearchClosed(Message):
@@ -212,7 +209,7 @@ class Conversation(SteeredTranscript):
             return False
         if self._seeks:
             self._seeks = not self.previous_match()
-        self.post_message(self.SearchCounted(self.found))
+        self.post_message(self.SearchCounted())
         return True
 
     def next_match(self) -> bool:
@@ -236,5 +233,5 @@ class Conversation(SteeredTranscript):
         self.transcript.refresh(part)
         self._found_row = self.transcript.start(part) + row
         self.show_row(self._found_row)
-        self.post_message(self.SearchCounted(self.found))
+        self.post_message(self.SearchCounted())
         return True

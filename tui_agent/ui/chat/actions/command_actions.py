@@ -79,4 +79,4 @@ class CommandActions:
     def explain(self, unknown: UnknownSlash) -> None:
         """Say that a command does not exist, and suggest the closest one."""
         near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
-        self.say(f"There is no command /{unknown.name}.{near}", wrong=True)
+        self.say(f"There is no command /{unknown.name}.{near} \\/{unknown.name} sends the text.", wrong=True)
