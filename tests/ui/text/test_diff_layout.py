@@ -29,6 +29,16 @@ def test_one_column_has_numbers_and_signs() -> None:
     ]
 
 
+def test_numbers_are_aligned_where_they_get_another_digit() -> None:
+    nine_to_ten = "@@ -8,2 +8,3 @@\n a\n-b\n+c\n+d\n"
+    to_a_hundred = "@@ -98,2 +98,3 @@\n a\n b\n+c\n"
+
+    assert plain(nine_to_ten, 40)[-4:] == [" 8   a", " 9 - b", " 9 + c", "10 + d"]
+    assert plain(to_a_hundred, 40)[-3:] == [" 98   a", " 99   b", "100 + c"]
+    assert [row.split("│")[1].strip() for row in plain(nine_to_ten, 40, split=True)[-2:]] == ["9 + c", "10 + d"]
+    assert len({row.index("+") for row in plain(nine_to_ten, 40, split=True)[-2:]}) == 1
+
+
 def test_two_columns_are_side_by_side() -> None:
     assert plain(DIFF, 64, split=True) == [
         " ⋯ class Price:",

@@ -24,6 +24,8 @@ from .time_window import TimeWindow, length_of
 TICK = 0.5
 """Seconds between two updates during a run."""
 
+LEAST_SAVED = 1.0
+"""Seconds below which overlapping calls saved nothing worth a word."""
 STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "stopped", "steer", "saved")
 
 LABEL_ROOM = 7
@@ -311,7 +313,7 @@ def total_parts(totals: Totals) -> list[tuple[str, str, str]]:
     parts: list[tuple[str, str, str]] = [
         ("model ", seconds_text(totals.model), ""),
         ("tools ", seconds_text(totals.tools), ""),
-        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= 0.005 else ("", "", ""),
+        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= LEAST_SAVED else ("", "", ""),
         ("you ", seconds_text(totals.person), "asks") if totals.person >= 0.05 else ("", "", ""),
     ]
     return [part for part in parts if part[0]]

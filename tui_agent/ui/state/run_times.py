@@ -77,7 +77,7 @@ class Totals:
     model: float
     tools: float
     saved: float
-    """Time saved because activities overlapped."""
+    """Time saved because calls overlapped."""
     person: float
     """Time spent waiting for the user."""
 
@@ -125,12 +125,12 @@ class RunTimes:
         model = [_stretch(span) for span in self.model.spans]
         tools = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind in _EXECUTING]
         asking = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind == "asks"]
-        busy = sum(end - start for start, end in [*model, *tools])
+        busy = sum(end - start for start, end in tools)
         return Totals(
             total=self.ended - self.started,
             model=sum(end - start for start, end in model),
-            tools=sum(end - start for start, end in tools),
-            saved=max(0.0, busy - covered([*model, *tools])),
+            tools=busy,
+            saved=max(0.0, busy - covered(tools)),
             person=covered(asking),
         )
 

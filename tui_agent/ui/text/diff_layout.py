@@ -22,9 +22,10 @@ def layout_diff(lines: Sequence[DiffLine], width: int, *, split: bool | None = N
         width: cells of a row.
         split: True to show the sides beside each other; None: if there is room.
     """
-    digits = max((len(str(line.old or line.new or 0)) for line in lines), default=1)
     several = sum(line.kind == "file" for line in lines) > 1
     beside = split if split is not None else width >= SPLIT_WIDTH and any(line.kind == "removed" for line in lines)
+    shown = [(line.old, line.new) if beside else (line.new or line.old,) for line in lines]
+    digits = max((len(str(number or 0)) for numbers in shown for number in numbers), default=1)
     rows: list[Line] = []
     for part in _parts(lines):
         first = part[0]
