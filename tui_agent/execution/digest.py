@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.regular_file import read_regular_file
 
 
 def call_digest(
@@ -13,8 +15,9 @@ def call_digest(
     targets: Iterable[str] = (),
     schema: JsonObject | None = None,
     confinement: str = "",
+    scripts: Iterable[str] = (),
 ) -> str:
-    """Return a hash that is the same exactly if tool, arguments, resolved targets and sandbox are the same.
+    """Return a hash that is the same exactly if tool, arguments, resolved targets, scripts and sandbox are the same.
 
     Args:
         tool_name: the tool's name.
@@ -22,11 +25,26 @@ def call_digest(
         targets: resolved paths that the call would touch; their order does not matter.
         schema: input schema of the tool, which counts as another tool if it changes; None: any tool of that name.
         confinement: limits of the sandbox that the call runs in; empty outside it.
+        scripts: paths of files that the call runs; their contents count. Blocks for the time to read them.
 
     Returns:
         64 hexadecimal digits.
     """
     bound = [tool_name, arguments, sorted(targets), *([] if schema is None else [schema])]
     bound += [confinement] if confinement else []
+    bound += [[(path, _content_mark(path)) for path in sorted(scripts)]] if scripts else []
     canonical = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _content_mark(path: str) -> str:
+    """Return a hash of a file's content; of one that is large or unreadable, its times and size."""
+    try:
+        return hashlib.sha256(read_regular_file(path)).hexdigest()
+    except OSError:
+        pass
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"

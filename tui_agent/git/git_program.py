@@ -44,6 +44,11 @@ _WRITING = (
 )
 _UNLESS_CHOSEN = (("safe.bareRepository", "explicit"), ("protocol.ext.allow", "never"))
 """Files of any directory would be a repository's data, with settings that start programs; an address would be one."""
+_REFUSALS = {
+    "safe.bareRepository": ("safe.bareRepository is 'explicit'", "Name the repository: `git --git-dir=DIR …`"),
+    "protocol.ext.allow": ("transport 'ext' not allowed", "Use another address"),
+}
+"""git's words when such a setting refuses something, and what to do."""
 _KEPT = re.compile(
     r"(?:HOME|USER|LOGNAME|TZ|TMPDIR|XDG_CONFIG_HOME|GIT_CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM|COUNT|(?:KEY|VALUE)_\d+))\Z"
 )
@@ -129,6 +134,15 @@ def settings_of_every_git() -> tuple[tuple[str, str], ...]:
     """Return the settings for every git, ours and that of commands; some only if the user chose no other value."""
     chosen, _ = users_settings()
     return *_NO_BACKGROUND, *((name, value) for name, value in _UNLESS_CHOSEN if name.lower() not in chosen)
+
+
+def refusal_note(output: str) -> str:
+    """Return whose setting made git refuse something, by its output; empty if none of ours did."""
+    for name, value in settings_of_every_git():
+        words, advice = _REFUSALS.get(name, ("", ""))
+        if words and words in output:
+            return f"tui-agent sets {name}={value} for git. {advice}; or the user sets {name} in their own git settings"
+    return ""
 
 
 def users_settings() -> tuple[Mapping[str, str], tuple[str, ...]]:

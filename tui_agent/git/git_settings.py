@@ -26,15 +26,24 @@ def list_settings(content: bytes, folder: str) -> Settings | None:
         content: of the file.
         folder: directory from which no git is started.
     """
-    git = find_git(Path(folder))
-    return None if git is None else _listed(content, git)
+    try:
+        return _listed(content, folder, os.environ.get("PATH", ""))
+    except _UnknownError:
+        return None
+
+
+class _UnknownError(Exception):
+    """git did not list the settings; the next time it may."""
 
 
 @lru_cache(maxsize=256)
-def _listed(content: bytes, git: Path) -> Settings | None:
+def _listed(content: bytes, folder: str, _: str) -> Settings:
+    git = find_git(Path(folder))
     environment = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-    output = start_git(git, _LIST, environment=environment, stdin=content, seconds=_SECONDS)
-    return None if output is None else tuple(map(_setting, os.fsdecode(output).split("\0")[:-1]))
+    output = git and start_git(git, _LIST, environment=environment, stdin=content, seconds=_SECONDS)
+    if output is None:
+        raise _UnknownError
+    return tuple(map(_setting, os.fsdecode(output).split("\0")[:-1]))
 
 
 def _setting(record: str) -> tuple[str, str, str, str]:

@@ -5,6 +5,7 @@ directory, and every file that points to objects or to shared data. What they le
 """
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -18,8 +19,9 @@ from .repository import OWN_DIRECTORY, is_within, pointer, possible_data
 MAX_ENTRIES = 100_000
 """Maximum number of entries of a repository's data to look at."""
 
-_NOT_OF_GIT = frozenset(("lfs", "annex"))
-"""Large directories of other programs, in which git reads nothing."""
+_NOT_LISTED = re.compile(r"(?:lfs|annex|[0-9a-f]{2})\Z")
+"""Large directories: of other programs, in which git reads nothing, and of loose objects. A link to an object elsewhere
+needs its hash as a name, which only those know who have the object."""
 _TICK_NS = 50_000_000
 """Nanoseconds in which a directory may change twice with the same times."""
 
@@ -67,7 +69,7 @@ def _way_out(top: str, places: list[str], is_open: Callable[[str], bool], outerm
         left -= count
         if left < 0:
             return f"{own}, which has too many files to look for links"
-        waiting += (f"{directory}/{name}" for name in below if name not in _NOT_OF_GIT)
+        waiting += (f"{directory}/{name}" for name in below if not _NOT_LISTED.match(name))
         for name in odd:
             for target in _targets(directory, name):
                 if leads_out(target):

@@ -14,12 +14,10 @@ from tui_agent.protocol.regular_file import read_regular_file
 from .git_settings import list_settings
 from .repository import (
     OWN_DIRECTORY,
-    data_directories,
     index_entries,
     is_within,
     possible_data,
     possible_repositories,
-    repository_roots,
 )
 from .repository_links import find_way_out
 
@@ -150,10 +148,15 @@ def find_remote_url_secret(directory: str) -> str | None:
     # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
     user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     own = (os.path.expanduser("~/.gitconfig"), os.path.join(user, "git", "config"), "/etc/gitconfig")
-    return next(filter(holds_url_secret, (*_settings_files(directory), *own)), None)
+    return next(filter(_holds_url_secret, (*_settings_files(directory), *own)), None)
 
 
-def holds_url_secret(file: str) -> bool:
+def settings_with_secret(path: str) -> Iterator[str]:
+    """Yield the settings files at or below a path that contain a URL with a secret: of the repository around it."""
+    yield from filter(_holds_url_secret, (file for file in _settings_files(path) if is_within(file, path)))
+
+
+def _holds_url_secret(file: str) -> bool:
     """True if a file can be read and contains a URL with a secret."""
     try:
         return bool(_SECRET.search(read_regular_file(file)))
@@ -162,5 +165,5 @@ def holds_url_secret(file: str) -> bool:
 
 
 def _settings_files(directory: str) -> Iterator[str]:
-    for place in (place for top in repository_roots(directory) for place in data_directories(top)):
+    for place in (place for top in possible_repositories(directory) for data in possible_data(top) for place in data):
         yield from (os.path.join(place, name) for name in ("config", "config.worktree"))

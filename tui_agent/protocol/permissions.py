@@ -109,6 +109,8 @@ class PermissionDecision(FrozenModel):
     """Every rule and check that was evaluated, in order, a line each."""
     targets: tuple[str, ...] = ()
     """Resolved paths the call would touch. An approval is valid for these only."""
+    scripts: tuple[str, ...] = ()
+    """Resolved paths of files that the call names as programs or scripts. An approval is valid for their contents."""
     confinement: str = ""
     """Restrictions under which the call runs, such as `Containment.words`; empty: none. The tool obeys them
     (`ToolContext.is_confined`), also after an approval."""
@@ -127,7 +129,7 @@ class ApprovalRequest(FrozenModel):
     request_id: str = Field(default_factory=lambda: new_id("ask"))
     call_id: str
     digest: str
-    """Hash of tool name, canonical arguments, resolved targets and confinement. The answer is valid for these only."""
+    """Hash of tool name, arguments, targets, scripts and confinement. The answer is valid for these only."""
     tool: str
     args: JsonObject
     summary: str = ""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from pydantic import Field
 
+from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.permissions import DECIDED_BY_USER
@@ -354,6 +355,7 @@ def _result(
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
     notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
+    notes += [refusal_note(output)] if failed else []
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {

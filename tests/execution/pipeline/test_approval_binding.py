@@ -76,7 +76,7 @@ async def test_a_directory_that_became_a_link_needs_approval_again(scene: Scene)
     first, again = questions(ran)
     assert first.targets == (str(scene.root / "d" / "new"),)
     assert again.targets == (str(scene.outside / "new"),)
-    assert again.reason.endswith("asked again: what it would touch changed since")
+    assert again.reason.endswith("asked again: what it would touch or run changed since")
     assert ran.statuses == ["denied_user"]
     assert os.listdir(scene.outside) == ["a"]
 
@@ -105,6 +105,35 @@ async def test_another_file_of_the_same_name_needs_approval_before_it_is_read(sc
     assert len(questions(ran)) == 2
     assert ran.statuses == ["denied_user"]
     assert "secret" not in ran.texts[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sh run.sh", "bash -e ./run.sh x", "./run.sh", ". ./run.sh", "bash < run.sh", "python3 run.sh",
+     "env A=b sh run.sh", "cd d && sh ../run.sh", "true; timeout 9 sh run.sh", "make -f run.sh"],
+)  # fmt: skip
+async def test_a_script_that_changed_after_the_question_needs_another_answer(scene: Scene, command: str) -> None:
+    script = scene.root / "run.sh"
+    script.write_text("print:\n")
+    script.chmod(0o755)
+
+    def swap() -> None:
+        script.write_text("id > PWNED\n")
+
+    ran = await scene.play(call("bash", command=command), meanwhile=(swap,), approvals=1)
+
+    assert [one.reason.endswith("asked again: what it would touch or run changed since") for one in questions(ran)] == [
+        False,
+        True,
+    ]
+    assert ran.statuses == ["denied_user"]
+
+
+async def test_a_script_that_stays_needs_one_answer(scene: Scene) -> None:
+    (scene.root / "run.sh").write_text("echo ran\n")
+    ran = await scene.play(call("bash", command="sh run.sh"), meanwhile=(lambda: scene.replace("d/a", "x"),))
+
+    assert (len(questions(ran)), ran.texts[0].strip()) == (1, "ran")
 
 
 async def test_the_targets_of_a_command_are_checked_again(scene: Scene) -> None:

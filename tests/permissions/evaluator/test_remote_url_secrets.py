@@ -25,10 +25,26 @@ def test_a_url_with_a_secret_needs_an_answer(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (desk.root / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {address}\n', "utf-8")
+    (desk.root / "link").symlink_to(".git/config")
     expected = "ask" if is_secret else "allow"
 
     for command in ("git remote -v", "git remote get-url origin", "cd src && git remote -v", "git -C src remote -v"):
         assert desk.bash(command).decision == expected, command
+    for command in (
+        "cat .git/config",
+        "cd .git && head -5 config",
+        "sed -n 5p .git/config",
+        "grep -r url .git",
+        "grep -r url .",
+    ):
+        assert desk.bash(command).decision == expected, command
+        assert desk.bash(command, "allow bash(cat:*)", "allow bash(grep:*)").decision == expected, command
+    for tool, path in (("read", ".git/config"), ("grep", ".git"), ("read", "link")):
+        assert desk.file(tool, path).decision == expected, (tool, path)
+    for command in ("grep -r url src", "rg url", "ls -la .git", "git diff", "git log -p", "cat .git/HEAD"):
+        assert desk.bash(command).decision == "allow", command
+    for tool, path in (("grep", "."), ("read", "README.md"), ("grep", "src")):
+        assert desk.file(tool, path).decision == "allow", (tool, path)
     assert desk.bash("git remote").decision == "allow"
     assert desk.bash("git status").decision == "allow"
 

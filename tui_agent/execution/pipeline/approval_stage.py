@@ -72,7 +72,7 @@ def approval_mismatch(services: ExecutionServices, state: CallState) -> str | No
     if approval.digest is None:
         return ""
     if approval.digest != _digest(state):
-        return "what it would touch changed since"
+        return "what it would touch or run changed since"
     replaced = replaced_paths(approval.shown)
     if not replaced:
         return None
@@ -103,7 +103,10 @@ def _targets(state: CallState) -> tuple[str, ...]:
 def _digest(state: CallState) -> str:
     prepared = prepared_call(state)
     schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
-    return call_digest(state.received.call.name, prepared.arguments, _targets(state), schema, _confinement(state))
+    decision = state.admission.decision
+    scripts = decision.scripts if decision is not None else ()
+    name = state.received.call.name
+    return call_digest(name, prepared.arguments, _targets(state), schema, _confinement(state), scripts)
 
 
 def _confinement(state: CallState) -> str:

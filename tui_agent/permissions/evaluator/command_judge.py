@@ -133,7 +133,8 @@ class CommandJudge:
             decision = decision_of(case.parts, trace, case.targets)
         # Also for an `ask`: an approval does not let a command with unknown targets out of the sandbox.
         is_confined = state.is_confined or (state.is_confined_by_grant and not state.writes_outside)
-        return decision.model_copy(update={"confinement": containment.words}) if is_confined else decision
+        scripts = tuple(dict.fromkeys(case.scripts))
+        return decision.model_copy(update={"scripts": scripts, "confinement": containment.words if is_confined else ""})
 
 
 class _Case:
@@ -142,6 +143,8 @@ class _Case:
     def __init__(self, state: CaseState, tool: str, *, is_trusted: bool) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
+        self.scripts: list[str] = []
+        """Files that its commands run or obey, as far as their words name them."""
         self.commands: list[Part] = []
         """Every simple command, nested ones included."""
         self.only_commands = True
@@ -300,6 +303,7 @@ class _Case:
         part = self._contexts.part(task)
         command, step, is_reading = part.command, task.step, part.is_reading
         self.commands.append(part)
+        self.scripts += () if is_reading else self._contexts.scripts_of(part)
         known = () if is_reading else _consequences(part)
         by_words = self._by_words(part, known)
         if by_words.source == "read_only":

@@ -161,6 +161,22 @@ class ExecutionContexts:
         runs_written = not is_reading and any(map(self._runs_written, contexts, repeat(command)))
         return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading, runs_written)
 
+    def scripts_of(self, part: Part) -> list[str]:
+        """Return the existing files that a command runs or obeys."""
+        found = (path for context in part.contexts for path in self._obeyed(context, part.command))
+        return [path for path in found if os.path.isfile(path)]
+
+    def _obeyed(self, context: ExecutionContext, command: SimpleCommand) -> set[str]:
+        """Return the resolved paths of the files that a command runs or obeys, existing or not."""
+        if not context.words:
+            return set()
+        obeyed = [*obeyed_files(context.words)]
+        # The input of any other program is rather its data.
+        is_own_name = "/" in context.words[0]
+        obeyed += [one.target.value for one in command.redirects if one.operator == "<" and not is_own_name]
+        looked = (path for path in obeyed if is_known(path) and (context.directory or path.startswith("/")))
+        return {self._look(path, context.directory).resolved for path in looked}
+
     def _runs_written(self, context: ExecutionContext, command: SimpleCommand) -> bool:
         """True if a command runs a file that an earlier part wrote, also through a changed PATH."""
         if not self._written or not context.words:
@@ -168,12 +184,7 @@ class ExecutionContexts:
         named = {written.rpartition("/")[2] for written in self._written}
         if context.words[0] in named and any(one.name == "PATH" for one in command.assignments):
             return True
-        obeyed = [*obeyed_files(context.words)]
-        # The input of any other program is rather its data.
-        is_own_name = "/" in context.words[0]
-        obeyed += [one.target.value for one in command.redirects if one.operator == "<" and not is_own_name]
-        looked = (path for path in obeyed if is_known(path) and (context.directory or path.startswith("/")))
-        found = {self._look(path, context.directory).resolved for path in looked}
+        found = self._obeyed(context, command)
         # What it moved or copied may be a directory, which is not there yet.
         made = [written for written in self._written if not os.path.isdir(written)]
         return not found.isdisjoint(self._written) or any(is_within(path, one) for path in found for one in made)

@@ -92,12 +92,12 @@ class PathChecks:
                 self._by_mode("look", f"reading everything in {path}")
             self._read(path, directory, "read")
         for tree in reads.trees:
-            self._read(tree, directory, "search", includes=reads.includes)
+            self._read(tree, directory, "search", includes=reads.includes, shows_settings=reads.repository is None)
             facts = self._look(tree, directory) if reads.from_top else None
             # Some commands show the rest of the repository from any directory in it.
             for top in repository_roots(facts.resolved) if facts else ():
                 if facts and top != facts.resolved and is_within(top, self._lookup.workspace):
-                    self._read(top, None, "search", includes=reads.includes)
+                    self._read(top, None, "search", includes=reads.includes, shows_settings=False)
         for tree in reads.listed:
             self._read(tree, directory, "list")
 
@@ -337,6 +337,7 @@ class PathChecks:
         *,
         includes: FileFilter | None = None,
         is_allowed: bool | None = None,
+        shows_settings: bool = True,
     ) -> None:
         """Judge a read; if a rule allows it, the mode has nothing to add. A `source` is a file or a tree."""
         is_allowed = self.allow_scope is not None if is_allowed is None else is_allowed
@@ -352,7 +353,16 @@ class PathChecks:
         is_copied = any(source is None and is_within(into, facts.resolved) for source, into in state.filled)
         if is_copied and intent == "search" and self._rules.forbids_reading:
             self._ask(f"{_shown(path)} may contain a copy of a file that a rule forbids to read")
-        found = state.judge.reading(None, facts, intent, state.mode, state.trace, relaxed=True, includes=includes)
+        found = state.judge.reading(
+            None,
+            facts,
+            intent,
+            state.mode,
+            state.trace,
+            relaxed=True,
+            includes=includes,
+            shows_settings=shows_settings,
+        )
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
         if found.source != "mode" or not is_allowed:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_agent.git.repository import protected_repository
+from tui_agent.git.repository_safety import settings_with_secret
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet
@@ -104,6 +105,18 @@ class PathLookup:
         inside = self._private.below(facts.resolved)
         return f"it contains {_OURS}" if inside and os.path.lexists(inside) else None
 
+    def why_secret(
+        self, facts: PathFacts, includes: FileFilter | None, *, is_search: bool, is_command: bool
+    ) -> str | None:
+        """Return why the settings of a repository at a path, or below it in a search, contain a secret, or None."""
+        for file in settings_with_secret(facts.resolved):
+            # The tools for searches look into a repository's data only if they are asked to.
+            is_searched = is_search and (is_command or is_within(facts.resolved, os.path.dirname(file)))
+            is_included = includes is None or includes.includes(os.path.relpath(file, facts.resolved))
+            if file == facts.resolved or (is_searched and is_included):
+                return f"a URL in {file} contains a secret"
+        return None
+
     def why_protected(self, facts: PathFacts) -> str | None:
         """Return why a path is never written, or None if it may be."""
         if facts.is_device:
@@ -183,6 +196,7 @@ class PathJudge:
         relaxed: bool,
         includes: FileFilter | None = None,
         filtered: bool = False,
+        shows_settings: bool = True,
     ) -> Finding:
         """Decide a read of a path.
 
@@ -195,10 +209,15 @@ class PathJudge:
             relaxed: reading in the workspace needs no answer.
             includes: the files of a directory that are read; None for all.
             filtered: files that a rule denies are left out, so that such a rule does not decide for the directory.
+            shows_settings: a search may show the settings of repositories; False for git.
         """
         accessed: Intent = "read" if intent == "list" else intent
         found = self.rules.judge_path(tool, facts, accessed, trace, includes=includes, filtered=filtered)
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
+        if private is None and intent != "list" and shows_settings:
+            private = self.path_lookup.why_secret(
+                facts, includes, is_search=intent == "search", is_command=tool is None
+            )
         # A rule without a pattern, such as `allow read`, does not open private paths; one that names them does.
         is_decided = found and (found.decision == "deny" or (found.decision == "allow" and found.is_named))
         if private and not is_decided:
