@@ -419,7 +419,11 @@ class PathChecks:
     def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
         state = self._state
         return state.judge.writing(
-            *(None, facts, state.mode, state.trace), whole=whole, allowed_by=allowed_by, tree_search=state.tree_search
+            *(None, facts, state.mode, state.trace),
+            whole=whole,
+            allowed_by=allowed_by,
+            is_spelled=self._is_spelled_out and self._by_words.source == "rule",
+            tree_search=state.tree_search,
         )
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
@@ -427,7 +431,7 @@ class PathChecks:
         known = [name for name in path.split("/") if UNKNOWN not in name]
         around = self._look(".", directory) if not path.startswith("/") else None
         if why := protected_name("/".join(known)):
-            self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+            self._doubt(f"{_shown(path)} is protected: {why}")
         elif why := self._lookup.may_be_private(known) or (around and self._lookup.why_protected(around)):
             self._state.is_confined |= self._state.unknown_targets == "sandbox"
             self._ask(f"{_shown(path)} may be protected: {why}")
@@ -516,10 +520,8 @@ class PathChecks:
         for piece in dict.fromkeys((*pieces_of(code), *decoded)):
             facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
             why = protected_name(piece) or ("it is private" if facts and facts.private else None)
-            if why and writes:
-                self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
-            elif why:
-                self._doubt(f"code that names {piece}: {why}")
+            if why:
+                self._doubt(f"code that {'may change' if writes else 'names'} {piece}: {why}")
             elif not is_known(piece) and any(map(may_mean_protected, re.sub(_MARK, "*", piece).split("/"))):
                 self._doubt(f"code that may name {_shown(piece)}")
             elif writes and names_project_definition(piece):

@@ -216,9 +216,10 @@ class PathJudge:
         *,
         whole: bool = False,
         allowed_by: Finding | None = None,
+        is_spelled: bool = False,
         tree_search: TreeSearch | None = None,
     ) -> Finding:
-        """Decide a change of a path; a protected path may never be changed, in any mode (S1-12).
+        """Decide a change of a path. Tools never change a protected path, in any mode (S1-12); a command that does asks.
 
         Args:
             tool: the tool that changes it; None for a shell command, to which accept_edits does not apply.
@@ -227,11 +228,14 @@ class PathJudge:
             trace: gets a line for every rule and check.
             whole: everything below it is changed, too.
             allowed_by: the finding that allowed the whole command, if it covers this change.
+            is_spelled: a rule of the settings spells the whole command out, and so means protected paths, too.
             tree_search: the search that the decision shares; None for a new one.
         """
-        if why := self.path_lookup.why_protected(facts):
-            trace.append(f"floor: {facts.resolved} is protected: {why}")
-            return Finding("deny", "floor", f"{facts.given} is protected and never changed: {why}")
+        protected = self.path_lookup.why_protected(facts)
+        if protected:
+            trace.append(f"floor: {facts.resolved} is protected: {protected}")
+        if protected and tool is not None:
+            return Finding("deny", "floor", f"{facts.given} is protected and never changed: {protected}")
         if facts.is_device:
             return Finding("allow", "read_only", f"{facts.given} stores nothing")
         what = f"changing {facts.given}"
@@ -240,6 +244,8 @@ class PathJudge:
         found = self.rules.judge_path(tool, facts, "write", trace, whole=whole)
         if found and found.decision == "deny":
             return found
+        if protected and not is_spelled:
+            return _asking(mode, "effect", what, f"{facts.given} is protected: {protected}")
         if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
             trace.append(f"floor: {facts.resolved} lasts: {why}")
             return _asking(mode, "effect", what, f"changes {facts.given}: {why}")
