@@ -219,7 +219,7 @@ class PathJudge:
         is_spelled: bool = False,
         tree_search: TreeSearch | None = None,
     ) -> Finding:
-        """Decide a change of a path. Tools never change a protected path, in any mode (S1-12); a command that does asks.
+        """Decide a change of a path. Tools never change a protected one, in any mode (S1-12); commands that do ask.
 
         Args:
             tool: the tool that changes it; None for a shell command, to which accept_edits does not apply.
