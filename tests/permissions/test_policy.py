@@ -100,7 +100,7 @@ def test_what_agents_take_from_a_project_is_never_changed_without_a_question(
     for mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.ALLOW):
         assert policy.check_in_mode(desk.tools[tool], call, mode).decision == "ask"
     notes = {"path": ".claude/notes.md"}
-    assert policy.check_in_mode(desk.tools["write"], notes, PermissionMode.ACCEPT_EDITS).decision == "allow"
+    assert policy.check_in_mode(desk.tools["write"], notes, PermissionMode.ALLOW).decision == "allow"
 
 
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:

@@ -15,7 +15,7 @@ from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_resolution import PathFacts, is_within, resolve
-from .protected_paths import TreeSearch, names_project_definition, protected_name
+from .protected_paths import TreeSearch, names_project_definition, obeyed_name, protected_name
 from .repository import protected_repository
 
 _OWN_DEFINITIONS = (
@@ -119,6 +119,10 @@ class PathLookup:
             if names_project_definition(self._below(path)):
                 return "agents take hooks, skills, commands and sub-agents from there"
         return None
+
+    def obeyed_name(self, facts: PathFacts) -> str | None:
+        """Return the name for which other programs may run or obey a file by themselves, or None."""
+        return next(filter(None, (obeyed_name(self._below(path)) for path in (facts.lexical, facts.resolved))), None)
 
     def why_too_much(self, facts: PathFacts) -> str | None:
         """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""
@@ -246,9 +250,14 @@ class PathJudge:
             return found
         if protected and not is_spelled:
             return _asking(mode, "effect", what, f"{facts.given} is protected: {protected}")
-        if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
+        obeyed = self.path_lookup.obeyed_name(facts)
+        is_meant = found is not None and found.names(obeyed or facts.resolved)
+        if (why := self.path_lookup.why_lasting(facts)) and not is_meant:
             trace.append(f"floor: {facts.resolved} lasts: {why}")
             return _asking(mode, "effect", what, f"changes {facts.given}: {why}")
+        if tool is not None and obeyed and mode is not PermissionMode.ALLOW and not is_meant:
+            trace.append(f"floor: {facts.resolved} may be run or obeyed by other programs")
+            return _asking(mode, "effect", what, f"changes {facts.given}, which other programs may run or obey")
         if whole and (held := self.path_lookup.why_tree_protected(facts, tree_search or TreeSearch())):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")

@@ -154,7 +154,12 @@ class RuleSet:
                 return "no"
             return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
 
-        return self._judge(lambda rule: rule.applies_to_path(tool, intent), match, facts.resolved, trace)
+        def applies(rule: Rule) -> bool:
+            # A rule without a pattern is not meant for the rest of the machine.
+            is_meant = rule.pattern is not None or rule.verdict != "allow" or facts.is_inside or facts.is_device
+            return is_meant and rule.applies_to_path(tool, intent)
+
+        return self._judge(applies, match, facts.resolved, trace)
 
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
         """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
