@@ -66,7 +66,7 @@ from tui_agent.permissions.shell.syntax import MARKS
         # reading
         ("cat README.md", ["deny read(README.md)"], "deny", "rule"),
         ("cat README.md", ["ask bash(cat:*)"], "ask", "rule"),
-        ("cat /etc/hostname", ["allow bash(cat:*)"], "allow", "rule"),
+        ("cat /etc/hostname", ["allow bash(cat:*)"], "ask", "mode"),
         ("cat /proc/self/environ", ["allow bash(cat:*)"], "ask", "floor"),
         ("cat README.md", ["deny bash(rm:*)"], "allow", "read_only"),
         # writers

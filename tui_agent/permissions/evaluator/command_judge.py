@@ -364,6 +364,8 @@ class _Case:
         command, scope = part.command, part.scope
         if scope and not scope.covers_words:
             paths.findings.extend(self._on_words_to_spell(part, scope))
+            for found in part.contexts if not self._is_remote else ():
+                paths.check_places(found.own, found.directory)
             is_fed = part.is_fed or any(redirect.operator == "<" for redirect in command.redirects)
             if any(may_run_input(found.words, is_fed=is_fed) for found in part.contexts):
                 paths.findings.append(self._by_mode(f"the input of `{_short(command.text)}`"))

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal
 from urllib.parse import unquote
 
@@ -47,6 +48,12 @@ _KEEPS_LINKS = names("mkdir rm rmdir unlink")
 """Commands that do not follow a link which is their target."""
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
+_ADDRESS = re.compile(r"(?:-[^=]*=)?(?:[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:)")
+_OF_THIS_MACHINE = re.compile(r".*?://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?#]|\Z)")
+_TAKES_ADDRESSES = names("git pip pip3 npm pnpm yarn bun go cargo")
+"""Programs for which an address is an ordinary operand."""
+_PLACE = re.compile(r"(?:\A|[,:=@]|\A-[A-Za-z])(?:~|/|\.\.(?![^/])|[^,:=@]*/)[^,:=@]*")
+"""Parts of a word that may be paths."""
 CODE_WRITES = re.compile(
     r"write|\brm\w*\(|\b(?:rm|mv|cp)\b|put_|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|\+<|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
@@ -118,7 +125,7 @@ class PathChecks:
                 if allowed_by is None:
                     self._ask(f"{redirect.text} opens a network connection")
             elif redirect.operator in ("<", "<&"):
-                self._read(target, directory, "read", is_allowed=None if is_reading else self._covers)
+                self._read(target, directory, "read")
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
@@ -311,7 +318,7 @@ class PathChecks:
         those outside the workspace. Of possible reads only those that a rule forbids are reported.
         """
         for path in found.sources:
-            self._read(path, directory, "source", is_allowed=self._covers)
+            self._read(path, directory, "source")
         for path in found.open_reads:
             self._unknown_read(path, directory, is_allowed=True)
         if not self._rules.forbids_reading:
@@ -339,7 +346,7 @@ class PathChecks:
         is_allowed: bool | None = None,
     ) -> None:
         """Judge a read; if a rule allows it, the mode has nothing to add. A `source` is a file or a tree."""
-        is_allowed = self.allow_scope is not None if is_allowed is None else is_allowed
+        is_allowed = self._is_spelled_out if is_allowed is None else is_allowed
         facts = self._look(path, directory)
         if facts is None:
             self._unknown_read(path, directory, is_allowed=is_allowed)
@@ -550,6 +557,25 @@ class PathChecks:
         pieces = (piece for code in codes for piece in pieces_of(code)) if self._denies_changes else ()
         for piece in dict.fromkeys(pieces):
             self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
+
+    def check_places(self, words: Sequence[str], directory: str | None) -> None:
+        """Judge what a rule for a command's first words is not meant for: places and addresses outside the workspace.
+
+        Args:
+            words: the words of the command itself.
+            directory: the directory in which it runs.
+        """
+        name = canonical_name(words[0]) if words else ""
+        spelled = self.allow_scope.spelled if self.allow_scope else frozenset[str]()
+        for before, word in pairwise(words if name not in group("other_places") | group("takes_strings") else ()):
+            if word in spelled or before in group("read_messages"):
+                continue
+            address = _ADDRESS.match(word)
+            takes_any = name in _TAKES_ADDRESSES | group("web_clients") | group("downloaders")
+            if address and not takes_any and not _OF_THIS_MACHINE.match(word):
+                self._by_mode("effect", f"the address {_shown(word)}")
+            for path in () if address else _PLACE.findall(word):
+                self._read(path.lstrip(",:=@"), directory, "read", is_allowed=not is_known(path))
 
     # --- findings -----------------------------------------------------------------------------------------------------
 
