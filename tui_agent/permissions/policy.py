@@ -245,7 +245,8 @@ class PermissionPolicy:
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
-        texts = ["\n".join(rules) for rules in found if self.passes_with(rules, tool, arguments)]
+        texts = ["\n".join(self._needed(rules, tool, arguments)) for rules in found]
+        texts = [text for text in dict.fromkeys(texts) if text]
         return tuple(texts if proposed in texts else [*texts[:1], proposed, *texts[1:]])
 
     def grant_refusal(self, rule: str, tool: Tool, arguments: JsonObject) -> str:
@@ -286,19 +287,19 @@ class PermissionPolicy:
         decision = self.check(tool, arguments)
         paths = decision.targets if isinstance(subject_of(tool, arguments), CommandSubject) else ()
         extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
-        more = [offer.proposed for offer in extra if offer]
+        more = [offer.choices[0] for offer in extra if offer]
         if len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
             return None
-        # The rules for commands often suffice; rules for paths are added only as far as they are needed.
-        if self.passes_with(needed, tool, arguments):
-            return "\n".join(needed)
-        if not self.passes_with([*needed, *more], tool, arguments):
-            return None
-        for text in more:
-            others = [other for other in more if other != text]
-            if self.passes_with([*needed, *others], tool, arguments):
-                more = others
-        return "\n".join([*needed, *more])
+        return "\n".join(self._needed([*needed, *more], tool, arguments)) or None
+
+    def _needed(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> list[str]:
+        """Return those of some rules that a call needs to be allowed; none if they are not enough."""
+        found = list(dict.fromkeys(texts))
+        # The rules for commands often suffice; those for paths, which come last, go first.
+        for text in reversed(texts) if self.passes_with(texts, tool, arguments) else ():
+            others = [other for other in found if other != text]
+            found = others if others and self.passes_with(others, tool, arguments) else found
+        return found if self.passes_with(found, tool, arguments) else []
 
     def _offers(self, tool: Tool, arguments: JsonObject) -> list[Offer]:
         """Return an offer for each asking part of a call; none if a part should not be allowed by a stored rule."""
@@ -308,7 +309,11 @@ class PermissionPolicy:
         offers: list[Offer | None]
         match subject := subject_of(tool, arguments):
             case CommandSubject():
-                offers = [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
+                reads = [offer_for_path("read", target, self._workspace) for target in decision.targets]
+                if reads and self.passes_with([one.proposed for one in reads if one], tool, arguments):
+                    return [one for one in reads if one]
+                asking = [part.text for part in decision.parts if part.decision == "ask"]
+                offers = [offer_for_command(tool.name, text, self._workspace) for text in asking]
             case PathSubject():
                 offers = [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
             case UrlSubject():

@@ -411,7 +411,9 @@ class _Case:
     def _on_words_to_spell(self, part: Part, scope: AllowScope) -> Iterator[Finding]:
         """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
         written = [word.value for word in part.command.words]
-        found = [word for one in part.contexts for word in words_to_spell(one.words or written, scope.spelled)]
+        found = [
+            word for one in part.contexts for word in words_to_spell(one.words or written, scope.spelled, scope.starts)
+        ]
         for word in dict.fromkeys(found):
             if word not in scope.spelled:
                 shown = f"`{_short(word)}`" if is_known(word) else "a word known only when the command runs"

@@ -26,7 +26,7 @@ from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
 from tui_agent.permissions.verdicts import Finding
 
-from .patterns import command_patterns
+from .patterns import BORDER, command_patterns
 from .rule_set import NormalizedCommand
 
 _FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
@@ -62,6 +62,8 @@ class AllowScope:
     """True if the permission includes the assignments before the command."""
     spelled: frozenset[str] = frozenset()
     """Words that the rule spells out."""
+    starts: frozenset[str] = frozenset()
+    """Beginnings of words, before a star."""
 
     @property
     def covers_words(self) -> bool:
@@ -77,10 +79,11 @@ def allow_scope(found: Finding | None, view: NormalizedCommand) -> AllowScope | 
     if not patterns or any(pattern.is_everything for pattern in patterns):
         return AllowScope(found, "everything", spells_assignments=True)
     exact = [pattern for pattern in patterns if pattern.is_exact]
-    spells = any(pattern.match(view.with_assignments) for pattern in exact)
-    is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+    spells = any(map(view.spelled_by, patterns))
+    is_exact = any(pattern.match(text) for pattern in exact for text in (view.with_assignments, view.words))
     spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
-    return AllowScope(found, "command" if is_exact else "words", spells, spelled)
+    starts = frozenset(piece.rpartition(BORDER)[2] for pattern in patterns for piece in pattern.pieces[:-1])
+    return AllowScope(found, "command" if is_exact else "words", spells, spelled, starts - {""})
 
 
 def spells_beyond(found: Finding | None, count: int) -> bool:
@@ -89,7 +92,9 @@ def spells_beyond(found: Finding | None, count: int) -> bool:
     return pattern is not None and any(one.spelled_words > count for one in command_patterns(pattern))
 
 
-def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) -> Iterator[str]:
+def words_to_spell(
+    words: Sequence[str], spelled: frozenset[str] = frozenset(), starts: frozenset[str] = frozenset()
+) -> Iterator[str]:
     """Yield the words of a command that a rule for its first words covers only if it spells them out.
 
     A rule covers operands, and options that are known to be harmless. What a command runs, loads, deletes or only with
@@ -98,8 +103,12 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     Args:
         words: as the shell would pass them, with its name.
         spelled: words that the rule spells out.
+        starts: beginnings of words in the rule, before a star.
     """
     name = canonical_name(words[0])
+    if starts and name in group("begun_by_rules"):
+        # `rm -f src/*` means files of that folder, and `curl http://localhost:3000/*` that host.
+        yield from (word for word in words[1:] if not word.startswith(tuple(starts)) or ".." in word.split("/"))
     if name in _OPEN:
         yield from (word for word in words[1:] if _may_be_option(word))
     if name == "find":
