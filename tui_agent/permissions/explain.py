@@ -13,7 +13,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
-from .policy import PermissionPolicy, subject_of
+from .policy import SECRET_FILES, PermissionPolicy, subject_of
 from .rules.rule import Rule
 
 FindTool = Callable[[str], Tool | None]
@@ -34,6 +34,7 @@ class PermissionDefaults:
     """Tools that the rules of a record may name, beside the tool of the call."""
     unknown_targets: Literal["ask", "allow"] = "ask"
     containment: Containment = NO_CONTAINMENT
+    secret_files: Sequence[str] = SECRET_FILES
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -141,6 +142,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         is_trusted=defaults.is_trusted or cwd is not None,
         unknown_targets=defaults.unknown_targets,
         containment=defaults.containment,
+        secret_files=defaults.secret_files,
     )
     return _Request(tool, arguments, policy_with)
 

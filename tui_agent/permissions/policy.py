@@ -31,6 +31,12 @@ MAX_GRANTS_AT_ONCE = 8
 SESSION_ORIGIN = "granted for the session"
 """Origin of an allow rule that ends with the session."""
 
+SECRET_FILES = (
+    *(".env", ".env.local", ".env.*.local", ".env.production", ".env.development", ".env.staging", ".netrc", ".pgpass"),
+    *(".pypirc", ".git-credentials", ".htpasswd", "id_rsa", "id_ed25519", "id_ecdsa", "*.p12", "*.pfx", "*.kdbx"),
+)
+"""Patterns of files that hold secrets and that nothing but people and their programs needs to read."""
+
 _PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
                      TypeError, ValueError)  # fmt: skip
 """Exceptions that a tool's predicates may raise; they count as the more careful answer."""
@@ -58,6 +64,7 @@ class PermissionPolicy:
         is_trusted: bool = True,
         containment: Containment = NO_CONTAINMENT,
         unknown_targets: Literal["ask", "allow"] = "ask",
+        secret_files: Sequence[str] = SECRET_FILES,
     ) -> None:
         """
         Args:
@@ -75,6 +82,7 @@ class PermissionPolicy:
             containment: the sandbox that shell commands can run in.
             unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
                 cannot run in the sandbox.
+            secret_files: patterns of files that are read only with an answer or by a rule, if a call names them.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -91,7 +99,9 @@ class PermissionPolicy:
         own = _rules("PermissionPolicy.rules", rules)
         more = _layers("PermissionPolicy.layers", layers)
         path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
-        self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
+        secrets = [Rule.parse("ask", f"read({pattern})", "default") for pattern in secret_files]
+        lists = (*((own,) if own else ()), *more)
+        self._rules = RuleSet(lists, path_lookup.workspace, path_lookup.root, resolution, secrets)
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
@@ -127,6 +137,11 @@ class PermissionPolicy:
     def rules(self) -> tuple[Rule, ...]:
         """Every rule in force, list by list, without grants."""
         return self._rules.rules
+
+    @property
+    def secret_rules(self) -> tuple[Rule, ...]:
+        """Ask rules for files that hold secrets, checked after all others."""
+        return self._rules.secrets
 
     def set_rules(self, layers: Iterable[Iterable[RuleLike]]) -> None:
         """Replace the rules for all later decisions.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
-from tui_agent.permissions import Rule
+from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.paths.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.permissions.verdicts import Finding
@@ -176,3 +176,43 @@ def test_a_rule_without_a_pattern_means_the_workspace(desk: Desk) -> None:
 
     assert found == []
     assert desk.bash("touch /etc/x", "allow edit", mode="ask").decision == "ask"
+
+
+def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(desk: Desk) -> None:
+    for name in (".env", "sub/.env.local", "deep/id_rsa", ".env.example", ".envx", "a.env"):
+        (desk.root / name).parent.mkdir(exist_ok=True)
+        (desk.root / name).write_text("KEY=x\n", "utf-8")
+    asking = (
+        *("cat .env", "head -1 ./.env", "grep KEY .env", "grep KEY < .env", "cat sub/.env.local", "cat deep/id_rsa"),
+        *(
+            "cat .e*",
+            "sed -n p .env",
+            "cp .env x",
+            "cat src/lib.py .env",
+            "tar cf x.tar .env",
+            "cd sub && cat .env.local",
+        ),
+    )
+    plain = ("cat .env.example", "cat .envx a.env", "ls -a", "git status", "grep -r KEY src", "rg KEY")
+    found: list[tuple[str, ...]] = []
+    for command, expected in (*((one, "ask") for one in asking), *((one, "allow") for one in plain)):
+        found += [(command, desk.bash(command).reason)] if desk.bash(command).decision != expected else []
+    for tool, path, rules, mode, expected in (
+        ("read", ".env", (), "ask", "ask"),
+        ("read", ".env", (), "accept_edits", "ask"),
+        ("read", ".env", (), "allow", "allow"),
+        ("read", ".env", ("allow read(.env)",), "ask", "allow"),
+        ("read", ".env", ("deny read(.env)",), "allow", "deny"),
+        ("read", ".env.example", (), "ask", "allow"),
+        ("glob", ".", (), "ask", "allow"),
+        ("grep", ".", (), "ask", "allow"),
+        ("grep", ".env", (), "ask", "ask"),
+    ):
+        decision = desk.file(tool, path, *rules, mode=mode)
+        found += [(tool, path, *rules, mode, decision.reason)] if decision.decision != expected else []
+
+    assert found == []
+    without = PermissionPolicy(desk.root, secret_files=())
+    assert without.check(desk.tools["read"], {"path": ".env"}).decision == "allow"
+    decision = desk.bash("cat .env")
+    assert decision.reason == "a rule says to ask first: read(.env) (default)"

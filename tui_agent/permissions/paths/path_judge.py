@@ -198,6 +198,8 @@ class PathJudge:
         """
         accessed: Intent = "read" if intent == "list" else intent
         found = self.rules.judge_path(tool, facts, accessed, trace, includes=includes, filtered=filtered)
+        if found and found.rule in self.rules.secrets and mode is PermissionMode.ALLOW:
+            found = None
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         # A rule without a pattern, such as `allow read`, does not open private paths; one that names them does.
         is_decided = found and (found.decision == "deny" or (found.decision == "allow" and found.is_named))

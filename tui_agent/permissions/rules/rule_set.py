@@ -85,8 +85,11 @@ class RuleSet:
         workspace: str,
         root: str,
         resolution: RuleResolution = "first_match",
+        secrets: Sequence[Rule] = (),
     ) -> None:
         self._resolution = resolution
+        self.secrets = tuple(secrets)
+        """Ask rules for files that hold secrets: they count for a path that is named, where no other rule decides."""
         self._workspace = workspace
         self._root = root
         self._layers = tuple(tuple(layer) for layer in layers)
@@ -173,7 +176,11 @@ class RuleSet:
             is_meant = rule.pattern is not None or rule.verdict != "allow" or facts.is_inside or facts.is_device
             return is_meant and rule.applies_to_path(tool, intent)
 
-        return self._judge(applies, match, facts.resolved, trace)
+        found = self._judge(applies, match, facts.resolved, trace)
+        if found is not None or intent == "write":
+            return found
+        secret = (rule for rule in self.secrets if match(rule, rule.pattern or "") == "yes")
+        return next(map(finding_for_rule, secret), None)
 
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
         """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
