@@ -50,8 +50,8 @@ _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
 _ADDRESS = re.compile(r"(?:-[^=]*=)?(?:[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:)")
 _OF_THIS_MACHINE = re.compile(r".*?://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?#]|\Z)")
-_TAKES_ADDRESSES = names("git pip pip3 npm pnpm yarn bun go cargo")
-"""Programs for which an address is an ordinary operand."""
+_TAKES_ADDRESS = names("clone remote ls-remote submodule")
+"""Actions for which an address is an ordinary operand."""
 _PLACE = re.compile(r"(?:\A|[,:=@]|\A-[A-Za-z])(?:~|/|\.\.(?![^/])|[^,:=@]*/)[^,:=@]*")
 """Parts of a word that may be paths."""
 CODE_WRITES = re.compile(
@@ -571,8 +571,9 @@ class PathChecks:
             if word in spelled or before in group("read_messages"):
                 continue
             address = _ADDRESS.match(word)
-            takes_any = name in _TAKES_ADDRESSES | group("web_clients") | group("downloaders")
-            if address and not takes_any and not _OF_THIS_MACHINE.match(word):
+            takes_any = name in group("web_clients") | group("downloaders") or not _TAKES_ADDRESS.isdisjoint(words)
+            is_value = word.startswith("-") or before.startswith("-")
+            if address and not takes_any and not is_value and not _OF_THIS_MACHINE.match(word):
                 self._by_mode("effect", f"the address {_shown(word)}")
             for path in () if address else _PLACE.findall(word):
                 self._read(path.lstrip(",:=@"), directory, "read", is_allowed=not is_known(path))

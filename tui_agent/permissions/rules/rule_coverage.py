@@ -44,6 +44,8 @@ _LOADING = re.compile(
     r"(?i)config|rcfile|plugin|format|report|require|import|load|preset|setup|exec|command|cmd|shell|script|program"
     r"|runner|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
 )
+_LOADS_SHORT = re.compile(r"-[cfrpeoEICPRM]")
+"""Options of one letter that often name settings, a file, a module or code."""
 _MAY_BE_FILE = re.compile(r"[^=]*[/\\~]|[\w-]+\.[A-Za-z]\w*\Z")
 
 
@@ -134,7 +136,7 @@ def words_to_spell(
     if row is not None:
         yield from _of_row(*row, is_listed=is_listed)
     elif name not in group("takes_strings") | _SCRIPTED:
-        yield from _unexplained(words[1:])
+        yield from _unexplained(words[1:], is_short_plain=name in group("version_control"))
     if own is not None and row is not None and row[0] is not own:
         yield from _of_row(own, words[1:], before_operands=True)
 
@@ -185,15 +187,21 @@ def _of_row(
                 yield word
                 yield from [value] if takes_next and entry.options[option] in _LOADS else []
         elif not meant and entry.mentions and word not in group("plain_flags"):
-            yield from [word] if is_listed else _unexplained((word,))
+            yield from [word] if is_listed else _unexplained((word,), is_short_plain=True)
 
 
-def _unexplained(words: Sequence[str]) -> Iterator[str]:
-    """Yield the options that no table explains and that may name a file, or something to load or run."""
+def _unexplained(words: Sequence[str], *, is_short_plain: bool = False) -> Iterator[str]:
+    """Yield the options that no table explains and that may name a file, or something to load or run.
+
+    Args:
+        words: options and operands.
+        is_short_plain: options of one letter are plain flags.
+    """
     for word, after in pairwise((*words, "")):
         option, _, value = word.partition("=")
         is_file = _MAY_BE_FILE.match(value or option) or (len(word) == 2 and _MAY_BE_FILE.match(after))
-        if word.startswith("-") and (_LOADING.search(option) or is_file):
+        is_loading = _LOADING.search(option) or (_LOADS_SHORT.match(word) and not is_short_plain)
+        if word.startswith("-") and (is_loading or is_file):
             yield word
 
 

@@ -13,6 +13,7 @@ from tui_agent.permissions.commands.catalogue import (
     SHELLS,
     canonical_name,
     group,
+    matching_row,
     pairs,
     without_interpreter,
     words_by_program,
@@ -149,9 +150,10 @@ def _prefix_length(words: Sequence[str], workspace: str) -> int:
         count = 2 if not tool and _is_subcommand(words) else 0
     if not count:
         return 0
-    # What the rule must spell out to cover the call belongs to it.
-    beyond = [at for word in words_to_spell(rest) for at, one in enumerate(words) if one == word and at >= tool]
-    return max([tool + count, *(at + 1 for at in beyond)])
+    # What the rule must spell out to cover the call belongs to it, and what keeps the call from changing something.
+    row = matching_row(rest)
+    told = {*words_to_spell(rest), *(row[0].changes.preventing if row else ())}
+    return max([tool + count, *(at + 1 for at, word in enumerate(words) if at >= tool and word in told)])
 
 
 def _tool_at(words: Sequence[str], workspace: str) -> int | None:
