@@ -54,6 +54,7 @@ NEVER_FROM_PROJECT = (
     "permissions.mode",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
+    "permissions.secret_files",
     "permissions.editor_servers",
     "sandbox",
     "sandbox_network",
@@ -106,6 +107,9 @@ class PermissionSettings(_Section):
     unknown_targets: Literal["ask", "allow"] = "ask"
     """Answer to an allowed shell command whose targets tui-agent cannot determine, if it cannot run in the
     sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
+    secret_files: tuple[str, ...] | None = None
+    """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty
+    list for none. Never taken from a project."""
     editor_servers: Literal["ask", "allow", "deny"] = "ask"
     """Answer to tool servers that an editor names for its session (`tui-agent acp`). Never taken from a project."""
 

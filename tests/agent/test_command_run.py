@@ -78,6 +78,19 @@ async def test_it_needs_approval_like_any_call(bench: BenchMaker) -> None:
     assert b.texts == []
 
 
+@pytest.mark.parametrize("mode", PermissionMode)
+async def test_what_the_user_typed_runs_in_every_mode_without_a_question(
+    bench: BenchMaker, mode: PermissionMode
+) -> None:
+    tool = ScriptedTool("bash")
+    b = bench((), tool, policy=FakePolicy(mode), gate=ApprovalGate(interactive=True))
+
+    await b.loop.run_command("bash", {}, "!look", typed=True)
+
+    assert [event.status for event in b.of(ToolEnded)] == ["ok"]
+    assert b.of(ApprovalRequested) == []
+
+
 @pytest.mark.parametrize("name", ["bash", "missing"])
 async def test_a_command_that_never_ran_adds_nothing_to_the_conversation(bench: BenchMaker, name: str) -> None:
     tool = ScriptedTool("bash")

@@ -87,19 +87,24 @@ def test_a_mode_that_allows_it_resolves_the_open_request(machine: UserMachine) -
     assert target.read_text("utf-8") == "one\n2\n"
 
 
-def test_protected_paths_stay_denied_in_mode_allow(machine: UserMachine) -> None:
+def test_in_mode_allow_tools_keep_out_of_protected_paths_and_commands_ask(machine: UserMachine) -> None:
     (machine.work / ".git").mkdir()
+    (machine.work / "node_modules").mkdir()
     script = [
-        calls(call("write", path=".git/config", content="[core]\n"), call("bash", command="echo x > .git/HEAD")),
-        says("Not even now."),
+        calls(call("write", path=".git/config", content="[core]\n"), call("bash", command="rm -rf node_modules")),
+        says("Removed."),
     ]
     with ServerThread(script) as server, machine.app_on(server, "--permission-mode", "allow") as app:
         app.ready()
         app.wait_for("ALLOW ALL")
-        app.say("break the repository")
-        app.wait_for_words("Not even now.")
-        _, second = bodies_of(server)
+        app.say("start afresh")
+        app.wait_for_question("bash")
+        assert (machine.work / "node_modules").exists()
+        app.press("y")
+        app.wait_for_words("Removed.")
+        second = bodies_of(server)[1]
         app.quit()
 
-    assert [is_error for _, is_error in results_in(second)] == [True, True]
+    assert [is_error for _, is_error in results_in(second)] == [True, False]
     assert list((machine.work / ".git").iterdir()) == []
+    assert not (machine.work / "node_modules").exists()

@@ -191,13 +191,15 @@ def test_explain_names_every_rule_and_the_alternatives(desk: Desk) -> None:
     assert f"  {desk.root.parent}/out.txt" in words
     assert "mode plan: deny" in words
     assert "without the rule bash(make:*) (config.toml:4)" in words
-    assert 'rule ["allow", "bash(make all)"]: allow' in words
+    assert 'rule ["allow", "bash(make:*)"]: allow' in words
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("rm -rf x", "no single rule is narrow enough to offer"),
+        ("python3 x", 'written by hand, rule ["allow", "bash(python3 x)"]: allow'),
+        ("rm .git/index.lock", 'written by hand, rule ["allow", "bash(rm .git/index.lock)"]: allow'),
+        ("touch $X", "no single rule is narrow enough to offer"),
         ("echo x > .git/config", "no rule and no grant: the floor holds under all of them"),
         ("git status", "nothing: the decision is the same in every mode"),
         ("if then (((", "no rule and no grant"),

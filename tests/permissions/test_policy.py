@@ -100,7 +100,7 @@ def test_what_agents_take_from_a_project_is_never_changed_without_a_question(
     for mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.ALLOW):
         assert policy.check_in_mode(desk.tools[tool], call, mode).decision == "ask"
     notes = {"path": ".claude/notes.md"}
-    assert policy.check_in_mode(desk.tools["write"], notes, PermissionMode.ACCEPT_EDITS).decision == "allow"
+    assert policy.check_in_mode(desk.tools["write"], notes, PermissionMode.ALLOW).decision == "allow"
 
 
 def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:
@@ -159,22 +159,24 @@ def test_reading_asks_without_relaxed_reads(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "rule"),
     [
-        ("bash", {"command": "make all"}, "bash(make all)"),
+        ("bash", {"command": "make all"}, "bash(make:*)"),
         ("bash", {"command": "pytest -q tests"}, "bash(pytest:*)"),
         ("bash", {"command": "npm run build -- -x"}, "bash(npm run build:*)"),
-        ("bash", {"command": "make all && ls | head"}, "bash(make all)"),
-        ("bash", {"command": "make a && make b"}, "bash(make a)\nbash(make b)"),
+        ("bash", {"command": "make all && ls | head"}, "bash(make:*)"),
+        ("bash", {"command": "make a && make b"}, "bash(make:*)"),
+        ("bash", {"command": "cp a b && touch c"}, "bash(cp a b)\nbash(touch c)"),
         ("bash", {"command": "touch new.txt"}, "bash(touch new.txt)"),
         ("bash", {"command": "touch ../new.txt"}, "bash(touch ../new.txt)"),
-        ("bash", {"command": "make > out.txt"}, "bash(make)\nedit(/out.txt)"),
-        ("bash", {"command": "cat /etc/hostname"}, "bash(cat /etc/hostname)"),
-        ("bash", {"command": "rm -rf build"}, None),
+        ("bash", {"command": "make > out.txt"}, "bash(make:*)\nedit(/out.txt)"),
+        ("bash", {"command": "cat /etc/hostname"}, "read(//etc/hostname)"),
+        ("bash", {"command": "rm -rf build"}, "bash(rm -rf build)"),
+        ("bash", {"command": "rm -rf $X"}, None),
         ("bash", {"command": "python3 x.py"}, None),
-        ("bash", {"command": "make $X"}, None),
+        ("bash", {"command": "touch $X"}, None),
         ("bash", {"command": "if then fi ((("}, None),
         ("bash", {"command": "ls"}, None),
-        ("bash", {"command": "; ".join(f"make {n}" for n in range(9))}, None),
-        ("write", {"path": "src/new.py"}, "write(/src/new.py)"),
+        ("bash", {"command": "; ".join(f"touch {n}" for n in range(9))}, None),
+        ("write", {"path": "src/new.py"}, "edit(/src/**)"),
         ("write", {"path": "a[1].py"}, "write(/a\\[1\\].py)"),
         ("read", {"path": "/etc/hostname"}, "read(//etc/hostname)"),
         ("write", {"path": ".git/x"}, None),
@@ -197,21 +199,20 @@ def test_the_narrowest_rule_is_proposed_and_allows_the_call(
 @pytest.mark.parametrize(
     ("tool", "arguments", "choices"),
     [
-        ("bash", {"command": "make all -j4"}, ("bash(make all -j4)", "bash(make all:*)")),
+        ("bash", {"command": "make all -j4"}, ("bash(make all -j4)", "bash(make:*)")),
         ("bash", {"command": "git push --force"}, ("bash(git push --force)",)),
         (
             "bash",
             {"command": "pytest -q && make all -j4"},
             (
                 "bash(pytest -q)\nbash(make all -j4)",
-                "bash(pytest:*)\nbash(make all -j4)",
-                "bash(pytest:*)\nbash(make all:*)",
+                "bash(pytest:*)\nbash(make:*)",
             ),
         ),
-        ("bash", {"command": "rm x"}, ()),
+        ("bash", {"command": "python3 x"}, ()),
         ("bash", {"command": "ls"}, ()),
-        ("write", {"path": "src/a.py"}, ("write(/src/a.py)", "write(/src/**)", "write(/**)")),
-        ("write", {"path": "a.py"}, ("write(/a.py)", "write(/**)")),
+        ("write", {"path": "src/a.py"}, ("write(/src/a.py)", "edit(/src/**)", "edit(/**)")),
+        ("write", {"path": "a.py"}, ("write(/a.py)", "edit(/**)")),
         ("read", {"path": "/etc/hostname"}, ("read(//etc/hostname)",)),
         ("write", {"path": ".git/x"}, ()),
         ("fetch", {"url": "https://docs.python.org/3/"}, ("fetch(domain:docs.python.org)",)),

@@ -45,8 +45,10 @@ class FakeAgent:
             raise self.refusal
         return None
 
-    async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
-        self.asked.append(("command", tool, arguments, said, shared))
+    async def run_command(
+        self, tool: str, arguments: JsonObject, said: str, *, shared: bool, typed: bool = False
+    ) -> object:
+        self.asked.append(("command", tool, arguments, said, shared, typed))
         return None
 
     def steer(self, text: str, /) -> UserMessage:

@@ -1,4 +1,7 @@
-"""A run of one call that the user made: the model is not asked, and the call passes the same pipeline as any other."""
+"""A run of one call that the user made: the model is not asked, and the call passes the same pipeline as any other.
+
+What the user typed is not judged: it runs as in a terminal, unless a hook or guardrail ends it.
+"""
 
 import time
 
@@ -28,19 +31,21 @@ NEVER_RAN = frozenset(
 class CommandRun:
     """One call that the user made. Call `execute` once; `abort` may be called at any time."""
 
-    def __init__(self, agent: AgentState, call: ToolCall, said: str, *, shared: bool) -> None:
+    def __init__(self, agent: AgentState, call: ToolCall, said: str, *, shared: bool, typed: bool = False) -> None:
         """
         Args:
             agent: the agent with the tools, permissions and conversation.
             call: the call.
             said: the command as the user typed it.
             shared: True if the result becomes part of the conversation, for the model to read.
+            typed: True if the user typed exactly this call, which then needs no permission.
         """
         self.id = new_id("run")
         self._agent = agent
         self._call = call
         self._said = said
         self._shared = shared
+        self._typed = typed
         self._stop_tokens = StopTokens.linked_to(agent.config.cancellation)
         self._began = time.monotonic()
         self._report: ToolCallReport | None = None
@@ -93,7 +98,8 @@ class CommandRun:
         """Do nothing: messages stay queued until the call ends."""
 
     async def _run_call(self) -> ToolResultMessage:
-        executor = self._agent.executor.publishing_to(_WithoutMessages(self._agent.publisher), agent=DECIDED_BY_USER)
+        bus = _WithoutMessages(self._agent.publisher)
+        executor = self._agent.executor.publishing_to(bus, agent=DECIDED_BY_USER, judges=not self._typed)
         async with ToolScheduler(executor, cancellation=self._stop_tokens.now) as scheduler:
             self._scheduler = scheduler
             scheduler.submit_all((self._call,))

@@ -204,15 +204,17 @@ class AgentLoop:
                 return await run.execute()
 
     async def run_command(
-        self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True
+        self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True, typed: bool = False
     ) -> ToolResultMessage:
-        """Call a tool for the user. The call is judged and published like every other; the model is not asked.
+        """Call a tool for the user. The call is published like every other; the model is not asked.
 
         Args:
             tool: the tool's name; an unknown one gives a result that says so.
             arguments: the arguments of the call.
             said: the command as the user typed it.
             shared: True if the model reads the result with its next request; False: only the user sees it.
+            typed: True if the user typed exactly this call: it runs without a question, as in a terminal. False: it is
+                judged like a call of the model.
 
         Raises:
             AlreadyRunningError: a run is in progress, or calls that wait for approval must be answered first.
@@ -222,7 +224,7 @@ class AgentLoop:
         if self._agent.open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
-        with self._run.hold(CommandRun(self._agent, call, said, shared=shared)) as run:
+        with self._run.hold(CommandRun(self._agent, call, said, shared=shared, typed=typed)) as run:
             return await run.execute()
 
     def stream(self, user_input: UserInput = None) -> AgentStream:

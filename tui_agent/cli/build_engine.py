@@ -87,6 +87,7 @@ ONLY_AT_START = (
     "sandbox_network",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
+    "permissions.secret_files",
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",

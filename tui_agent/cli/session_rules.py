@@ -66,7 +66,7 @@ class SessionRules:
         """Return each rule in the order in which it is checked, with True if it ends with the session."""
         own = self._policy.session_rules
         # Ask and deny rules of the session are among the policy's rules; grants are checked after all of them.
-        found = [(rule, rule in own) for rule in self._policy.rules]
+        found = [(rule, rule in own) for rule in (*self._policy.rules, *self._policy.secret_rules)]
         return [*found, *((rule, True) for rule in own if rule.verdict == "allow")]
 
     def _publish(self, notice: Noticed) -> None:

@@ -105,11 +105,13 @@ class ToolExecutor:
         """Replace the options, for every stage that begins from now on."""
         self.services = replace(self.services, options=options)
 
-    def publishing_to(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
+    def publishing_to(self, bus: Publisher, *, agent: str, judges: bool = True) -> "ToolExecutor":
         """Return a copy for calls that the model did not make: with another bus, another agent name in its approval
-        requests, and all effects of a call published before its end."""
+        requests, and all effects of a call published before its end. Unless it `judges`, it has no permissions."""
         other = copy(self)
         other.services = replace(self.services, publisher=bus, agent=agent, waits_for_effects=False)
+        if not judges:
+            other.services = replace(other.services, policy=None)
         return other
 
     async def execute(self, state: CallState) -> None:

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
-from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
+from tui_agent.protocol.tool import CommandSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
 
-from .policy import PermissionPolicy
+from .policy import SECRET_FILES, PermissionPolicy, subject_of
 from .rules.rule import Rule
 
 FindTool = Callable[[str], Tool | None]
@@ -34,6 +34,7 @@ class PermissionDefaults:
     """Tools that the rules of a record may name, beside the tool of the call."""
     unknown_targets: Literal["ask", "allow"] = "ask"
     containment: Containment = NO_CONTAINMENT
+    secret_files: Sequence[str] = SECRET_FILES
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -141,6 +142,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         is_trusted=defaults.is_trusted or cwd is not None,
         unknown_targets=defaults.unknown_targets,
         containment=defaults.containment,
+        secret_files=defaults.secret_files,
     )
     return _Request(tool, arguments, policy_with)
 
@@ -185,8 +187,11 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
     rule = policy.grant_rule(request.tool, request.arguments)
+    by_hand = _rule_by_hand(request) if decision.decision == "ask" and not rule else None
     if rule:
         lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
+    elif by_hand:
+        lines.append(f'written by hand, rule ["allow", "{by_hand}"]: allow')
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.decision == "ask":
@@ -196,9 +201,19 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
         }
         allowing = (shown for shown, changes in settings.items() if request.decide(**changes).decision == "allow")
         lines.extend(f"{shown}: allow" for shown in allowing)
-    if decision.source == "floor" and not rule:
+    if decision.source == "floor" and not rule and not by_hand:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]
+
+
+def _rule_by_hand(request: _Request) -> str | None:
+    """Return the rule that spells a command out, if it would allow it."""
+    subject = subject_of(request.tool, request.arguments)
+    text = subject.command if isinstance(subject, CommandSubject) else ""
+    if not text or not text.isprintable() or text != text.strip() or "*" in text:
+        return None
+    rule = Rule.parse("allow", f"{request.tool.name}({text})")
+    return rule.text if request.decide(layers=[[rule]]).decision == "allow" else None
 
 
 def _clean(text: str) -> str:

@@ -31,6 +31,12 @@ MAX_GRANTS_AT_ONCE = 8
 SESSION_ORIGIN = "granted for the session"
 """Origin of an allow rule that ends with the session."""
 
+SECRET_FILES = (
+    *(".env", ".env.local", ".env.*.local", ".env.production", ".env.development", ".env.staging", ".netrc", ".pgpass"),
+    *(".pypirc", ".git-credentials", ".htpasswd", "id_rsa", "id_ed25519", "id_ecdsa", "*.p12", "*.pfx", "*.kdbx"),
+)
+"""Patterns of files that hold secrets and that nothing but people and their programs needs to read."""
+
 _PREDICATE_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TuiAgentError,
                      TypeError, ValueError)  # fmt: skip
 """Exceptions that a tool's predicates may raise; they count as the more careful answer."""
@@ -58,6 +64,7 @@ class PermissionPolicy:
         is_trusted: bool = True,
         containment: Containment = NO_CONTAINMENT,
         unknown_targets: Literal["ask", "allow"] = "ask",
+        secret_files: Sequence[str] = SECRET_FILES,
     ) -> None:
         """
         Args:
@@ -75,6 +82,7 @@ class PermissionPolicy:
             containment: the sandbox that shell commands can run in.
             unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
                 cannot run in the sandbox.
+            secret_files: patterns of files that are read only with an answer or by a rule, if a call names them.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -91,7 +99,9 @@ class PermissionPolicy:
         own = _rules("PermissionPolicy.rules", rules)
         more = _layers("PermissionPolicy.layers", layers)
         path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
-        self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
+        secrets = [Rule.parse("ask", f"read({pattern})", "default") for pattern in secret_files]
+        lists = (*((own,) if own else ()), *more)
+        self._rules = RuleSet(lists, path_lookup.workspace, path_lookup.root, resolution, secrets)
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
@@ -134,6 +144,11 @@ class PermissionPolicy:
     def rules(self) -> tuple[Rule, ...]:
         """Every rule in force, list by list, without grants."""
         return self._rules.rules
+
+    @property
+    def secret_rules(self) -> tuple[Rule, ...]:
+        """Ask rules for files that hold secrets, checked after all others."""
+        return self._rules.secrets
 
     def set_rules(self, layers: Iterable[Iterable[RuleLike]]) -> None:
         """Replace the rules for all later decisions.
@@ -252,7 +267,8 @@ class PermissionPolicy:
         # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
-        texts = ["\n".join(rules) for rules in found if self.passes_with(rules, tool, arguments)]
+        texts = ["\n".join(self._needed(rules, tool, arguments)) for rules in found]
+        texts = [text for text in dict.fromkeys(texts) if text]
         return tuple(texts if proposed in texts else [*texts[:1], proposed, *texts[1:]])
 
     def grant_refusal(self, rule: str, tool: Tool, arguments: JsonObject) -> str:
@@ -293,19 +309,19 @@ class PermissionPolicy:
         decision = self.check(tool, arguments)
         paths = decision.targets if isinstance(subject_of(tool, arguments), CommandSubject) else ()
         extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
-        more = [offer.proposed for offer in extra if offer]
+        more = [offer.choices[0] for offer in extra if offer]
         if len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
             return None
-        # The rules for commands often suffice; rules for paths are added only as far as they are needed.
-        if self.passes_with(needed, tool, arguments):
-            return "\n".join(needed)
-        if not self.passes_with([*needed, *more], tool, arguments):
-            return None
-        for text in more:
-            others = [other for other in more if other != text]
-            if self.passes_with([*needed, *others], tool, arguments):
-                more = others
-        return "\n".join([*needed, *more])
+        return "\n".join(self._needed([*needed, *more], tool, arguments)) or None
+
+    def _needed(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> list[str]:
+        """Return those of some rules that a call needs to be allowed; none if they are not enough."""
+        found = list(dict.fromkeys(texts))
+        # The rules for commands often suffice; those for paths, which come last, go first.
+        for text in reversed(texts) if self.passes_with(texts, tool, arguments) else ():
+            others = [other for other in found if other != text]
+            found = others if others and self.passes_with(others, tool, arguments) else found
+        return found if self.passes_with(found, tool, arguments) else []
 
     def _offers(self, tool: Tool, arguments: JsonObject) -> list[Offer]:
         """Return an offer for each asking part of a call; none if a part should not be allowed by a stored rule."""
@@ -315,7 +331,11 @@ class PermissionPolicy:
         offers: list[Offer | None]
         match subject := subject_of(tool, arguments):
             case CommandSubject():
-                offers = [offer_for_command(tool.name, part.text) for part in decision.parts if part.decision == "ask"]
+                reads = [offer_for_path("read", target, self._workspace) for target in decision.targets]
+                if reads and self.passes_with([one.proposed for one in reads if one], tool, arguments):
+                    return [one for one in reads if one]
+                asking = [part.text for part in decision.parts if part.decision == "ask"]
+                offers = [offer_for_command(tool.name, text, self._workspace) for text in asking]
             case PathSubject():
                 offers = [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
             case UrlSubject():

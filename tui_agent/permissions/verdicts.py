@@ -53,8 +53,13 @@ class Finding:
 
     @property
     def is_named(self) -> bool:
-        """True if the user granted exactly this, or a rule with a pattern decided."""
-        return self.source == "grant" or (self.rule is not None and self.rule.pattern is not None)
+        """True if a rule with a pattern decided."""
+        return self.rule is not None and self.rule.pattern is not None
+
+    def names(self, name: str) -> bool:
+        """True if a rule decided whose pattern contains this name, or is a single path."""
+        pattern = (self.rule.pattern if self.rule else None) or "*"
+        return name.lower() in pattern.lower() or "*" not in pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from tui_agent.permissions.shell.syntax import MARKS
         ("make > out", ["allow bash(make)"], "ask", "mode"),
         ("make > out", ["allow bash(make)", "allow edit(out)"], "allow", "rule"),
         ("make > out", ["allow bash"], "allow", "rule"),
-        ("make > .git/x", ["allow bash", "allow edit"], "deny", "floor"),
+        ("make > .git/x", ["allow bash", "allow edit"], "ask", "floor"),
         ("make > $X", ["allow bash(make:*)"], "ask", "mode"),
         ("make > $X", ["allow bash"], "ask", "floor"),
         ("make > $X", ["allow bash(make > $X)"], "ask", "mode"),
-        ("make > .git/$X", ["allow bash"], "deny", "floor"),
+        ("make > .git/$X", ["allow bash"], "ask", "floor"),
         ("make > /dev/tcp/h/1", ["allow bash(make)"], "ask", "floor"),
         ("make > /dev/tcp/h/1", ["allow bash"], "allow", "rule"),
         ("make > /dev/null 2>&1", ["allow bash(make)"], "allow", "rule"),
@@ -66,7 +66,7 @@ from tui_agent.permissions.shell.syntax import MARKS
         # reading
         ("cat README.md", ["deny read(README.md)"], "deny", "rule"),
         ("cat README.md", ["ask bash(cat:*)"], "ask", "rule"),
-        ("cat /etc/hostname", ["allow bash(cat:*)"], "allow", "rule"),
+        ("cat /etc/hostname", ["allow bash(cat:*)"], "ask", "mode"),
         ("cat /proc/self/environ", ["allow bash(cat:*)"], "ask", "floor"),
         ("cat README.md", ["deny bash(rm:*)"], "allow", "read_only"),
         # writers
@@ -74,13 +74,13 @@ from tui_agent.permissions.shell.syntax import MARKS
         ("rm -rf .", ["allow bash(rm:*)"], "ask", "floor"),
         ("rm -rf ../outside", ["allow bash(rm:*)"], "ask", "mode"),
         ("rm -rf ../outside", ["allow bash(rm -rf ../outside)"], "allow", "rule"),
-        ("cp x .git/hooks/y", ["allow bash"], "deny", "floor"),
-        ("cp x links/git/y", ["allow bash"], "deny", "floor"),
-        ("python3 -c \"open('.git/x','w')\"", ["allow bash"], "deny", "floor"),
+        ("cp x .git/hooks/y", ["allow bash"], "ask", "floor"),
+        ("cp x links/git/y", ["allow bash"], "ask", "floor"),
+        ("python3 -c \"open('.git/x','w')\"", ["allow bash"], "ask", "floor"),
         ("python3 -c \"print('.git/x')\"", ["allow bash(python3:*)"], "ask", "floor"),
         ("frobnicate .git/config", ["allow bash(frobnicate:*)"], "ask", "floor"),
         ("frobnicate .git/config", ["allow bash(frobnicate .git/config)"], "allow", "rule"),
-        ("rm -rf .g*", ["allow bash(rm:*)"], "deny", "floor"),
+        ("rm -rf .g*", ["allow bash(rm:*)"], "ask", "floor"),
         ("touch x.{a,b}", ["allow bash(touch:*)"], "allow", "rule"),
         ("for f in a b; do touch $f; done", ["allow bash(touch:*)"], "allow", "rule"),
         ("for PATH in a b; do ls; done", [], "ask", "mode"),
@@ -113,7 +113,7 @@ def test_parts_and_rules(desk: Desk, command: str, rules: list[str], decision: s
         ("if then (((", "plan", "deny", "floor"),
         ("rm -rf .", "allow", "ask", "floor"),
         ("curl x | sh", "allow", "ask", "floor"),
-        ("echo x > .git/x", "allow", "deny", "floor"),
+        ("echo x > .git/x", "allow", "ask", "floor"),
     ],
 )
 def test_parts_and_modes(desk: Desk, command: str, mode: str, decision: str, source: str) -> None:
@@ -202,7 +202,7 @@ def test_too_many_paths_need_an_answer(desk: Desk) -> None:
 
     decision = desk.bash(many, "allow bash(frobnicate:*)")
     assert (decision.decision, decision.source) == ("ask", "floor")
-    assert desk.bash(f"{many}; frobnicate > .git/y", "allow bash(frobnicate:*)").decision == "deny"
+    assert desk.bash(f"{many}; frobnicate > .git/y", "allow bash(frobnicate:*)").decision == "ask"
 
 
 def test_a_file_named_like_an_option_runs_nothing(desk: Desk) -> None:
@@ -216,7 +216,7 @@ def test_a_file_named_like_an_option_runs_nothing(desk: Desk) -> None:
 
 
 def test_execdir_stays_out_of_protected_paths(desk: Desk) -> None:
-    assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "deny"
+    assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "ask"
     assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "ask"
     assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "allow"
     assert desk.bash("find . -exec cat {} ';'").decision == "ask"
@@ -392,3 +392,36 @@ def test_a_rule_for_a_program_does_not_cover_the_programs_it_starts(desk: Desk, 
 
 def test_a_denied_change_of_a_terminal_multiplexer_is_found(desk: Desk) -> None:
     assert desk.bash("tmux saveb -b x notes.txt", "deny edit(notes.txt)", mode="allow").decision == "deny"
+
+
+def test_a_person_can_say_yes_to_every_command_and_nobody_else_can(desk: Desk) -> None:
+    commands = (
+        *("rm -rf node_modules && npm install", "rm -rf node_modules", "rm .git/index.lock", "mv node_modules /tmp/nm"),
+        *("find node_modules -delete", "echo x > .husky/pre-commit", "python3 -c \"open('.git/x', 'w')\""),
+        *('rm ".git/$X"', "chmod -R u+w .git", "rm -rf sub/node_modules", "cp a.txt .mcp.json", "touch .tui-agent/x"),
+    )
+    rules = ("allow bash", "allow edit", "allow edit(node_modules/**)", "allow bash(rm:*)", "allow bash(find:*)")
+    found: list[tuple[str, str, str]] = []
+    for command in commands:
+        for mode in ("ask", "accept_edits", "allow"):
+            policy = desk.policy(*rules, mode=mode)
+            policy.grant(f"bash({command})", "session")
+            decision = policy.check(desk.tools["bash"], {"command": command})
+            found += [(command, mode, decision.reason)] if decision.decision != "ask" else []
+            assert policy.grant_rule(desk.tools["bash"], {"command": command}) is None, command
+        for mode in ("deny", "plan"):
+            decision = desk.bash(command, mode=mode)
+            found += [(command, mode, decision.reason)] if decision.decision != "deny" else []
+
+    assert found == []
+
+
+def test_a_rule_of_the_settings_that_spells_a_command_out_means_its_protected_paths(desk: Desk) -> None:
+    for command in ("rm -rf node_modules", "rm .git/index.lock", "echo x > .husky/y"):
+        found = desk.bash(command, f"allow bash({command})")
+        assert found.decision == ("ask" if ">" in command else "allow"), found.reason
+    assert (
+        desk.bash("rm -rf node_modules", "deny edit(node_modules/**)", "allow bash(rm -rf node_modules)").decision
+        == "deny"
+    )
+    assert desk.file("edit", "node_modules/p/i.js", "allow edit(node_modules/**)", mode="allow").decision == "deny"

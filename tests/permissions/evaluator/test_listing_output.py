@@ -32,7 +32,8 @@ def place(tmp_path: Path) -> Path:
     ["ls", "ls -a", "ls sub", "ls -1 a.txt b.py", "ls -d sub", "find .", "find sub -type f", "find . -name '*.py'",
      "find . -type f -name '*.py'", "find . -type l", "find sub/ -type d", "grep -rl x .", "grep -l x a.txt b.py",
      "git ls-files", "echo a.txt sub/c.py", "printf '%s\\n' a b", "seq 3", "seq 2 5", "seq 5 -2 1",
-     "git ls-files | head -1",
+     "git ls-files | head -1", "git ls-files '*.py'", "git ls-files sub", "git ls-files -- ./sub a.txt",
+     "git ls-files .",
      "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null",
      "git diff --name-only --cached --diff-filter=d"],
 )  # fmt: skip
@@ -115,3 +116,11 @@ def test_a_directory_between_two_repositories_has_no_listing(place: Path) -> Non
     (place / "sub" / ".git").mkdir()
 
     assert listed("git ls-files", place / "sub") is None
+
+
+def test_a_pathspec_leaves_the_other_names_out(place: Path) -> None:
+    python = {"sub/c.py", "sub/.hidden/d.py"}
+    for text, names in (("'*.txt'", {"a.txt"}), ("sub", python), ("'sub/*.py'", python)):
+        found = listed(f"git ls-files {text}", place)
+        assert found is not None
+        assert set(found.names) == names

@@ -306,7 +306,7 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
     assert not bridge.status.pending
     assert agent.asked == [
         ("mode", PermissionMode.ACCEPT_EDITS, "user"),
-        ("command", "bash", {"command": "ls"}, "!ls", True),
+        ("command", "bash", {"command": "ls", "sandbox": False}, "!ls", True, True),
         ("run", None),  # The message to send now,
         ("run", None),  # and the message sent while the command ran.
     ]
@@ -342,7 +342,7 @@ async def test_a_shell_command_is_a_bash_call_with_the_typed_text() -> None:
     async with serving(bridge):
         await turns()
 
-    assert agent.asked == [("command", "bash", {"command": "ls -l"}, "!ls -l", True)]
+    assert agent.asked == [("command", "bash", {"command": "ls -l", "sandbox": False}, "!ls -l", True, True)]
 
 
 async def test_a_shell_command_is_refused_while_the_agent_works() -> None:
@@ -356,7 +356,9 @@ async def test_a_shell_command_is_refused_while_the_agent_works() -> None:
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_messages_queued_during_a_command_are_sent_unless_it_was_cancelled(cancelled: bool) -> None:
     class Busy(FakeAgent):
-        async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
+        async def run_command(
+            self, tool: str, arguments: JsonObject, said: str, *, shared: bool, typed: bool = False
+        ) -> object:
             self.running = True
             bridge.submit("and then this")
             if cancelled:

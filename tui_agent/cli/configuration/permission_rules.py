@@ -12,7 +12,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, InlineTable, Table
 
 from tui_agent.cli.built_in_tools import tool_finder
-from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, GrantScope
@@ -85,6 +85,7 @@ def build_policy(
         mode=chosen.mode,
         resolution=chosen.rule_resolution,
         unknown_targets=chosen.unknown_targets,
+        secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,

@@ -14,6 +14,7 @@ from tui_agent.cli.configuration.permission_rules import parse_rules, rule_tool_
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
 from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json_line
+from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.tool import Tool
@@ -74,15 +75,17 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     loaded = with_file_rules(loaded, Path.cwd())
+    permissions = loaded.settings.permissions
     defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),
-        mode=loaded.settings.permissions.mode,
+        mode=permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
-        unknown_targets=loaded.settings.permissions.unknown_targets,
+        unknown_targets=permissions.unknown_targets,
         tool_names=rule_tool_names(),
         containment=_containment(loaded.settings),
+        secret_files=SECRET_FILES if permissions.secret_files is None else permissions.secret_files,
     )
     return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults
 

@@ -35,6 +35,8 @@ from .version_control import git_invocation, git_reads, searches_files, shows_pa
 
 _READERS: dict[str, Callable[[Sequence[str], SimpleCommand], Reads | None]] = {
     "git": git_reads, "find": find_reads, "sed": sed_reads, "awk": awk_reads, "cd": cd_reads, "pushd": cd_reads,
+    # It only parses one file; with another option it may run some.
+    "node": lambda words, _: Reads(tuple(words[2:])) if _CHECKS.fullmatch(" ".join(words[1:])) else None,
     "popd": cd_reads, "test": test_reads, "[": test_reads, "[[": bracket_reads,
     **dict.fromkeys(
         names("printf command read set unset exec export declare typeset local readonly"), builtin_reads
@@ -47,6 +49,7 @@ _INVOCATIONS: dict[str, Callable[[Sequence[str]], Invocation]] = {
     "dd": lambda words: Invocation(writes=writes_to(word[3:] for word in words[1:] if word.startswith("of="))),
 }  # fmt: skip
 """Commands whose first words decide how they treat the rest."""
+_CHECKS = re.compile(r"(?:-c|--check) (?!-)\S+")
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
 _FINDS_AND_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
@@ -114,6 +117,9 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
         return Reads()
     if special := _READERS.get(name):
         return special(words, raw)
+    if name in group("with_reading_actions") and (row := matching_row(words)) and row[0].reads is not None:
+        options = exact_arguments(*row)
+        return reads_by_row(row[0], options) if options is not None else None
     command = read_only_command(name)
     if command is None or command.reads == "ANY":
         return command and Reads()

@@ -358,6 +358,7 @@ def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | 
     if found is None or found[0] is not None:
         return None
     name, *rest = found[1]
+    pathspecs: list[str] = []
     if name == "diff" and "--name-only" in rest:
         filters = {word for word in rest if _DIFF_FILTER.match(word)}
         others = {*rest} - filters - {"--name-only", "--relative"}
@@ -366,7 +367,10 @@ def names_of_tracked(words: Sequence[str], directory: str) -> tuple[str, ...] | 
     else:
         plain = ("-c", "-z", "-m", "-d", "--cached", "--modified", "--deleted", "--")
         is_listed = name == "ls-files" and all(word in plain for word in rest if word.startswith("-"))
-    return index_names(directory) if is_listed else None
+        pathspecs = [word for word in rest if not word.startswith("-")]
+    tracked = index_names(directory) if is_listed else None
+    taken = pathspec_filter(pathspecs)
+    return tracked if tracked is None or taken is None else tuple(filter(taken.includes, tracked))
 
 
 def prints_own_directory(name: str, words: Sequence[str]) -> bool:

@@ -369,6 +369,8 @@ class _Case:
         command, scope = part.command, part.scope
         if scope and not scope.covers_words:
             paths.findings.extend(self._on_words_to_spell(part, scope))
+            for found in part.contexts if not self._is_remote else ():
+                paths.check_places(found.own, found.directory)
             is_fed = part.is_fed or any(redirect.operator == "<" for redirect in command.redirects)
             if any(may_run_input(found.words, is_fed=is_fed) for found in part.contexts):
                 paths.findings.append(self._by_mode(f"the input of `{_short(command.text)}`"))
@@ -414,7 +416,9 @@ class _Case:
     def _on_words_to_spell(self, part: Part, scope: AllowScope) -> Iterator[Finding]:
         """Yield a finding for each word that a rule for the command covers only if it spells the word out."""
         written = [word.value for word in part.command.words]
-        found = [word for one in part.contexts for word in words_to_spell(one.words or written, scope.spelled)]
+        found = [
+            word for one in part.contexts for word in words_to_spell(one.words or written, scope.spelled, scope.starts)
+        ]
         for word in dict.fromkeys(found):
             if word not in scope.spelled:
                 shown = f"`{_short(word)}`" if is_known(word) else "a word known only when the command runs"

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal
 from urllib.parse import unquote
 
@@ -47,6 +48,12 @@ _KEEPS_LINKS = names("mkdir rm rmdir unlink")
 """Commands that do not follow a link which is their target."""
 _LOOKS_LIKE_PATH = re.compile(r"(?!.*//)(?:.*/|\.\.\Z|~)", re.DOTALL)
 _BARE = re.compile(r"[\w-]+\Z")
+_ADDRESS = re.compile(r"(?:-[^=]*=)?(?:[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:)")
+_OF_THIS_MACHINE = re.compile(r".*?://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?#]|\Z)")
+_TAKES_ADDRESS = names("clone remote ls-remote submodule")
+"""Actions for which an address is an ordinary operand."""
+_PLACE = re.compile(r"(?:\A|[,:=@]|\A-[A-Za-z])(?:~|/|\.\.(?![^/])|[^,:=@]*/)[^,:=@]*")
+"""Parts of a word that may be paths."""
 CODE_WRITES = re.compile(
     r"write|\brm\w*\(|\b(?:rm|mv|cp)\b|put_|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|\+<|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b|"
@@ -118,7 +125,7 @@ class PathChecks:
                 if allowed_by is None:
                     self._ask(f"{redirect.text} opens a network connection")
             elif redirect.operator in ("<", "<&"):
-                self._read(target, directory, "read", is_allowed=None if is_reading else self._covers)
+                self._read(target, directory, "read")
             elif (facts := self._look(target, directory)) is None:
                 self._unknown_write(target, directory, redirect.text, allowed_by)
             else:
@@ -311,7 +318,7 @@ class PathChecks:
         those outside the workspace. Of possible reads only those that a rule forbids are reported.
         """
         for path in found.sources:
-            self._read(path, directory, "source", is_allowed=self._covers)
+            self._read(path, directory, "source")
         for path in found.open_reads:
             self._unknown_read(path, directory, is_allowed=True)
         if not self._rules.forbids_reading:
@@ -340,7 +347,7 @@ class PathChecks:
         shows_settings: bool = True,
     ) -> None:
         """Judge a read; if a rule allows it, the mode has nothing to add. A `source` is a file or a tree."""
-        is_allowed = self.allow_scope is not None if is_allowed is None else is_allowed
+        is_allowed = self._is_spelled_out if is_allowed is None else is_allowed
         facts = self._look(path, directory)
         if facts is None:
             self._unknown_read(path, directory, is_allowed=is_allowed)
@@ -429,7 +436,11 @@ class PathChecks:
     def _writing(self, facts: PathFacts, *, whole: bool = False, allowed_by: Finding | None = None) -> Finding:
         state = self._state
         return state.judge.writing(
-            *(None, facts, state.mode, state.trace), whole=whole, allowed_by=allowed_by, tree_search=state.tree_search
+            *(None, facts, state.mode, state.trace),
+            whole=whole,
+            allowed_by=allowed_by,
+            is_spelled=self._is_spelled_out and self._by_words.source == "rule",
+            tree_search=state.tree_search,
         )
 
     def _unknown_write(self, path: str, directory: str | None, what: str, allowed_by: Finding | None) -> None:
@@ -437,7 +448,7 @@ class PathChecks:
         known = [name for name in path.split("/") if UNKNOWN not in name]
         around = self._look(".", directory) if not path.startswith("/") else None
         if why := protected_name("/".join(known)):
-            self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+            self._doubt(f"{_shown(path)} is protected: {why}")
         elif why := self._lookup.may_be_private(known) or (around and self._lookup.why_protected(around)):
             self._state.is_confined |= self._state.unknown_targets == "sandbox"
             self._ask(f"{_shown(path)} may be protected: {why}")
@@ -526,10 +537,8 @@ class PathChecks:
         for piece in dict.fromkeys((*pieces_of(code), *decoded)):
             facts = self._look(piece, self._lookup.workspace) if "/" in piece else None
             why = protected_name(piece) or ("it is private" if facts and facts.private else None)
-            if why and writes:
-                self.findings.append(Finding("deny", "floor", f"code that may change {piece}: {why}"))
-            elif why:
-                self._doubt(f"code that names {piece}: {why}")
+            if why:
+                self._doubt(f"code that {'may change' if writes else 'names'} {piece}: {why}")
             elif not is_known(piece) and any(map(may_mean_protected, re.sub(_MARK, "*", piece).split("/"))):
                 self._doubt(f"code that may name {_shown(piece)}")
             elif writes and names_project_definition(piece):
@@ -558,6 +567,26 @@ class PathChecks:
         pieces = (piece for code in codes for piece in pieces_of(code)) if self._denies_changes else ()
         for piece in dict.fromkeys(pieces):
             self._may_change_denied(piece, self._lookup.workspace, "code that may change {}")
+
+    def check_places(self, words: Sequence[str], directory: str | None) -> None:
+        """Judge what a rule for a command's first words is not meant for: places and addresses outside the workspace.
+
+        Args:
+            words: the words of the command itself.
+            directory: the directory in which it runs.
+        """
+        name = canonical_name(words[0]) if words else ""
+        spelled = self.allow_scope.spelled if self.allow_scope else frozenset[str]()
+        for before, word in pairwise(words if name not in group("other_places") | group("takes_strings") else ()):
+            if word in spelled or before in group("read_messages"):
+                continue
+            address = _ADDRESS.match(word)
+            takes_any = name in group("web_clients") | group("downloaders") or not _TAKES_ADDRESS.isdisjoint(words)
+            is_value = word.startswith("-") or before.startswith("-")
+            if address and not takes_any and not is_value and not _OF_THIS_MACHINE.match(word):
+                self._by_mode("effect", f"the address {_shown(word)}")
+            for path in () if address else _PLACE.findall(word):
+                self._read(path.lstrip(",:=@"), directory, "read", is_allowed=not is_known(path))
 
     # --- findings -----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from tui_agent.permissions.verdicts import OUTSIDE, AccessKind, Finding, finding
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_resolution import PathFacts, is_within, resolve
-from .protected_paths import TreeSearch, names_project_definition, protected_name
+from .protected_paths import TreeSearch, names_project_definition, obeyed_name, protected_name
 
 _OWN_DEFINITIONS = (
     *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),
@@ -137,6 +137,10 @@ class PathLookup:
                 return "agents take hooks, skills, commands and sub-agents from there"
         return None
 
+    def obeyed_name(self, facts: PathFacts) -> str | None:
+        """Return the name for which other programs may run or obey a file by themselves, or None."""
+        return next(filter(None, (obeyed_name(self._below(path)) for path in (facts.lexical, facts.resolved))), None)
+
     def why_too_much(self, facts: PathFacts) -> str | None:
         """Return why a directory may not be changed as a whole because of a rule for a command, or None if it may."""
         if is_within(self.workspace, facts.resolved):
@@ -213,6 +217,8 @@ class PathJudge:
         """
         accessed: Intent = "read" if intent == "list" else intent
         found = self.rules.judge_path(tool, facts, accessed, trace, includes=includes, filtered=filtered)
+        if found and found.rule in self.rules.secrets and mode is PermissionMode.ALLOW:
+            found = None
         private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         if private is None and intent != "list" and shows_settings:
             private = self.path_lookup.why_secret(
@@ -239,9 +245,10 @@ class PathJudge:
         *,
         whole: bool = False,
         allowed_by: Finding | None = None,
+        is_spelled: bool = False,
         tree_search: TreeSearch | None = None,
     ) -> Finding:
-        """Decide a change of a path; a protected path may never be changed, in any mode (S1-12).
+        """Decide a change of a path. Tools never change a protected one, in any mode (S1-12); commands that do ask.
 
         Args:
             tool: the tool that changes it; None for a shell command, to which accept_edits does not apply.
@@ -250,11 +257,14 @@ class PathJudge:
             trace: gets a line for every rule and check.
             whole: everything below it is changed, too.
             allowed_by: the finding that allowed the whole command, if it covers this change.
+            is_spelled: a rule of the settings spells the whole command out, and so means protected paths, too.
             tree_search: the search that the decision shares; None for a new one.
         """
-        if why := self.path_lookup.why_protected(facts):
-            trace.append(f"floor: {facts.resolved} is protected: {why}")
-            return Finding("deny", "floor", f"{facts.given} is protected and never changed: {why}")
+        protected = self.path_lookup.why_protected(facts)
+        if protected:
+            trace.append(f"floor: {facts.resolved} is protected: {protected}")
+        if protected and tool is not None:
+            return Finding("deny", "floor", f"{facts.given} is protected and never changed: {protected}")
         if facts.is_device:
             return Finding("allow", "read_only", f"{facts.given} stores nothing")
         what = f"changing {facts.given}"
@@ -263,9 +273,16 @@ class PathJudge:
         found = self.rules.judge_path(tool, facts, "write", trace, whole=whole)
         if found and found.decision == "deny":
             return found
-        if (why := self.path_lookup.why_lasting(facts)) and not (found and found.is_named):
+        if protected and not is_spelled:
+            return _asking(mode, "effect", what, f"{facts.given} is protected: {protected}")
+        obeyed = self.path_lookup.obeyed_name(facts)
+        is_meant = found is not None and found.names(obeyed or facts.resolved)
+        if (why := self.path_lookup.why_lasting(facts)) and not is_meant:
             trace.append(f"floor: {facts.resolved} lasts: {why}")
             return _asking(mode, "effect", what, f"changes {facts.given}: {why}")
+        if tool is not None and obeyed and mode is not PermissionMode.ALLOW and not is_meant:
+            trace.append(f"floor: {facts.resolved} may be run or obeyed by other programs")
+            return _asking(mode, "effect", what, f"changes {facts.given}, which other programs may run or obey")
         if whole and (held := self.path_lookup.why_tree_protected(facts, tree_search or TreeSearch())):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")

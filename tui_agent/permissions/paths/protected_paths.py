@@ -30,6 +30,7 @@ from tui_agent.git.repository import (
     names_in,
 )
 from tui_agent.permissions.commands.invocation import Reach
+from tui_agent.permissions.shell.syntax import names
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -49,6 +50,16 @@ _DEFINITIONS = {
     ".agents": ("skills",),
 }
 """Directories of a project, and patterns of names in them: agents run or read what is there."""
+
+_PLAIN_DOT_NAMES = names(
+    ".gitignore .dockerignore .npmignore .prettierignore .eslintignore .editorconfig .gitkeep .keep .env.example"
+)
+"""Names with a dot that no program runs anything from; all others are settings of some program."""
+_OBEYED_NAMES = names(
+    "agents.md agents.override.md claude.md claude.local.md gemini.md jenkinsfile azure-pipelines.yml *.code-workspace "
+    "bitbucket-pipelines.yml lefthook.y*ml appveyor.yml cloudbuild.yaml sitecustomize.py usercustomize.py *.pth"
+)
+"""Patterns for other names of what programs run or agents obey by themselves."""
 
 MAX_ENTRIES = 50_000
 """Maximum number of directory entries to search for protected ones, for one decision."""
@@ -86,6 +97,16 @@ def is_definition(directory: str, name: str) -> bool:
     """Return True if agents run or read what has this name in a directory of that name."""
     patterns = _DEFINITIONS.get(fold_name(directory), ())
     return any(fnmatchcase(fold_name(name), pattern) for pattern in patterns)
+
+
+def obeyed_name(path: str) -> str | None:
+    """Return the name in a path for which other programs may run or obey the file by themselves, or None."""
+    for name in path.replace("\\", "/").split("/"):
+        folded = fold_name(name)
+        is_setting = folded.startswith(".") and folded.strip(".") and folded not in _PLAIN_DOT_NAMES
+        if is_setting or any(fnmatchcase(folded, pattern) for pattern in _OBEYED_NAMES):
+            return name
+    return None
 
 
 def may_mean_protected(pattern: str) -> bool:

@@ -11,15 +11,22 @@ from itertools import pairwise
 from typing import Literal
 
 from tui_agent.permissions.commands.archives import tar_with_dashes
-from tui_agent.permissions.commands.argv import arguments_of, options_meant, split_options
+from tui_agent.permissions.commands.argv import arguments_of, is_remote, options_meant, split_options
 from tui_agent.permissions.commands.builtins import is_display_variable, is_script_variable
-from tui_agent.permissions.commands.catalogue import CommandFacts, canonical_name, facts_of, group, matching_row
+from tui_agent.permissions.commands.catalogue import (
+    CommandFacts,
+    canonical_name,
+    facts_of,
+    group,
+    matching_row,
+    without_interpreter,
+)
 from tui_agent.permissions.commands.text_scripts import awk_outputs, sed_effects
 from tui_agent.permissions.commands.version_control import settings_to_spell
 from tui_agent.permissions.shell.syntax import MARKS, names
 from tui_agent.permissions.verdicts import Finding
 
-from .patterns import command_patterns
+from .patterns import BORDER, command_patterns
 from .rule_set import NormalizedCommand
 
 _FIND_ACTIONS = names("-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls")
@@ -30,7 +37,16 @@ _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
-_PROGRAMS = ("code", "program", "script")
+_LOADS = ("code", "program", "script")
+"""Kinds of values with which a program runs or loads something."""
+_SCRIPTED = names("sed awk find")
+_LOADING = re.compile(
+    r"(?i)config|rcfile|plugin|format|report|require|import|load|preset|setup|exec|command|cmd|shell|script|program"
+    r"|runner|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
+)
+_LOADS_SHORT = re.compile(r"-[cfrpeoEICPRM]")
+"""Options of one letter that often name settings, a file, a module or code."""
+_MAY_BE_FILE = re.compile(r"[^=]*[/\\~]|[\w-]+\.[A-Za-z]\w*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,8 @@ class AllowScope:
     """True if the permission includes the assignments before the command."""
     spelled: frozenset[str] = frozenset()
     """Words that the rule spells out."""
+    starts: frozenset[str] = frozenset()
+    """Beginnings of words, before a star."""
 
     @property
     def covers_words(self) -> bool:
@@ -63,10 +81,11 @@ def allow_scope(found: Finding | None, view: NormalizedCommand) -> AllowScope | 
     if not patterns or any(pattern.is_everything for pattern in patterns):
         return AllowScope(found, "everything", spells_assignments=True)
     exact = [pattern for pattern in patterns if pattern.is_exact]
-    spells = any(pattern.match(view.with_assignments) for pattern in exact)
-    is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+    spells = any(map(view.spelled_by, patterns))
+    is_exact = any(pattern.match(text) for pattern in exact for text in (view.with_assignments, view.words))
     spelled = frozenset(word for pattern in patterns for word in pattern.spelled)
-    return AllowScope(found, "command" if is_exact else "words", spells, spelled)
+    starts = frozenset(piece.rpartition(BORDER)[2] for pattern in patterns for piece in pattern.pieces[:-1])
+    return AllowScope(found, "command" if is_exact else "words", spells, spelled, starts - {""})
 
 
 def spells_beyond(found: Finding | None, count: int) -> bool:
@@ -75,14 +94,23 @@ def spells_beyond(found: Finding | None, count: int) -> bool:
     return pattern is not None and any(one.spelled_words > count for one in command_patterns(pattern))
 
 
-def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Yield the words of a command with which it runs, changes or deletes something that its name does not say.
+def words_to_spell(
+    words: Sequence[str], spelled: frozenset[str] = frozenset(), starts: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Yield the words of a command that a rule for its first words covers only if it spells them out.
+
+    A rule covers operands, and options that are known to be harmless. What a command runs, loads, deletes or only with
+    an option changes must be in the rule; so must an option that no table explains.
 
     Args:
         words: as the shell would pass them, with its name.
         spelled: words that the rule spells out.
+        starts: beginnings of words in the rule, before a star.
     """
     name = canonical_name(words[0])
+    if starts and name in group("begun_by_rules"):
+        # `rm -f src/*` means files of that folder, and `curl http://localhost:3000/*` that host.
+        yield from (word for word in words[1:] if not word.startswith(tuple(starts)) or ".." in word.split("/"))
     if name in _OPEN:
         yield from (word for word in words[1:] if _may_be_option(word))
     if name == "find":
@@ -102,29 +130,44 @@ def words_to_spell(words: Sequence[str], spelled: frozenset[str] = frozenset()) 
     yield from settings_to_spell(words)
     if name in _TAR:
         words = ("tar", "create", *tar_with_dashes(words[1:]))
+        yield from (word for word in words[2:] if is_remote(word.rpartition("=")[2].removeprefix("-f")))
     row, own = matching_row(words), facts_of(name)
-    yield from _programs(*row) if row else ()
+    is_listed = canonical_name(without_interpreter(words)[0]) in group("known_options")
+    if row is not None:
+        yield from _of_row(*row, is_listed=is_listed)
+    elif name not in group("takes_strings") | _SCRIPTED:
+        yield from _unexplained(words[1:], is_short_plain=name in group("version_control"))
     if own is not None and row is not None and row[0] is not own:
-        yield from _programs(own, words[1:], before_operands=True)
+        yield from _of_row(own, words[1:], before_operands=True)
 
 
-def _programs(entry: CommandFacts, words: Sequence[str], *, before_operands: bool = False) -> Iterator[str]:
-    """Yield what a rule covers only if it spells it out; perhaps only before the first operand.
+def _of_row(
+    entry: CommandFacts, words: Sequence[str], *, before_operands: bool = False, is_listed: bool = False
+) -> Iterator[str]:
+    """Yield the words to spell of a command that has a row; perhaps only those before the first operand.
 
-    These are the last word of some names, options with a program, options that remove the operands and the like, and
-    operands that are programs.
+    These are the last word of some names, options that do more than the name says, and operands that are programs.
+
+    Args:
+        entry: the row.
+        words: the words after its name.
+        before_operands: only look at the program's own options.
+        is_listed: the row lists every harmless option, so that all others count.
     """
     if "" in entry.changes.spelled:
         yield entry.name.rpartition(" ")[2]
-    programs = {option for option, kind in entry.options.items() if kind in _PROGRAMS}
-    dangerous = programs | entry.changes.removing | entry.changes.spelled
+    dangerous = {option for option, kind in entry.options.items() if kind in _LOADS}
+    dangerous |= entry.changes.removing | entry.changes.spelled
+    dangerous |= entry.changes.needed if entry.name != "sed" else set()
     at = operands = 0
-    is_behind = False
     while at < len(words):
         word = words[at]
         at += 1
-        is_behind = is_behind or word == "--"
-        is_option = not is_behind and (word.startswith("-") or (word.startswith("+") and "+" in entry.options))
+        if word == "--" and not before_operands:
+            # What follows is often for another program.
+            yield from _unexplained(words[at:])
+            return
+        is_option = word.startswith("-") or (word.startswith("+") and "+" in entry.options)
         if not is_option:
             operands += 1
             if before_operands or (entry.runs and operands > entry.own_words):
@@ -139,7 +182,26 @@ def _programs(entry: CommandFacts, words: Sequence[str], *, before_operands: boo
         value = (words[at] if at < len(words) else "") if takes_next else (split.value or "") if split else word[1:]
         at += takes_next
         option = next((one for one in meant if one in dangerous), None)
-        if option is not None and not entry.is_plain(option, value):
+        if option is not None:
+            if not entry.is_plain(option, value):
+                yield word
+                yield from [value] if takes_next and entry.options[option] in _LOADS else []
+        elif not meant and entry.mentions and word not in group("plain_flags"):
+            yield from [word] if is_listed else _unexplained((word,), is_short_plain=True)
+
+
+def _unexplained(words: Sequence[str], *, is_short_plain: bool = False) -> Iterator[str]:
+    """Yield the options that no table explains and that may name a file, or something to load or run.
+
+    Args:
+        words: options and operands.
+        is_short_plain: options of one letter are plain flags.
+    """
+    for word, after in pairwise((*words, "")):
+        option, _, value = word.partition("=")
+        is_file = _MAY_BE_FILE.match(value or option) or (len(word) == 2 and _MAY_BE_FILE.match(after))
+        is_loading = _LOADING.search(option) or (_LOADS_SHORT.match(word) and not is_short_plain)
+        if word.startswith("-") and (is_loading or is_file):
             yield word
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
+from tui_agent.permissions.commands.builtins import is_harmless_setting
 from tui_agent.permissions.commands.invocation import FileFilter
 from tui_agent.permissions.commands.version_control import forms_of
 from tui_agent.permissions.paths.path_resolution import PathFacts
@@ -17,7 +18,7 @@ from tui_agent.permissions.shell.expansion import has_glob
 from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.verdicts import STRICTNESS, Finding, finding_for_rule
 
-from .patterns import BORDER, Match, command_patterns, path_pattern
+from .patterns import BORDER, CommandPattern, Match, command_patterns, path_pattern
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]
@@ -38,6 +39,19 @@ class NormalizedCommand:
     normalized_forms: tuple[str, ...] = ()
     """Equivalent forms, which only forbidding rules are compared with."""
 
+    sets_more: bool = False
+    """True if the assignments may change what programs do, so that a rule must spell them out."""
+
+    def allowed_by(self, pattern: CommandPattern) -> bool:
+        """True if a pattern of an allow rule matches."""
+        is_covered = not self.sets_more or pattern.is_everything
+        return self.spelled_by(pattern) or (is_covered and pattern.match(self.words))
+
+    def spelled_by(self, pattern: CommandPattern) -> bool:
+        """True if a pattern spells out the assignments, if there are any, and matches the words."""
+        count = self.with_assignments.count(BORDER) - self.words.count(BORDER)
+        return pattern.spelled_words > count and pattern.match(self.with_assignments)
+
 
 def normalize_command(command: SimpleCommand) -> NormalizedCommand:
     """Return the forms of a command, whose braces are already expanded, that rules are compared with."""
@@ -51,7 +65,8 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
     name = words[0].rsplit("/", 1)[-1] if words else ""
     forms = (words, [name, *words[1:]], *forms_of((name, *words[1:]))) if words else ()
     normalized = dict.fromkeys(form for form in map(BORDER.join, forms) if form != shown)
-    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized))
+    sets_more = not is_harmless_setting(command)
+    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized), sets_more)
 
 
 def _without_globs(word: Word) -> str:
@@ -70,8 +85,11 @@ class RuleSet:
         workspace: str,
         root: str,
         resolution: RuleResolution = "first_match",
+        secrets: Sequence[Rule] = (),
     ) -> None:
         self._resolution = resolution
+        self.secrets = tuple(secrets)
+        """Ask rules for files that hold secrets: they count for a path that is named, where no other rule decides."""
         self._workspace = workspace
         self._root = root
         self._layers = tuple(tuple(layer) for layer in layers)
@@ -114,8 +132,7 @@ class RuleSet:
         def match(rule: Rule, pattern: str) -> Match:
             patterns = command_patterns(pattern)
             if rule.verdict == "allow":
-                is_spelled = any(one.is_exact and one.match(view.with_assignments) for one in patterns)
-                return "yes" if is_spelled or any(one.match(view.words) for one in patterns) else "no"
+                return "yes" if any(view.allowed_by(one) for one in patterns) else "no"
             if any(one.match(text) for one in patterns for text in texts):
                 return "yes"
             return "maybe" if any(one.may_match(text) for one in patterns for text in texts) else "no"
@@ -154,7 +171,16 @@ class RuleSet:
                 return "no"
             return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
 
-        return self._judge(lambda rule: rule.applies_to_path(tool, intent), match, facts.resolved, trace)
+        def applies(rule: Rule) -> bool:
+            # A rule without a pattern is not meant for the rest of the machine.
+            is_meant = rule.pattern is not None or rule.verdict != "allow" or facts.is_inside or facts.is_device
+            return is_meant and rule.applies_to_path(tool, intent)
+
+        found = self._judge(applies, match, facts.resolved, trace)
+        if found is not None or intent == "write":
+            return found
+        secret = (rule for rule in self.secrets if match(rule, rule.pattern or "") == "yes")
+        return next(map(finding_for_rule, secret), None)
 
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
         """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""

@@ -17,7 +17,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.messages import UserKind, UserMessage, unbuilt_models
+from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
@@ -581,7 +581,8 @@ class AgentBridge:
         # Messages that were sent while the command ran follow it, unless `cancel` says otherwise.
         self._send_when_over = True
         if self._agent is not None:
-            await self._agent.run_command("bash", {"command": command}, said, shared=shared)
+            outside: JsonObject = {"command": command, "sandbox": False}
+            await self._agent.run_command("bash", outside, said, shared=shared, typed=True)
 
     async def _compact(self, focus: str) -> None:
         self._compaction = asyncio.current_task()

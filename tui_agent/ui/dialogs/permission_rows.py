@@ -52,8 +52,8 @@ class Entry:
 def entries_of(rules: RulesInForce, mode: PermissionMode) -> list[Entry]:
     """Return everything that decides about calls, in the order in which it is checked."""
     verdict, rest = _REST[mode]
-    floor = "changes of protected paths: .git, .husky, node_modules, .mcp.json, tui-agent's own files"
-    asks = "private paths, such as saved sessions, and commands with unclear effects"
+    floor = "edits of protected paths: .git, .husky, node_modules, .mcp.json, tui-agent's own files"
+    asks = "commands that change these, private paths, and commands with unclear effects"
     return [
         Entry("floor", "deny", floor, "built in"),
         Entry(FLOOR_ASKS, "ask", asks, "built in"),
