@@ -61,6 +61,12 @@ async def test_exit_two_blocks_with_the_text_on_stderr(tmp_path: Path) -> None:
     assert ran.texts == ["not on a friday"]
 
 
+async def test_a_hook_that_ends_programs_by_their_words_does_not_end_its_own_shell(tmp_path: Path) -> None:
+    ran = await asked("pkill -f 'old-formatter --watch'; echo stopped >&2; exit 2", tmp_path)
+
+    assert ran.texts == ["stopped"]
+
+
 @pytest.mark.parametrize("command", ["echo oops >&2; exit 1", "kill -9 $$", "echo '{\"action\":'", "no_such_command"])
 @pytest.mark.parametrize("strict", [False, True])
 async def test_a_failing_hook_is_published_and_stops_the_call_only_if_it_is_strict(

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -429,3 +430,27 @@ async def test_a_read_only_command_is_not_watched_for_changes(workspace: Workspa
 
     assert "files_changed" not in details_of(result)
     assert not (tmp_path / "contents").exists()
+
+
+RUN_AS_A_TERMINAL_DOES = {
+    "pkill -f 'vite --port 5173'; echo after": "after",
+    "pgrep -f no-such-program-8812 || echo none": "none",
+    "kill $(pgrep -f my-dev-server) 2>/dev/null; echo after": "after",
+    "(sleep 0.05; pkill -f another-dev-server); echo after": "after",
+    "echo $0 $# $-": f"{shutil.which('bash')} 0 hBc",
+    "echo a\nno-such-program\necho $LINENO": (
+        f"a\n{shutil.which('bash')}: line 2: no-such-program: command not found\n3"
+    ),
+    "set -e\nfalse\necho not reached": "[exit code 1]",
+    "trap 'echo bye' EXIT; exit 4": "bye\n[exit code 4]",
+    "cat; ls /proc/self/fd | wc -l": "4",
+    "printf '%s' '" + "x" * 200_000 + "' | wc -c": "200000",
+    "printf '\x01\x7f\u00e9\u0300' | od -An -c": "001 177 303 251 314 200",
+}
+
+
+async def test_the_text_of_a_command_runs_as_in_a_terminal_and_never_finds_its_own_shell(bash: BashTool) -> None:
+    results = {text: (await call(bash, command=text)).text.strip() for text in RUN_AS_A_TERMINAL_DOES}
+    results = {text: re.sub(" +", " ", result) for text, result in results.items()}
+
+    assert results == RUN_AS_A_TERMINAL_DOES

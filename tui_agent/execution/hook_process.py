@@ -13,6 +13,8 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, TypeAlias
 
+from tui_agent.protocol.shell_script import open_script, script_argv
+
 MAX_OUTPUT_BYTES = 1024 * 1024
 """Most bytes that a command may print on one stream; one that prints more is killed."""
 _CHUNK = 64 * 1024
@@ -72,15 +74,20 @@ class HookProcess:
 
     def _start(self, environment: Mapping[str, str], stdin: IO[bytes], out: int, err: int) -> "Popen[bytes]":
         # Not asyncio's, which if cancelled during the start kills the process without its group.
-        return Popen(
-            ("bash", "--noprofile", "--norc", "-c", self.command),
-            stdin=stdin,
-            stdout=out,
-            stderr=err,
-            cwd=self.working_dir,
-            env=dict(environment),
-            start_new_session=True,
-        )
+        script = open_script(self.command)
+        try:
+            return Popen(
+                (*script_argv("bash"), str(script)),
+                stdin=stdin,
+                stdout=out,
+                stderr=err,
+                cwd=self.working_dir,
+                env=dict(environment),
+                start_new_session=True,
+                pass_fds=(script,),
+            )
+        finally:
+            os.close(script)
 
 
 class _Capture:

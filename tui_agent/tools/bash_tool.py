@@ -17,6 +17,7 @@ from pydantic import Field
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.permissions import DECIDED_BY_USER
+from tui_agent.protocol.shell_script import script_argv
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -288,12 +289,12 @@ class BashTool(TypedTool[BashArguments]):
         environment = child_environment(os.environ)
         if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
-        argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
         if args.run_in_background:
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
-        return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
+        argv = script_argv(str(bash))
+        return ProcessSpec(argv, self._workspace.root, environment, limit, args.command, is_command=True)
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.shell_script import open_script
 from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
@@ -67,6 +68,8 @@ class ProcessSpec:
     environment: Mapping[str, str]
     limit: float | None
     """Seconds it may run; None: no limit."""
+    script: str | None = None
+    """Text for a shell whose command line is that of `script_argv`; None: the program is another one."""
     descriptors: tuple[int, ...] = ()
     """Descriptors it inherits in addition to the standard ones."""
     on_spawn: Callable[[], None] | None = None
@@ -186,19 +189,23 @@ async def _run(
 
 async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...]) -> Process:
     """Start the program; close this process's copies of the pipes' write ends in any case."""
+    script: tuple[int, ...] = ()
     try:
+        if spec.script is not None:
+            script = (open_script(spec.script),)
         return await asyncio.create_subprocess_exec(
             *spec.argv,
+            *map(str, script),
             stdin=DEVNULL,
             stdout=write_ends[0],
             stderr=write_ends[-1],
             cwd=spec.cwd,
             env=mark.put_into(spec.environment),
             start_new_session=True,
-            pass_fds=spec.descriptors,
+            pass_fds=(*spec.descriptors, *script),
         )
     finally:
-        for descriptor in write_ends:
+        for descriptor in (*write_ends, *script):
             os.close(descriptor)
         if spec.on_spawn is not None:
             spec.on_spawn()
