@@ -432,6 +432,43 @@ async def test_a_read_only_command_is_not_watched_for_changes(workspace: Workspa
     assert not (tmp_path / "contents").exists()
 
 
+SHOWN_AS_A_TERMINAL_DOES = {
+    "for i in {1..3000}; do printf '\\rDownloading %5d/3000' $i; done; echo; echo 'ERROR: checksum mismatch'; "
+    "for i in {1..3000}; do printf '\\rUnpacking %5d' $i; done; echo; echo finished": (
+        "Downloading  3000/3000\nERROR: checksum mismatch\nUnpacking  3000\nfinished"
+    ),
+    "for i in {1..200}; do printf '\\rprogress %d%%' $i; done; echo; echo done": "progress 200%\ndone",
+    "mkdir -p f; touch f/a f/b; find f -type f -print0 | sort -z": (
+        "f/a\nf/b\n[each NUL byte is shown as a line break]"
+    ),
+    "printf 'layer 1: 10%%\\nlayer 2: 10%%\\n\\033[2A\\033[Klayer 1: done\\n\\033[Klayer 2: 50%%\\n'": (
+        "layer 1: done\nlayer 2: 50%"
+    ),
+    "printf 'a\\tb\\r\\nc\\r\\n'; printf 'cut: \\303'": "a\tb\nc\ncut: \ufffd",
+}
+
+
+async def test_the_model_gets_output_as_a_terminal_shows_it_in_the_end(bash: BashTool) -> None:
+    results = {text: (await call(bash, command=text)).text for text in SHOWN_AS_A_TERMINAL_DOES}
+
+    assert results == SHOWN_AS_A_TERMINAL_DOES
+
+
+async def test_overwritten_output_is_kept_in_the_file(bash: BashTool) -> None:
+    result = await call(bash, command="for i in {1..3000}; do printf '\\rDownloading %5d' $i; done; echo")
+
+    path = Path(details_of(result)["persisted_path"])
+    assert path.read_bytes() == b"".join(b"\rDownloading %5d" % number for number in range(1, 3001)) + b"\n"
+    assert (result.text, details_of(result)["truncated"]) == ("Downloading  3000", False)
+
+
+async def test_a_cut_inside_a_long_line_names_the_place_to_read_from(bash: BashTool) -> None:
+    result = await call(bash, command="echo first; python3 -c \"print('\u00e9' * 20000)\"")
+
+    head, note = result.text.split("\n")[1:3]
+    assert note.endswith(f"use read to page it, from `offset` 2 and `column` {len(head) + 1} …]")
+
+
 RUN_AS_A_TERMINAL_DOES = {
     "pkill -f 'vite --port 5173'; echo after": "after",
     "pgrep -f no-such-program-8812 || echo none": "none",

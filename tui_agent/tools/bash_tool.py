@@ -450,13 +450,28 @@ def output_text(captured: Captured) -> str:
     """Return the output for the model: all of it, or head and tail and between them a line that names the file."""
     if not captured.is_text:
         return f"[binary output of {captured.total:,} bytes; {_output_file_note(captured)}]"
-    if not captured.left_out:
-        return _text(captured.head)
+    text = _text(captured.head) if not captured.left_out else _ends_text(captured)
+    if not captured.has_nuls:
+        return text
+    return "\n".join((text.removesuffix("\n"), "[each NUL byte is shown as a line break]"))
+
+
+def _ends_text(captured: Captured) -> str:
     head, tail = _whole_lines(captured)
-    left_out = captured.total - len(head) - len(tail)
-    gap = "" if head.endswith(b"\n") else "\n"
-    note = f"[… {left_out:,} of {captured.total:,} bytes left out here; {_output_file_note(captured)} …]"
+    left_out = captured.size - len(head) - len(tail)
+    gap, inside = ("", "") if head.endswith(b"\n") else ("\n", _place_in_line(captured, head))
+    note = f"[… {left_out:,} of {captured.size:,} bytes left out here; {_output_file_note(captured)}{inside} …]"
     return f"{_text(head)}{gap}{note}\n{_text(tail)}"
+
+
+def _place_in_line(captured: Captured, head: bytes) -> str:
+    """Tell how to read on inside the long line that `head` ends in."""
+    if captured.path is None:
+        return ""
+    if not captured.is_as_written or captured.has_nuls:
+        return ", with `column` inside a long line"
+    text = head.decode("utf-8", "replace")
+    return f", from `offset` {text.count(chr(10)) + 1} and `column` {len(text) - text.rfind(chr(10))}"
 
 
 def _output_file_note(captured: Captured) -> str:
