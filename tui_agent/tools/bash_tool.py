@@ -65,7 +65,6 @@ Each call starts a new shell: `cd` and variables do not carry over to the next c
 The command has no terminal and no standard input, so do not run programs that prompt for input.
 Standard output and standard error are combined. The command is stopped after `timeout` seconds \
 (default {DEFAULT_TIMEOUT:g}).
-Processes still running in the background are stopped when the command ends.
 If the output is long, you get its start and its end; the full output is in a file that you can page with read.
 To view, search or find files, use read, grep and glob instead of cat, grep and find."""
 
@@ -74,7 +73,10 @@ _READ_ON = "bash_output returns what it prints from here on, kill_bash stops it;
 
 _ABOUT_JOBS = """With `run_in_background`, the call returns at once with a task id, and the command runs on, without a \
 time limit unless you set `timeout`. bash_output returns what it prints, kill_bash stops it, and a message tells you \
-when it ends. It ends with the session at the latest."""
+when it ends. What a command leaves running, such as a server started with `&`, becomes a background command, too. All \
+of them end with the session at the latest."""
+
+_WITHOUT_JOBS = "Processes still running in the background are stopped when the command ends."
 
 _NO_LIMIT = 1e9
 """Seconds by which the limit of a command grows that the user sent to the background."""
@@ -134,7 +136,7 @@ class BashTool(TypedTool[BashArguments]):
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        about = _DESCRIPTION if jobs is None else f"{_DESCRIPTION}\n{_ABOUT_JOBS}"
+        about = f"{_DESCRIPTION}\n{_WITHOUT_JOBS if jobs is None else _ABOUT_JOBS}"
         super().__init__("bash", about + _about_sandbox(sandbox), BashArguments)
         # Not offered, but accepted: a call of an earlier run may have it.
         missing = {"sandbox": sandbox is None, "run_in_background": jobs is None}
@@ -211,7 +213,7 @@ class BashTool(TypedTool[BashArguments]):
     ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
-        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
+        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context, jobs), context)
         if args.run_in_background and sandbox is None:
             job.release = Release(asyncio.Event(), lambda: (output.complete_file(), JOB_SPOOL_LIMIT), output.give_away)
         kept = ExitStack()
@@ -220,7 +222,7 @@ class BashTool(TypedTool[BashArguments]):
         try:
             until = job.moments.started if args.run_in_background else job.moments.settled
             await jobs.wait_for(job, context.cancellation, until)
-            if args.run_in_background and not job.moments.over.is_set():
+            if args.run_in_background and not job.task_id and not job.moments.over.is_set():
                 jobs.put(job)
         finally:
             captured = job.before or output.close()
@@ -230,14 +232,16 @@ class BashTool(TypedTool[BashArguments]):
                 # Comparing the files takes longer than all else between the command's end and the next request.
                 changes = found
                 jobs.finish_later(_report_effects(watch, held.pop_all(), report, partial(_notify_agent, jobs, job)))
-            elif job.was_sent or not job.task_id:
+            elif not job.task_id or not args.run_in_background:
                 changes = await watch.end(context)
-            if job.was_sent:
-                await watch.begin()
+                if job.task_id:
+                    await watch.begin()
             if job.task_id:
                 # It may change files until it ends.
                 kept.enter_context(held.pop_all())
             job.moments.left.set()
+        if job.left is not None and not args.run_in_background:
+            return _result(args, job.left, captured, context, sandbox, changes, job)
         if job.task_id:
             return _left_result(job, captured, context, changes)
         if isinstance(job.error, OSError):
@@ -245,7 +249,7 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError(f"bash could not be started in {self._workspace.root}: {reason}") from job.error
         if job.outcome is None:
             raise job.error or ToolError("The command was not run.")
-        return _result(args, job.outcome, captured, context, sandbox, changes)
+        return _result(args, job.outcome, captured, context, sandbox, changes, job)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -257,7 +261,9 @@ class BashTool(TypedTool[BashArguments]):
             return None
         return self._sandbox if self._sandbox.is_for_all else None
 
-    async def _run(self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, job: Job) -> ProcessOutcome:
+    async def _run(
+        self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, jobs: BackgroundJobs, job: Job
+    ) -> ProcessOutcome:
         """Run the command of a job to its end, whether its call still waits for it or not."""
 
         def on_data() -> None:
@@ -269,9 +275,13 @@ class BashTool(TypedTool[BashArguments]):
             job.moments.started.set()
 
         def extra_seconds() -> float:
-            return _NO_LIMIT if job.was_sent else context.extra_seconds()
+            # A limit that the model sets for a background command is one for all that it starts.
+            is_unlimited = job.was_sent or (job.left is not None and job.release is None)
+            return _NO_LIMIT if is_unlimited else context.extra_seconds()
 
-        spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
+        # Without a session, nothing could list or end what a command leaves running.
+        on_left = partial(jobs.keep_left, job) if sandbox is None and jobs is self._jobs else None
+        spec = replace(spec, extra_seconds=extra_seconds, release=job.release, on_left=on_left)
         if context.mark:
             job.mark = TreeMark(context.mark)
         if sandbox is None:
@@ -346,6 +356,7 @@ def _result(
     context: ToolContext,
     sandbox: Sandbox | None,
     changes: CommandChanges,
+    job: Job,
 ) -> ToolResult:
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
@@ -353,7 +364,8 @@ def _result(
     output = output_text(captured)
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
-    notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
+    others = _ended_note(outcome) if job.left is None else _left_note(job, context)
+    notes = [_ending_note(args, outcome), others, *_sandbox_notes(sandbox, outcome, refused)]
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
@@ -365,11 +377,13 @@ def _result(
         "size_bytes": captured.total,
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
-        "ended_processes": list(outcome.ended),
+        "ended_processes": list(outcome.ended) if job.left is None else [],
         "sandboxed": sandbox is not None,
         "sandbox_refused": refused,
         TERMINAL_OUTPUT: True,
     }
+    if job.left is not None:
+        details |= {"task_id": job.task_id, "left_running": list(job.left.ended)}
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
 
 
@@ -399,6 +413,7 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
         note = f"this command runs on in the background as {job.task_id}; /jobs shows its output and stops it"
     else:
         how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
+        how = how if job.left is None else f"this command {job.words}. That runs on"
         note = f"{how} as {job.task_id}. {_READ_ON}"
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (f"runs in the background as {job.task_id}", changes.mark))),
@@ -508,6 +523,12 @@ def _ending_note(args: BashArguments, outcome: ProcessOutcome) -> str:
     if code is not None and code < 0:
         return f"ended by signal {-code} ({signal.strsignal(-code)})"
     return f"exit code {code}" if code else ""
+
+
+def _left_note(job: Job, context: ToolContext) -> str:
+    """Return a note on what the command left running."""
+    ends = "/jobs lists and stops it" if context.agent == DECIDED_BY_USER else "/jobs lists it, kill_bash stops it"
+    return f"still running: {job.names_left}; it ends with the session. As {job.task_id}, {ends}"
 
 
 def _ended_note(outcome: ProcessOutcome) -> str:

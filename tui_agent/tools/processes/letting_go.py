@@ -12,9 +12,9 @@ import subprocess
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from .orphans import keep_running, unclaimed_orphans
+from .orphans import keep_running
 from .output_pump import OutputPump
-from .process_tree import TreeMark, tree_members
+from .process_tree import TreeMark, left_running
 from .programs import find_program
 
 _GUARD = 'read -r pid || exit; read -r _ || kill -KILL -- "-$pid"'
@@ -111,7 +111,7 @@ class Keeper:
 
 def let_go(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
     """Let a command run on when this program ends, with everything that it has started. Blocks for a moment."""
-    keep_running(mark.limit, tree_members(process.pid, mark, unclaimed_orphans(mark.limit)))
+    keep_running(mark.limit, left_running(process.pid, mark))
     _let_go.append(process)
     # The object would kill when the program ends before its process.
     vars(process)["_transport"].get_extra_info("subprocess").returncode = 0
