@@ -475,10 +475,10 @@ async def test_the_model_learns_when_a_job_ends_that_leaves_something_running(se
 
 async def test_what_a_call_leaves_running_outlives_its_time_limit_and_prints_on(session: Session, root: Path) -> None:
     command = "(until [ -e go ]; do sleep 0.01; done; echo late) & sleep 0.1; echo done"
-    result = await call(session.bash, command=command, timeout=1.0)
+    result = await call(session.bash, command=command, timeout=2.0)
 
     assert result.text.startswith("done\n[still running: bash (pid ")
-    assert "is running" not in await session.read("bash_1", wait=1.5)
+    assert "is running" not in await session.read("bash_1", wait=2.0)
     (root / "go").touch()
     await session.ended("bash_1")
     assert (await session.read("bash_1")).startswith("late\n[bash_1 has ended with everything")

@@ -24,7 +24,7 @@ from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
-from .letting_go import Guard, Keeper, is_let_go, let_go
+from .letting_go import GUARD, Keeper, is_let_go, let_go
 from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
@@ -133,15 +133,12 @@ async def run_process(
     mark = mark or TreeMark.new()
     if spec.is_command:
         spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
-    guard = None if spec.release is None else await Guard.start(spec.cwd)
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
     try:
         with call_running(mark.limit):
-            outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, guard, on_start))
+            outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, on_start))
     finally:
-        if guard is not None:
-            await guard.dismiss()
         # One that was let go has its mark still.
         if not is_kept(mark.limit) and unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
@@ -186,6 +183,9 @@ async def _run(
                 if left is not None and spec.on_left is not None:
                     names = tuple(map(process_name, topmost(left.processes)))
                     if spec.on_left(ProcessOutcome(ending, process.returncode, seconds, names)):
+                        if not any(map(partial(_is_in_group, process.pid), left.processes)):
+                            # Its number may become another one's.
+                            GUARD.forget(process.pid)
                         continue
             break
     finally:
@@ -197,10 +197,17 @@ async def _run(
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()
+        GUARD.forget(process.pid)
         await pump.wait(DRAIN_TIME)
         if not is_let_go(process):
             await _collect(process)
     return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
+
+
+def _is_in_group(group: int, process: psutil.Process) -> bool:
+    with suppress(OSError):
+        return os.getpgid(process.pid) == group
+    return False
 
 
 class _Left:
@@ -285,20 +292,21 @@ async def _wait_for_end(
 
 
 def _wrapped(spec: ProcessSpec, mark: TreeMark) -> tuple[str, ...]:
+    GUARD.prepare(spec.cwd)
     return wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
 
 
 def _started(
     spec: ProcessSpec,
     mark: TreeMark,
-    guard: Guard | None,
     on_start: Callable[[StartedProcess], None] | None,
     pid: int,
 ) -> None:
     """Have the program guarded, and record it."""
     led_by(mark.limit, pid)
-    if guard is not None and spec.release is not None:
-        guard.watch(pid)
+    if spec.is_command:
+        GUARD.watch(pid)
+    if spec.release is not None:
         spec.release.pid = pid
     if on_start is not None and (record := record_of(pid, mark)) is not None:
         on_start(record)
