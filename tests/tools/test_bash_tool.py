@@ -318,6 +318,57 @@ async def test_a_command_that_looks_like_an_option_is_a_command(bash: BashTool) 
     assert "-x: command not found" in (await call(bash, command="-x")).text
 
 
+UNREADABLE = {
+    'echo "unterminated': "unexpected EOF while looking for matching",
+    "if true; then echo x": "unexpected end of file",
+    "for i in": "syntax error",
+    "echo $(": "unexpected EOF",
+    "echo a; )": "near unexpected token",
+    "echo a |": "unexpected end of file",
+    "echo 'it''s' isn't": "unexpected EOF",
+    "echo fine\n{ echo x": "unexpected end of file",
+    "case x in a) echo x": "unexpected end of file",
+}
+READABLE = [
+    "shopt -s extglob\necho !(a)",
+    "shopt -s expand_aliases\nalias x='if true'\nx; then echo y; fi",
+    "cat <<A\nx",
+    "ls",
+]
+
+
+async def test_only_a_command_that_bash_cannot_read_is_refused_before_the_question(bash: BashTool, root: Path) -> None:
+    errors: dict[str, str] = {}
+    for command in (*UNREADABLE, *READABLE):
+        try:
+            await bash.preview({"command": command})
+        except InvalidArgumentsError as error:
+            errors[command] = str(error)
+
+    wrong = [command for command, part in UNREADABLE.items() if part not in errors.get(command, "")]
+    assert (wrong, [command for command in READABLE if command in errors]) == ([], [])
+    assert errors["echo a; )"].startswith("The command was not run, because bash cannot read it:\n")
+
+
+WITH_CARRIAGE_RETURNS = {
+    "echo test\r": "echo test",
+    "if true\r\nthen echo x\r\nfi\r\n": "if true\nthen echo x\nfi\n",
+    "cat <<EOF\r\nhi\r\nEOF\r\n": "cat <<EOF\nhi\nEOF\n",
+    "cat <<'EOF' > a.bat\n@echo off\r\nEOF\n": "cat <<'EOF' > a.bat\n@echo off\r\nEOF\n",
+    "printf 'a\\r\\n'": "printf 'a\\r\\n'",
+}
+
+
+async def test_a_command_with_line_ends_of_another_system_is_judged_shown_and_run_without_them(bash: BashTool) -> None:
+    judged = {text: bash.subject({"command": text}) for text in WITH_CARRIAGE_RETURNS}
+
+    assert judged == {text: CommandSubject(right) for text, right in WITH_CARRIAGE_RETURNS.items()}
+    assert (await call(bash, command="if true\r\nthen printf x\r\nfi\r\n")).text == "x"
+    preview = await bash.preview({"command": "echo test\r"})
+    assert preview is not None
+    assert preview.text == "echo test"
+
+
 async def test_git_starts_no_background_maintenance(bash: BashTool) -> None:
     assert (await call(bash, command="git config gc.auto; git config maintenance.auto")).text == "0\nfalse"
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
@@ -41,6 +41,7 @@ from .processes.process_tree import TreeMark
 from .processes.programs import find_program
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
+from .shell_syntax import syntax_error
 from .text_format import counted, printable
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -91,10 +92,20 @@ AccessesOfCommand: TypeAlias = Callable[[str], Accesses | None]
 command reads or changes, or None unless the list is certainly complete."""
 
 
+def _with_line_feeds(command: str) -> str:
+    """Return a command whose lines all end in CR LF with line feeds: bash would take the carriage returns for words."""
+    lines = command.split("\n")
+    if all(line.endswith("\r") for line in lines[:-1]):
+        lines = [line.removesuffix("\r") for line in lines]
+    return "\n".join(lines) or command
+
+
 class BashArguments(Arguments):
     """Arguments of the bash tool."""
 
-    command: WordText = Field(description="The command to run, in bash syntax.")
+    command: Annotated[WordText, AfterValidator(_with_line_feeds)] = Field(
+        description="The command to run, in bash syntax."
+    )
     timeout: float = Field(
         default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds after which the command is stopped."
     )
@@ -172,6 +183,8 @@ class BashTool(TypedTool[BashArguments]):
         return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
+        if error := await syntax_error(args.command, self._workspace.root):
+            raise InvalidArgumentsError(f"The command was not run, because bash cannot read it:\n{error}")
         leaves = not args.sandbox and self._sandbox is not None
         note = "The model asks to run this outside the sandbox, with your own rights." if leaves else ""
         return Preview(kind="command", text=args.command, note=note)
