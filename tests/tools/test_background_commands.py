@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -400,14 +401,17 @@ async def test_a_daemon_ends_with_its_call_beside_a_background_command(session: 
     assert not lives(theirs)
 
 
-FORKS_TWICE = """python3 -c "import os, time
+FORKS_TWICE = f"""{sys.executable} -c "import os, time
 if os.fork(): os._exit(0)
 os.setsid()
 if os.fork(): os._exit(0)
-open('{0}.tmp', 'w').write(str(os.getpid()) + chr(10)); os.rename('{0}.tmp', '{0}')
+open('{{0}}.tmp', 'w').write(str(os.getpid()) + chr(10)); os.rename('{{0}}.tmp', '{{0}}')
 time.sleep(300)\""""
 PUT_AWAY = {
-    "tmux": "export TMUX_TMPDIR=$PWD; tmux -L t new-session -d 'echo $$ > {0}.tmp; mv {0}.tmp {0}; sleep 300'",
+    "tmux": (
+        "command -v tmux >/dev/null || exec setsid -f bash -c 'echo $$ > {0}; sleep 300'; export TMUX_TMPDIR=$PWD; "
+        "tmux -L t new-session -d 'echo $$ > {0}.tmp; mv {0}.tmp {0}; sleep 300'"
+    ),
     "forks twice": FORKS_TWICE,
     "forks twice, holding no output": f"{FORKS_TWICE} >/dev/null 2>&1",
     "nohup": "nohup sleep 300 >/dev/null 2>&1 & echo $! > {0}",
@@ -451,24 +455,24 @@ async def test_a_job_counts_what_its_command_leaves_running_as_its_own(session: 
     pid = await pid_from(root / "pid")
 
     text = await session.read(task_id, wait=60)
-    assert re.fullmatch(r"started\n\[bash_1 ended with exit code 0 and left running: python3 \(pid \d+\)\]", text)
+    assert re.fullmatch(r"started\n\[bash_1 ended with exit code 0 and left running: python\S* \(pid \d+\)\]", text)
     assert session.jobs.find(task_id).status == "running"
     assert (await call(session.kill, task_id=task_id)).text == "bash_1 was stopped."
     assert not lives(pid)
 
 
 async def test_the_model_learns_when_a_job_ends_that_leaves_something_running(session: Session, root: Path) -> None:
-    task_id = await session.start("sleep 0.3; sleep 300 & echo $! > pid; exit 3")
+    command = "sleep 0.3; sleep 300 & echo $! > pid; exit 3"
+    task_id = await session.start(command)
     await session.jobs.find(task_id).moments.exited.wait()
     pid = await pid_from(root / "pid")
     os.kill(pid, signal.SIGTERM)
     await session.ended(task_id)
 
     assert [text for _, text in session.notices] == [
-        "The background command bash_1 (`sleep 0.3; sleep 300 & echo $! > pid; exit 3`) ended with exit code 3 and left "
-        f"running: sleep (pid {pid}).",
-        "The background command bash_1 (`sleep 0.3; sleep 300 & echo $! > pid; exit 3`) has ended with everything it had "
-        "left running. bash_output has its output.",
+        f"The background command bash_1 (`{command}`) ended with exit code 3 and left running: sleep (pid {pid}).",
+        f"The background command bash_1 (`{command}`) has ended with everything it had left running. bash_output has "
+        "its output.",
     ]
     assert session.events[-1] == BackgroundEnded(task_id=task_id, kind="bash", status="exited", code=3)
 

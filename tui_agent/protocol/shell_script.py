@@ -1,9 +1,10 @@
-"""Shell text that bash reads from a descriptor.
+"""Shell text that bash reads from a descriptor, and the directory that it starts in.
 
 Among bash's arguments, `pkill -f` and `pgrep -f` would find the shell that runs them by the words of its own text.
 """
 
 import os
+from pathlib import Path
 from tempfile import TemporaryFile
 
 _READER = 'IFS= read -rd "" -u "$1" BASH_EXECUTION_STRING; eval "exec $1<&-"; shift; eval -- "$BASH_EXECUTION_STRING"'
@@ -36,3 +37,8 @@ def open_script(text: str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def start_directory(workspace: Path) -> Path:
+    """Return the directory that commands start in: the workspace, or its nearest parent once it was removed."""
+    return next((path for path in (workspace, *workspace.parents) if path.is_dir()), workspace)

@@ -15,9 +15,9 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field
 
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
-from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
+from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
-from tui_agent.protocol.shell_script import script_argv
+from tui_agent.protocol.shell_script import script_argv, start_directory
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -55,7 +55,15 @@ LONGEST_TIMEOUT = 3_600.0
 _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
 
+_SCREEN_TIME = 0.5
+"""Seconds after which a screen that does not change waits for keys."""
+
 _LONGEST_OUTCOME = 200
+_MISSES_TERMINAL = re.compile(
+    r"(?i)not (?:from |to )?a (?:tty|terminal)|failed tty get|error opening terminal|"
+    r"(?:needs|requires?) an? (?:interactive )?(?:tty|terminal)|(?:tty|terminal) is required|open /dev/tty"
+)
+"""Matches the message of a program that misses a terminal."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -81,6 +89,9 @@ _WITHOUT_JOBS = "Processes still running in the background are stopped when the 
 
 _NO_LIMIT = 1e9
 """Seconds by which the limit of a command grows that the user sent to the background."""
+
+_NO_TERMINAL = "commands have no terminal here: use options or a program that need none"
+_NEEDS_TERMINAL = f"stopped: the command needs a terminal. It drew a screen and waited for keys, but {_NO_TERMINAL}"
 
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 """Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
@@ -201,6 +212,10 @@ class BashTool(TypedTool[BashArguments]):
         is_reading = self._is_read_only_command(args.command)
         spec = self._spec(args, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
+        if sandbox is not None and spec.cwd != self._workspace.root:
+            raise ToolError(
+                f"The command was not run: {_removed(self._workspace.root)} The sandbox lets it write nowhere else."
+            )
         if args.run_in_background:
             jobs.check_room()
         with ExitStack() as held:
@@ -212,7 +227,11 @@ class BashTool(TypedTool[BashArguments]):
                 return any(job.call_id != context.call_id for job in jobs.running)
 
             watch = CommandWatch(self._workspace, changing, others_run=others_run)
-            return await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+            result = await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+        if spec.cwd == self._workspace.root:
+            return result
+        note = TextBlock(text=f"[{_removed(self._workspace.root)} This ran in {spec.cwd}.]")
+        return result.model_copy(update={"content": (*result.content, note)})
 
     async def _run_watched(
         self,
@@ -259,7 +278,7 @@ class BashTool(TypedTool[BashArguments]):
             return _left_result(job, captured, context, changes)
         if isinstance(job.error, OSError):
             reason = job.error.strerror or job.error
-            raise ToolError(f"bash could not be started in {self._workspace.root}: {reason}") from job.error
+            raise ToolError(f"bash could not be started in {spec.cwd}: {reason}") from job.error
         if job.outcome is None:
             raise job.error or ToolError("The command was not run.")
         return _result(args, job.outcome, captured, context, sandbox, changes, job)
@@ -282,6 +301,7 @@ class BashTool(TypedTool[BashArguments]):
         def on_data() -> None:
             job.live.wake()
             self._workspace.warn_of_full_spool()
+            _end_later_if_waiting_for_keys(job)
 
         def on_start(process: StartedProcess) -> None:
             context.report_process(process)
@@ -317,7 +337,25 @@ class BashTool(TypedTool[BashArguments]):
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
         argv = script_argv(str(bash))
-        return ProcessSpec(argv, self._workspace.root, environment, limit, args.command, is_command=True)
+        directory = start_directory(self._workspace.root)
+        return ProcessSpec(argv, directory, environment, limit, args.command, is_command=True)
+
+
+def _end_later_if_waiting_for_keys(job: Job) -> None:
+    """End the command of a waiting call once a screen that it drew has not changed for a while."""
+    printed = job.output.total
+
+    def end() -> None:
+        if printed == job.output.total and not job.task_id:
+            job.needs_terminal = True
+            job.token.cancel("it needs a terminal")
+
+    if job.output.ends_in_screen:
+        asyncio.get_running_loop().call_later(_SCREEN_TIME, end)
+
+
+def _removed(workspace: Path) -> str:
+    return f"The working directory {workspace} was removed; a file that you write there makes it again."
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:
@@ -374,18 +412,20 @@ def _result(
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
-    output = output_text(captured)
+    output = output_text(job.output.before_screen() if job.needs_terminal else captured)
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
     others = _ended_note(outcome) if job.left is None else _left_note(job, context)
-    notes = [_ending_note(args, outcome), others, *_sandbox_notes(sandbox, outcome, refused)]
+    ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(args, outcome)
+    hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
+    notes = [ending, hint, others, *_sandbox_notes(sandbox, outcome, refused)]
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
-        "cancelled": outcome.ending == "cancelled",
+        "cancelled": outcome.ending == "cancelled" and not job.needs_terminal,
         "duration_ms": round(outcome.seconds * 1000, 1),
         "size_bytes": captured.total,
         "truncated": captured.left_out > 0,

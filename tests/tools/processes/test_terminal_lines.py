@@ -24,8 +24,8 @@ BITS = st.sampled_from(
         "\x1b[3C",
         "\x1b[2D",
         "\x1b[5G",
+        *("a", "word ", "100%", "\xe9\xe8", "\x1b[31m", "\x1b[0m", "\x1b[?25l", "\x1b]0;title\x07"),
     ]
-    + ["a", "word ", "100%", "\xe9\xe8", "\x1b[31m", "\x1b[0m", "\x1b[?25l", "\x1b]0;title\x07"]
 )
 
 

@@ -89,6 +89,8 @@ class Job:
     """The reason why it could not be run."""
     ended_by: str = ""
     """The party that ended it on purpose: `session`, `model` or `user`; empty if none did."""
+    needs_terminal: bool = False
+    """True if it was ended because it drew a screen and waited for keys."""
     was_sent: bool = False
     """True if the user sent it to the background, which lifts its time limit."""
     before: Captured | None = None

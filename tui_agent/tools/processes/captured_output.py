@@ -28,6 +28,9 @@ LIVE_SIZE = 4 * 1024
 UNREAD_SIZE = 256 * 1024
 """Newest bytes of a background command that are kept for the model to read."""
 
+_NEWEST_SIZE = 512
+_SCREEN = re.compile(rb"\x1b\[(?:\d+;\d+H|\?(?:1049|1047|47)h)")
+"""Matches what draws a screen: a row and a column to write at, or a screen of its own."""
 _SAMPLE_SIZE = 15_000
 """Bytes at the start that decide whether an output is text."""
 _TEXT_CONTROLS = frozenset(b"\0\t\n\r\b\f\x1b")
@@ -114,6 +117,7 @@ class CapturedOutput:
         self._total = 0
         self._closed = False
         self._live = bytearray()
+        self._newest = b""
         self._skipped = 0
         self._unread: bytearray | None = None
         self._written = 0
@@ -136,7 +140,21 @@ class CapturedOutput:
                 self._find_kind()
                 self._keep(data if self._lines is None else self._lines.feed(data))
                 self._keep_live(data)
+                self._newest = (self._newest + data)[-_NEWEST_SIZE:]
         return True
+
+    @property
+    def ends_in_screen(self) -> bool:
+        """True if the newest line belongs to a drawn screen, as that of a program which waits for keys."""
+        return _SCREEN.search(self._newest, self._newest.rfind(b"\n") + 1) is not None
+
+    def before_screen(self) -> Captured:
+        """Return what was printed before the first screen was drawn."""
+        with self._lock:
+            sample = bytes(self._sample)
+            lines = TerminalLines()
+            head = lines.feed(sample[: found.start() if (found := _SCREEN.search(sample)) else None]) + lines.close()
+            return Captured(head, b"", len(head), self._total, self._spool.path, self._spool.problem, is_text=True)
 
     def take_live(self) -> LivePiece:
         """Return the output since the last call."""
