@@ -366,7 +366,8 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     network = "with network" if sandbox.network else "without network"
     return (
         f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
-        f"{network}, with an empty /tmp. If a command fails because of that, repeat it with `sandbox: false`."
+        f"{network}, with an empty /tmp. What it leaves running ends with it. "
+        "If a command fails because of that, repeat it with `sandbox: false`."
     )
 
 

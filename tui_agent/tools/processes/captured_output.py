@@ -154,6 +154,7 @@ class CapturedOutput:
             sample = bytes(self._sample)
             lines = TerminalLines()
             head = lines.feed(sample[: found.start() if (found := _SCREEN.search(sample)) else None]) + lines.close()
+            head = head.rstrip(b"\n\f ")
             return Captured(head, b"", len(head), self._total, self._spool.path, self._spool.problem, is_text=True)
 
     def take_live(self) -> LivePiece:
