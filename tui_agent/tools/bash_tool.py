@@ -417,13 +417,14 @@ def _result(
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
     others = _ended_note(outcome) if job.left is None else _left_note(job, context)
+    left = f"left running as {job.task_id}" if job.left is not None else ""
     ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(args, outcome)
     hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
     notes = [ending, hint, others, *_sandbox_notes(sandbox, outcome, refused)]
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
-        "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
+        "outcome": " · ".join(filter(None, (changes.mark, left, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
         "cancelled": outcome.ending == "cancelled" and not job.needs_terminal,

@@ -23,8 +23,12 @@ async def syntax_error(text: str, workspace: Path) -> str:
     bash = find_program("bash", workspace)
     if bash is None or "expand_aliases" in text:
         return ""
-    message = await _message(bash, text)
-    return message and await _message(bash, text, "-O", "extglob") and message
+    message = ""
+    # Without a check, the user decides.
+    with suppress(OSError):
+        message = await _message(bash, text)
+        message = message and await _message(bash, text, "-O", "extglob") and message
+    return message
 
 
 async def _message(bash: Path, text: str, *options: str) -> str:
