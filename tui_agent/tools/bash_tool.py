@@ -93,6 +93,19 @@ _NO_LIMIT = 1e9
 _NO_TERMINAL = "commands have no terminal here: use options or a program that need none"
 _NEEDS_TERMINAL = f"stopped: the command needs a terminal. It drew a screen and waited for keys, but {_NO_TERMINAL}"
 
+_NAMES_LEFT = """"$0" "$@"; code=$?
+look() {
+    left=()
+    for place in /proc/[0-9]*; do
+        [[ ${place#/proc/} -gt 2 ]] && read -r name < "$place/comm" && left+=("$name")
+    done 2>/dev/null
+    [[ ${#left[@]} -gt 0 ]]
+}
+[[ $$ -eq 2 ]] && look && sleep 0.2 && look && IFS=, &&
+    echo "[stopped with the sandbox, because they were still running in the background: ${left[*]}]"
+exit "$code\""""
+"""Script that runs a command as the first one in the sandbox, and names what ends with the sandbox."""
+
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 """Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
 if the command only reads."""
@@ -210,8 +223,8 @@ class BashTool(TypedTool[BashArguments]):
 
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
         is_reading = self._is_read_only_command(args.command)
-        spec = self._spec(args, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
+        spec = self._spec(args, is_reading=is_reading, is_sandboxed=sandbox is not None)
         if sandbox is not None and spec.cwd != self._workspace.root:
             raise ToolError(
                 f"The command was not run: {_removed(self._workspace.root)} The sandbox lets it write nowhere else."
@@ -325,7 +338,7 @@ class BashTool(TypedTool[BashArguments]):
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, *, is_reading: bool) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool, is_sandboxed: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
@@ -337,6 +350,8 @@ class BashTool(TypedTool[BashArguments]):
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
         argv = script_argv(str(bash))
+        if is_sandboxed:
+            argv = (str(bash), "--noprofile", "--norc", "-c", _NAMES_LEFT, *argv)
         directory = start_directory(self._workspace.root)
         return ProcessSpec(argv, directory, environment, limit, args.command, is_command=True)
 
