@@ -17,8 +17,8 @@ from .script import Reply, bodies_of, call, calls, results_in, says
 from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
-LASTING = "echo all are there; sleep {tag} & sleep {tag}"
-"""A command whose shell dies with a killed program, but whose first child does not."""
+LASTING = "echo all are there; setsid sleep {tag} & setsid sleep {tag}"
+"""A command whose shell dies with a killed program, but whose children, which left its process group, do not."""
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,7 @@ def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine
         app.quit()
 
 
-def test_a_daemon_of_a_successful_command_ends_and_is_named(machine: UserMachine) -> None:
+def test_a_daemon_of_a_successful_command_is_named_and_ends_with_the_session(machine: UserMachine) -> None:
     script = [calls(call("bash", command=with_daemon(machine, "true"))), says("Done.")]
     with ServerThread(script) as server:
         done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
@@ -116,7 +116,8 @@ def test_a_daemon_of_a_successful_command_ends_and_is_named(machine: UserMachine
 
     assert (done.returncode, done.stdout, is_error) == (0, "Done.\n", False)
     pid = int((machine.work / "daemon.pid").read_text())
-    assert f"(pid {pid})" in text
+    assert f"(pid {pid}); it ends with the session. As bash_1, /jobs lists it" in text
+    assert "bash_1 was stopped with the session" in done.stderr
     assert living_in(machine.work) == []
 
 
@@ -141,16 +142,14 @@ def started(machine: UserMachine, server: ServerThread, *options: str) -> PipedP
     return machine.piped(*arguments, variables=server.environment)
 
 
-def test_the_daemon_of_a_still_running_command_is_left_alone(machine: UserMachine) -> None:
+def test_daemons_of_calls_that_run_side_by_side_live_until_the_session_ends(machine: UserMachine) -> None:
     first = with_daemon(machine, "until [ -e gate ]; do sleep 0.02; done", "first")
     second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(machine, 'true', 'second')}"
     script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
     with ServerThread(script) as server, started(machine, server, "--strategy", "parallel") as program:
         next(line for line in program.stdout if '"type":"tool.ended"' in line)
-        lasting = int((machine.work / "first.pid").read_text())
-        ended = int((machine.work / "second.pid").read_text())
-        assert lasting in living_in(machine.work)
-        assert ended not in living_in(machine.work)
+        daemons = {int((machine.work / f"{name}.pid").read_text()) for name in ("first", "second")}
+        assert daemons <= {*living_in(machine.work)}
         (machine.work / "gate").touch()
         program.stdout.read()
         assert program.wait() == 0
@@ -185,8 +184,10 @@ def killed_while_it_ran(machine: UserMachine, server: ServerThread) -> None:
         kill(app)
 
 
-def test_the_shell_of_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
-    command = f"trap '' TERM HUP; echo all are there; while :; do sleep 0.05; done; : {machine.tag}"
+def test_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
+    command = (
+        f"trap '' TERM HUP; sleep {machine.tag} & echo all are there; while :; do sleep 0.05; done; : {machine.tag}"
+    )
     with ServerThread([calls(call("bash", command=command))]) as server:
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()

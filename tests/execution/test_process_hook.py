@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,13 @@ async def test_exit_two_blocks_with_the_text_on_stderr(tmp_path: Path) -> None:
 
     assert ran.statuses == ["denied_hook"]
     assert ran.texts == ["not on a friday"]
+
+
+@pytest.mark.skipif(not shutil.which("pkill"), reason="pkill is not installed")
+async def test_a_hook_that_ends_programs_by_their_words_does_not_end_its_own_shell(tmp_path: Path) -> None:
+    ran = await asked("pkill -f 'old-formatter --watch'; echo stopped >&2; exit 2", tmp_path)
+
+    assert ran.texts == ["stopped"]
 
 
 @pytest.mark.parametrize("command", ["echo oops >&2; exit 1", "kill -9 $$", "echo '{\"action\":'", "no_such_command"])

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -391,12 +393,109 @@ def unmarked(name: str) -> str:
 async def test_a_daemon_ends_with_its_call_beside_a_background_command(session: Session, root: Path) -> None:
     await session.start(f"{unmarked('theirs')}; sleep 300")
     theirs = await pid_from(root / "theirs")
-    await call(session.bash, command=f"{unmarked('ours')}; echo started")
+    await call(session.bash, command=f"{unmarked('ours')}; sleep 300", timeout=2.0)
 
     assert not lives(await pid_from(root / "ours"))
     assert lives(theirs)
     await call(session.kill, task_id="bash_1")
     assert not lives(theirs)
+
+
+FORKS_TWICE = f"""{sys.executable} -c "import os, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+open('{{0}}.tmp', 'w').write(str(os.getpid()) + chr(10)); os.rename('{{0}}.tmp', '{{0}}')
+time.sleep(300)\""""
+PUT_AWAY = {
+    "tmux": (
+        "command -v tmux >/dev/null || exec setsid -f bash -c 'echo $$ > {0}; sleep 300'; export TMUX_TMPDIR=$PWD; "
+        "tmux -L t new-session -d 'echo $$ > {0}.tmp; mv {0}.tmp {0}; sleep 300'"
+    ),
+    "forks twice": FORKS_TWICE,
+    "forks twice, holding no output": f"{FORKS_TWICE} >/dev/null 2>&1",
+    "nohup": "nohup sleep 300 >/dev/null 2>&1 & echo $! > {0}",
+    "disowned": "sleep 300 & disown; echo $! > {0}",
+    "holding the output": "sleep 300 & echo $! > {0}",
+    "in a session of its own": "setsid sleep 300 & echo $! > {0}",
+    "without a mark": "",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("subreaper")
+async def test_what_a_command_leaves_running_lives_until_the_session_ends(workspace: Workspace, root: Path) -> None:
+    session = Session(workspace)
+    places = [f"{number}.pid" for number in range(len(PUT_AWAY))]
+    texts: list[str] = []
+    async with session.jobs:
+        for place, (name, text) in zip(places, PUT_AWAY.items(), strict=True):
+            command = unmarked(place) if name == "without a mark" else text.format(place)
+            result = await call(session.bash, command=f"{command}; until [ -s {place} ]; do sleep 0.01; done")
+            texts.append(result.text)
+            assert not result.is_error
+            assert details_of(result)["task_id"] == f"bash_{len(texts)}"
+        await call(session.bash, command="true")
+        pids = [await pid_from(root / place) for place in places]
+
+        assert [place for place, pid in zip(places, pids, strict=True) if not lives(pid)] == []
+        assert [job.task_id for job in session.jobs.running] == [f"bash_{count + 1}" for count in range(len(texts))]
+        assert [
+            text for text in texts if not re.search(r"\[still running: .* \(pid \d+\); it ends with the", text)
+        ] == []
+        assert not [event for event in session.events if isinstance(event, BackgroundEnded)]
+
+    assert [place for place, pid in zip(places, pids, strict=True) if lives(pid)] == []
+    ended = [event.status for event in session.events if isinstance(event, BackgroundEnded)]
+    assert ended == ["ended_with_session"] * len(texts)
+
+
+async def test_a_job_counts_what_its_command_leaves_running_as_its_own(session: Session, root: Path) -> None:
+    task_id = await session.start(f"{FORKS_TWICE.format('pid')}; until [ -s pid ]; do sleep 0.01; done; echo started")
+    pid = await pid_from(root / "pid")
+
+    text = await session.read(task_id, wait=60)
+    assert re.fullmatch(r"started\n\[bash_1 ended with exit code 0 and left running: python\S* \(pid \d+\)\]", text)
+    assert session.jobs.find(task_id).status == "running"
+    assert (await call(session.kill, task_id=task_id)).text == "bash_1 was stopped."
+    assert not lives(pid)
+
+
+async def test_the_model_learns_when_a_job_ends_that_leaves_something_running(session: Session, root: Path) -> None:
+    command = "sleep 0.3; sleep 300 & echo $! > pid; exit 3"
+    task_id = await session.start(command)
+    await session.jobs.find(task_id).moments.exited.wait()
+    pid = await pid_from(root / "pid")
+    os.kill(pid, signal.SIGTERM)
+    await session.ended(task_id)
+
+    assert [text for _, text in session.notices] == [
+        f"The background command bash_1 (`{command}`) ended with exit code 3 and left running: sleep (pid {pid}).",
+        f"The background command bash_1 (`{command}`) has ended with everything it had left running. bash_output has "
+        "its output.",
+    ]
+    assert session.events[-1] == BackgroundEnded(task_id=task_id, kind="bash", status="exited", code=3)
+
+
+async def test_what_a_call_leaves_running_outlives_its_time_limit_and_prints_on(session: Session, root: Path) -> None:
+    command = "(until [ -e go ]; do sleep 0.01; done; echo late) & sleep 0.1; echo done"
+    result = await call(session.bash, command=command, timeout=2.0)
+
+    assert result.text.startswith("done\n[still running: bash (pid ")
+    assert "is running" not in await session.read("bash_1", wait=2.0)
+    (root / "go").touch()
+    await session.ended("bash_1")
+    assert (await session.read("bash_1")).startswith("late\n[bash_1 has ended with everything")
+
+
+async def test_without_room_what_a_command_leaves_running_is_ended_and_named(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_jobs, "MOST_JOBS", 1)
+    await session.start("sleep 300")
+    result = await call(session.bash, command="sleep 300 & echo done")
+
+    assert result.text.startswith("done\n[stopped, because they were still running in the background: sleep (pid ")
 
 
 @pytest.mark.usefixtures("subreaper")

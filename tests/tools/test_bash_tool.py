@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from tui_agent.tools import bash_tool
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_change import DIFF_LIMIT
+from tui_agent.tools.processes.sandbox import Sandbox
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
 
 
 def only_reads(command: str) -> bool:
@@ -258,11 +261,22 @@ async def test_background_processes_are_ended_and_named(bash: BashTool) -> None:
     assert not result.is_error
 
 
-async def test_a_deleted_workspace_is_an_error(bash: BashTool, root: Path) -> None:
-    root.rmdir()
+async def test_without_its_directory_a_command_runs_in_the_nearest_parent(workspace: Workspace, root: Path) -> None:
+    bash, sandboxed = (
+        BashTool(workspace, is_read_only_command=only_reads, sandbox=sandbox)
+        for sandbox in (None, Sandbox(lambda _: ()))
+    )
+    await call(bash, command=f"rm -rf {root}")
+    results = [(await call(bash, command=command)).text for command in ("pwd", "cd /tmp && pwd")]
+    with pytest.raises(ToolError, match=r"was removed; .* The sandbox lets it write nowhere else"):
+        await call(sandboxed, command="true")
+    written = await call(WriteTool(workspace), path="again.txt", content="x\n")
 
-    with pytest.raises(ToolError, match=r"bash could not be started in .*: No such file or directory"):
-        await call(bash, command="true")
+    removed = f"The working directory {root} was removed; a file that you write there makes it again."
+    note = f"[{removed} This ran in {root.parent}.]"
+    assert results == [f"{root.parent}\n{note}", f"/tmp\n{note}"]
+    assert "the working directory was removed; this makes it again" in written.text
+    assert (await call(bash, command="pwd; ls")).text == f"{root}\nagain.txt"
 
 
 async def test_without_bash_there_is_an_error(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,6 +329,57 @@ async def test_the_command_reaches_bash_unchanged(bash: BashTool) -> None:
 async def test_a_command_that_looks_like_an_option_is_a_command(bash: BashTool) -> None:
     assert "--version: command not found" in (await call(bash, command="--version")).text
     assert "-x: command not found" in (await call(bash, command="-x")).text
+
+
+UNREADABLE = {
+    'echo "unterminated': "unexpected EOF while looking for matching",
+    "if true; then echo x": "unexpected end of file",
+    "for i in": "syntax error",
+    "echo $(": "unexpected EOF",
+    "echo a; )": "near unexpected token",
+    "echo a |": "unexpected end of file",
+    "echo 'it''s' isn't": "unexpected EOF",
+    "echo fine\n{ echo x": "unexpected end of file",
+    "case x in a) echo x": "unexpected end of file",
+}
+READABLE = [
+    "shopt -s extglob\necho !(a)",
+    "shopt -s expand_aliases\nalias x='if true'\nx; then echo y; fi",
+    "cat <<A\nx",
+    "ls",
+]
+
+
+async def test_only_a_command_that_bash_cannot_read_is_refused_before_the_question(bash: BashTool, root: Path) -> None:
+    errors: dict[str, str] = {}
+    for command in (*UNREADABLE, *READABLE):
+        try:
+            await bash.preview({"command": command})
+        except InvalidArgumentsError as error:
+            errors[command] = str(error)
+
+    wrong = [command for command, part in UNREADABLE.items() if part not in errors.get(command, "")]
+    assert (wrong, [command for command in READABLE if command in errors]) == ([], [])
+    assert errors["echo a; )"].startswith("The command was not run, because bash cannot read it:\n")
+
+
+WITH_CARRIAGE_RETURNS = {
+    "echo test\r": "echo test",
+    "if true\r\nthen echo x\r\nfi\r\n": "if true\nthen echo x\nfi\n",
+    "cat <<EOF\r\nhi\r\nEOF\r\n": "cat <<EOF\nhi\nEOF\n",
+    "cat <<'EOF' > a.bat\n@echo off\r\nEOF\n": "cat <<'EOF' > a.bat\n@echo off\r\nEOF\n",
+    "printf 'a\\r\\n'": "printf 'a\\r\\n'",
+}
+
+
+async def test_a_command_with_line_ends_of_another_system_is_judged_shown_and_run_without_them(bash: BashTool) -> None:
+    judged = {text: bash.subject({"command": text}) for text in WITH_CARRIAGE_RETURNS}
+
+    assert judged == {text: CommandSubject(right) for text, right in WITH_CARRIAGE_RETURNS.items()}
+    assert (await call(bash, command="if true\r\nthen printf x\r\nfi\r\n")).text == "x"
+    preview = await bash.preview({"command": "echo test\r"})
+    assert preview is not None
+    assert preview.text == "echo test"
 
 
 async def test_git_starts_no_background_maintenance(bash: BashTool) -> None:
@@ -429,3 +494,118 @@ async def test_a_read_only_command_is_not_watched_for_changes(workspace: Workspa
 
     assert "files_changed" not in details_of(result)
     assert not (tmp_path / "contents").exists()
+
+
+SHOWN_AS_A_TERMINAL_DOES = {
+    "for i in {1..3000}; do printf '\\rDownloading %5d/3000' $i; done; echo; echo 'ERROR: checksum mismatch'; "
+    "for i in {1..3000}; do printf '\\rUnpacking %5d' $i; done; echo; echo finished": (
+        "Downloading  3000/3000\nERROR: checksum mismatch\nUnpacking  3000\nfinished"
+    ),
+    "for i in {1..200}; do printf '\\rprogress %d%%' $i; done; echo; echo done": "progress 200%\ndone",
+    "mkdir -p f; touch f/a f/b; find f -type f -print0 | sort -z": (
+        "f/a\nf/b\n[each NUL byte is shown as a line break]"
+    ),
+    "printf 'layer 1: 10%%\\nlayer 2: 10%%\\n\\033[2A\\033[Klayer 1: done\\n\\033[Klayer 2: 50%%\\n'": (
+        "layer 1: done\nlayer 2: 50%"
+    ),
+    "printf 'a\\tb\\r\\nc\\r\\n'; printf 'cut: \\303'": "a\tb\nc\ncut: \ufffd",
+}
+
+
+async def test_the_model_gets_output_as_a_terminal_shows_it_in_the_end(bash: BashTool) -> None:
+    results = {text: (await call(bash, command=text)).text for text in SHOWN_AS_A_TERMINAL_DOES}
+
+    assert results == SHOWN_AS_A_TERMINAL_DOES
+
+
+async def test_overwritten_output_is_kept_in_the_file(bash: BashTool) -> None:
+    result = await call(bash, command="for i in {1..3000}; do printf '\\rDownloading %5d' $i; done; echo")
+
+    path = Path(details_of(result)["persisted_path"])
+    assert path.read_bytes() == b"".join(b"\rDownloading %5d" % number for number in range(1, 3001)) + b"\n"
+    assert (result.text, details_of(result)["truncated"]) == ("Downloading  3000", False)
+
+
+async def test_a_cut_inside_a_long_line_names_the_place_to_read_from(bash: BashTool) -> None:
+    result = await call(bash, command="echo first; printf 'é%.0s' {1..20000}")
+
+    head, note = result.text.split("\n")[1:3]
+    assert note.endswith(f"use read to page it, from `offset` 2 and `column` {len(head) + 1} …]")
+
+
+NEED_A_TERMINAL = {
+    "an editor": "vim a.txt",
+    "a screen of its own": r"printf 'hello\n\033[?1049h\033[22;0;0tmenu'; sleep 60",
+    "rows and columns": r"printf 'hello\n\033[2;1H~\033[24;1H:'; sleep 60",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", NEED_A_TERMINAL.values(), ids=NEED_A_TERMINAL)
+async def test_a_command_that_waits_for_keys_is_ended_with_a_hint(bash: BashTool, command: str) -> None:
+    if command.startswith("vim") and not shutil.which("vim"):
+        pytest.skip("vim is not installed")
+    result = await call(bash, command=command, timeout=30)
+
+    before, note = result.text.rsplit("\n", 1)
+    assert note.startswith("[stopped: the command needs a terminal. ")
+    assert "~" not in before
+    assert "menu" not in before
+    assert result.is_error
+    assert not details_of(result)["timed_out"]
+    assert not details_of(result)["cancelled"]
+
+
+async def test_commands_that_miss_a_terminal_say_so_and_editors_change_nothing(bash: BashTool, root: Path) -> None:
+    await call(
+        bash, command="git init -q .; git config user.email a@b; git config user.name a; git config sequence.editor vim"
+    )
+    await call(bash, command="touch a; git add a; git commit -qm a; echo x > a")
+    texts = {
+        command: (await call(bash, command=command, timeout=30)).text
+        for command in (
+            "git commit -a",
+            "git rebase -i --root --autostash",
+            "echo failed tty get; false",
+            "$EDITOR a; $VISUAL a",
+            "echo 'fine: not a tty'",
+        )
+    }
+
+    assert "Aborting commit due to empty commit message" in texts["git commit -a"]
+    assert "Successfully rebased" in texts["git rebase -i --root --autostash"]
+    assert texts["echo failed tty get; false"].endswith(
+        "[commands have no terminal here: use options or a program that need none]"
+    )
+    assert texts["$EDITOR a; $VISUAL a"] == "[no output]"
+    assert texts["echo 'fine: not a tty'"] == "fine: not a tty"
+
+
+async def test_a_recorded_screen_in_the_output_ends_no_command(bash: BashTool) -> None:
+    command = r"printf '\033[2;1Hrecorded\033[24;1H:\n'; sleep 1; echo worked"
+
+    assert (await call(bash, command=command)).text.endswith("worked")
+
+
+RUN_AS_A_TERMINAL_DOES = {
+    "pkill -f 'vite --port 5173'; echo after": "after",
+    "pgrep -f 'no-such-program-8812' || echo none": "none",
+    "kill $(pgrep -f 'my-dev-server') 2>/dev/null; echo after": "after",
+    "(sleep 0.05; pkill -f 'another-dev-server'); echo after": "after",
+    "echo $0 $# $-": f"{shutil.which('bash')} 0 hBc",
+    "echo a\nno-such-program\necho $LINENO": (
+        f"a\n{shutil.which('bash')}: line 2: no-such-program: command not found\n3"
+    ),
+    "set -e\nfalse\necho not reached": "[exit code 1]",
+    "trap 'echo bye' EXIT; exit 4": "bye\n[exit code 4]",
+    "cat; ls /proc/self/fd | wc -l": "4",
+    "printf '%s' '" + "x" * 200_000 + "' | wc -c": "200000",
+    "printf '\x01\x7f\u00e9\u0300' | od -An -c": "001 177 303 251 314 200",
+}
+
+
+async def test_the_text_of_a_command_runs_as_in_a_terminal_and_never_finds_its_own_shell(bash: BashTool) -> None:
+    wanted = {text: end for text, end in RUN_AS_A_TERMINAL_DOES.items() if shutil.which("pkill") or "f '" not in text}
+    results = {text: re.sub(" +", " ", (await call(bash, command=text)).text.strip()) for text in wanted}
+
+    assert results == wanted

@@ -14,7 +14,7 @@ from typing import Literal
 from tui_agent.agent import AgentLoop
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.execution import HookBus
-from tui_agent.execution.hook_process import HookOutput, HookProcess, shell_command
+from tui_agent.execution.hook_process import HookOutput, HookProcess
 from tui_agent.hook_files.file_hook import CALL_EVENTS, FileHook, FileHookEvent
 from tui_agent.hook_files.hook_answer import CombinedAnswer, HookAnswer, framed, read_answer
 from tui_agent.hook_files.hook_scripts import PROJECT_DIR, changed_script
@@ -505,7 +505,7 @@ async def run_hook(
     environment = child_environment(os.environ) | {PROJECT_DIR: str(hook.project_dir)}
     if hook.event == "SessionStart":
         environment["CLAUDE_ENV_FILE"] = str(exports or os.devnull)
-    process = HookProcess(hook.argv or shell_command(hook.command), working_dir, environment, marked_tree)
+    process = HookProcess(hook.argv or hook.command, working_dir, environment, marked_tree)
     try:
         async with asyncio.timeout(limit):
             ended = await process.run(question)

@@ -18,7 +18,7 @@ class SessionJobs:
             JobFact(
                 task_id=job.task_id,
                 command=job.command,
-                state="running" if job.is_in_background else job.words,
+                state="running" if job.is_in_background and job.left is None else job.words,
                 is_running=job.is_in_background,
                 seconds=job.elapsed,
                 size=job.output.total,

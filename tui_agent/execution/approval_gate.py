@@ -23,7 +23,6 @@ Judge = Callable[[], PermissionDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
 """Note on a question of a tool server without a user."""
-NOBODY_TEXT = "no approver is available here, so the call was denied. A rule or another permission mode can allow it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ class ApprovalGate:
         if prefed is not None and prefed[1] == question.request.digest:
             question.answer(prefed[0], "resume")
         elif self.approver is None and not self.interactive:
-            note = NOBODY_TEXT if question.request.question is None else NO_ANSWER_TEXT
+            note = NO_ANSWER_TEXT if question.request.question is not None else _nobody(question.request, " here")
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
         try:
             async with asyncio.timeout(self.timeout):
@@ -182,8 +181,15 @@ class ApprovalGate:
             question.answer(answer, "user")
         elif not self.interactive:
             why = answer.text if isinstance(answer, Crash) else f"it answered {answer!r}"
-            note = f"no approver is available, because the only one failed ({why}), so the call was denied"
+            note = _nobody(question.request, f", because the only one failed ({why})")
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
+
+
+def _nobody(request: ApprovalRequest, why: str) -> str:
+    """Return why a call was denied that no one could approve, with the reason why it needed that."""
+    reason = f" It needs approval: {request.reason.rstrip('.')}." if request.reason else ""
+    text = f"no approver is available{why}, so the call was denied.{reason}"
+    return f"{text} A rule or another permission mode can allow it."
 
 
 def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_store: Callable[[str], bool]) -> str | None:

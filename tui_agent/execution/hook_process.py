@@ -13,6 +13,8 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, TypeAlias
 
+from tui_agent.protocol.shell_script import open_script, script_argv
+
 MAX_OUTPUT_BYTES = 1024 * 1024
 """Most bytes that are kept of each stream of a command; it may print more."""
 _CHUNK = 64 * 1024
@@ -31,16 +33,12 @@ class HookOutput:
     err: str
 
 
-def shell_command(line: str) -> tuple[str, ...]:
-    """Return the argument vector for a command line of bash."""
-    return ("bash", "--noprofile", "--norc", "-c", line)
-
-
 @dataclass(frozen=True, slots=True)
 class HookProcess:
     """A program in a process group of its own."""
 
-    argv: tuple[str, ...]
+    command: str | tuple[str, ...]
+    """Text for `bash --noprofile --norc`, or a program and its arguments."""
     working_dir: Path
     environment: Mapping[str, str]
     """Its whole environment; the caller leaves out secrets."""
@@ -72,14 +70,27 @@ class HookProcess:
 
     def _start(self, environment: Mapping[str, str], stdin: IO[bytes], out: int, err: int) -> "Popen[bytes]":
         # Not asyncio's, which if cancelled during the start kills the process without its group.
+        if not isinstance(self.command, str):
+            return self._popen(self.command, environment, stdin, out, err)
+        script = open_script(self.command)
+        try:
+            argv = (*script_argv("bash"), str(script))
+            return self._popen(argv, environment, stdin, out, err, script)
+        finally:
+            os.close(script)
+
+    def _popen(
+        self, argv: Sequence[str], environment: Mapping[str, str], stdin: IO[bytes], out: int, err: int, *passed: int
+    ) -> "Popen[bytes]":
         return Popen(
-            self.argv,
+            argv,
             stdin=stdin,
             stdout=out,
             stderr=err,
             cwd=self.working_dir,
             env=dict(environment),
             start_new_session=True,
+            pass_fds=passed,
         )
 
 

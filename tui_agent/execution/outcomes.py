@@ -22,7 +22,7 @@ HOOK_SKIP_TEXT = "Tool call skipped by before_tool_execution hook"
 LISTED_TOOLS = 40
 """Largest number of tools whose names are all listed when the model calls an unknown one."""
 
-_SIBLING_FAILED = "Cancelled: another call of the same message failed."
+_SIBLING_FAILED = "Cancelled: another call of the same message failed"
 _HALF_DONE = "A part of its work may be done."
 
 _SKIP_TEXTS: dict[SkipReason, tuple[ToolStatus, str]] = {
@@ -39,7 +39,7 @@ _SKIP_TEXTS: dict[SkipReason, tuple[ToolStatus, str]] = {
     "cancelled": ("cancelled", "Cancelled. The call was not run."),
     "rejected": ("skipped_user", "Not run: the user rejected another call of the same message."),
     "failed": ("cancelled", "Not run: another call of the same message failed and the run ends."),
-    "sibling": ("cancelled", f"{_SIBLING_FAILED} The call was not run."),
+    "sibling": ("cancelled", f"{_SIBLING_FAILED}. The call was not run."),
 }
 
 
@@ -98,10 +98,10 @@ def skipped(reason: SkipReason) -> Outcome:
     return failure(status, text, f"skipped_{reason}")
 
 
-def sibling_failed(*, started: bool) -> Outcome:
+def sibling_failed(name: str, call_id: str, *, started: bool) -> Outcome:
     """Return the outcome of a call stopped because another one failed whose tool declares the others pointless."""
-    outcome = skipped("sibling")
-    return failure(outcome.status, f"{_SIBLING_FAILED} {_HALF_DONE}", "cancelled") if started else outcome
+    what, kind = (_HALF_DONE, "cancelled") if started else ("The call was not run.", "skipped_sibling")
+    return failure("cancelled", f"{_SIBLING_FAILED}: {name} ({call_id}). {what}", kind)
 
 
 def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:

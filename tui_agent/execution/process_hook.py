@@ -38,7 +38,7 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.value_checks import expect_kind
 
 from .hook_bus import EndedCall, HookBus
-from .hook_process import HookProcess, TreeMarker, shell_command
+from .hook_process import HookProcess, TreeMarker
 from .json_coercion import plain
 
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
@@ -159,7 +159,7 @@ class ProcessHook:
 
     async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
         """Return the exit code, which is 0 or 2, the JSON object on stdout, if any, and the reason."""
-        process = HookProcess(shell_command(self.command), self.working_dir, self.environment, self.mark_tree)
+        process = HookProcess(self.command, self.working_dir, self.environment, self.mark_tree)
         ended = await process.run(json.dumps(plain(question)).encode())
         code, out, err = ended.code, ended.out, ended.err
         if code not in (0, BLOCKED):

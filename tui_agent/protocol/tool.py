@@ -371,6 +371,7 @@ class Tool(ABC):
         """Return the effect of the call, for the request for approval.
 
         Raises:
+            InvalidArgumentsError: the call can never succeed. The model gets the error, and no one is asked.
             ToolError: the call would fail. The model gets the error without a question if it may read the call's file
                 anyway and no earlier call can change that; otherwise the request shows the error.
         """

@@ -55,10 +55,9 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         job = self._jobs.find(args.task_id)
         if args.wait:
             await self._wait(job, args.wait, context)
-        is_over = job.moments.over.is_set()
         output = job.output.take_unread(context.agent)
         text = output_text(output)
-        note = f"[{job.task_id} {job.words}{'' if is_over else f' since {job.elapsed:.0f} s'}]"
+        note = f"[{job.task_id} {job.words}{'' if job.moments.exited.is_set() else f' since {job.elapsed:.0f} s'}]"
         details: JsonObject = {
             "outcome": f"{job.words} · {output.total:,} new bytes" if output.total else f"{job.words} · nothing new",
             "task_id": job.task_id,
@@ -78,7 +77,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
         job.readers += 1
         try:
             async with asyncio.TaskGroup() as group:
-                waiter = group.create_task(_set_when(job.moments.over, over))
+                waiter = group.create_task(_set_when(job.moments.exited, over))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(seconds):
                         await over.wait()

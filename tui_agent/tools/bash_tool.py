@@ -10,15 +10,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
-from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
+from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.programs import find_program
+from tui_agent.protocol.shell_script import script_argv, start_directory
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -41,6 +42,7 @@ from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
+from .shell_syntax import syntax_error
 from .text_format import counted, printable
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -54,7 +56,15 @@ LONGEST_TIMEOUT = 3_600.0
 _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
 
+_SCREEN_TIME = 0.5
+"""Seconds after which a screen that does not change waits for keys."""
+
 _LONGEST_OUTCOME = 200
+_MISSES_TERMINAL = re.compile(
+    r"(?i)not (?:from |to )?a (?:tty|terminal)|failed tty get|error opening terminal|"
+    r"(?:needs|requires?) an? (?:interactive )?(?:tty|terminal)|(?:tty|terminal) is required|open /dev/tty"
+)
+"""Matches the message of a program that misses a terminal."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -65,7 +75,6 @@ Each call starts a new shell: `cd` and variables do not carry over to the next c
 The command has no terminal and no standard input, so do not run programs that prompt for input.
 Standard output and standard error are combined. The command is stopped after `timeout` seconds \
 (default {DEFAULT_TIMEOUT:g}).
-Processes still running in the background are stopped when the command ends.
 If the output is long, you get its start and its end; the full output is in a file that you can page with read.
 To view, search or find files, use read, grep and glob instead of cat, grep and find."""
 
@@ -74,10 +83,29 @@ _READ_ON = "bash_output returns what it prints from here on, kill_bash stops it;
 
 _ABOUT_JOBS = """With `run_in_background`, the call returns at once with a task id, and the command runs on, without a \
 time limit unless you set `timeout`. bash_output returns what it prints, kill_bash stops it, and a message tells you \
-when it ends. It ends with the session at the latest."""
+when it ends. What a command leaves running, such as a server started with `&`, becomes a background command, too. All \
+of them end with the session at the latest."""
+
+_WITHOUT_JOBS = "Processes still running in the background are stopped when the command ends."
 
 _NO_LIMIT = 1e9
 """Seconds by which the limit of a command grows that the user sent to the background."""
+
+_NO_TERMINAL = "commands have no terminal here: use options or a program that need none"
+_NEEDS_TERMINAL = f"stopped: the command needs a terminal. It drew a screen and waited for keys, but {_NO_TERMINAL}"
+
+_NAMES_LEFT = """"$0" "$@"; code=$?
+look() {
+    left=()
+    for place in /proc/[0-9]*; do
+        [[ ${place#/proc/} -gt 2 ]] && read -r name < "$place/comm" && left+=("$name")
+    done 2>/dev/null
+    [[ ${#left[@]} -gt 0 ]]
+}
+[[ $$ -eq 2 ]] && look && sleep 0.2 && look && IFS=, &&
+    echo "[stopped with the sandbox, because they were still running in the background: ${left[*]}]"
+exit "$code\""""
+"""Script that runs a command as the first one in the sandbox, and names what ends with the sandbox."""
 
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 """Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
@@ -89,10 +117,20 @@ AccessesOfCommand: TypeAlias = Callable[[str], Accesses | None]
 command reads or changes, or None unless the list is certainly complete."""
 
 
+def _with_line_feeds(command: str) -> str:
+    """Return a command whose lines all end in CR LF with line feeds: bash would take the carriage returns for words."""
+    lines = command.split("\n")
+    if all(line.endswith("\r") for line in lines[:-1]):
+        lines = [line.removesuffix("\r") for line in lines]
+    return "\n".join(lines) or command
+
+
 class BashArguments(Arguments):
     """Arguments of the bash tool."""
 
-    command: WordText = Field(description="The command to run, in bash syntax.")
+    command: Annotated[WordText, AfterValidator(_with_line_feeds)] = Field(
+        description="The command to run, in bash syntax."
+    )
     timeout: float = Field(
         default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds after which the command is stopped."
     )
@@ -134,7 +172,7 @@ class BashTool(TypedTool[BashArguments]):
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        about = _DESCRIPTION if jobs is None else f"{_DESCRIPTION}\n{_ABOUT_JOBS}"
+        about = f"{_DESCRIPTION}\n{_WITHOUT_JOBS if jobs is None else _ABOUT_JOBS}"
         super().__init__("bash", about + _about_sandbox(sandbox), BashArguments)
         # Not offered, but accepted: a call of an earlier run may have it.
         missing = {"sandbox": sandbox is None, "run_in_background": jobs is None}
@@ -171,6 +209,8 @@ class BashTool(TypedTool[BashArguments]):
         return args.command
 
     async def call_preview(self, args: BashArguments) -> Preview:
+        if error := await syntax_error(args.command, self._workspace.root):
+            raise InvalidArgumentsError(f"The command was not run, because bash cannot read it:\n{error}")
         leaves = not args.sandbox and self._sandbox is not None
         note = "The model asks to run this outside the sandbox, with your own rights." if leaves else ""
         return Preview(kind="command", text=args.command, note=note)
@@ -185,8 +225,12 @@ class BashTool(TypedTool[BashArguments]):
 
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
         is_reading = self._is_read_only_command(args.command)
-        spec = self._spec(args, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
+        spec = self._spec(args, is_reading=is_reading, is_sandboxed=sandbox is not None)
+        if sandbox is not None and spec.cwd != self._workspace.root:
+            raise ToolError(
+                f"The command was not run: {_removed(self._workspace.root)} The sandbox lets it write nowhere else."
+            )
         if args.run_in_background:
             jobs.check_room()
         with ExitStack() as held:
@@ -198,7 +242,11 @@ class BashTool(TypedTool[BashArguments]):
                 return any(job.call_id != context.call_id for job in jobs.running)
 
             watch = CommandWatch(self._workspace, changing, others_run=others_run)
-            return await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+            result = await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+        if spec.cwd == self._workspace.root:
+            return result
+        note = TextBlock(text=f"[{_removed(self._workspace.root)} This ran in {spec.cwd}.]")
+        return result.model_copy(update={"content": (*result.content, note)})
 
     async def _run_watched(
         self,
@@ -212,7 +260,7 @@ class BashTool(TypedTool[BashArguments]):
     ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
-        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context), context)
+        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context, jobs), context)
         if args.run_in_background and sandbox is None:
             job.release = Release(asyncio.Event(), lambda: (output.complete_file(), JOB_SPOOL_LIMIT), output.give_away)
         kept = ExitStack()
@@ -221,7 +269,7 @@ class BashTool(TypedTool[BashArguments]):
         try:
             until = job.moments.started if args.run_in_background else job.moments.settled
             await jobs.wait_for(job, context.cancellation, until)
-            if args.run_in_background and not job.moments.over.is_set():
+            if args.run_in_background and not job.task_id and not job.moments.over.is_set():
                 jobs.put(job)
         finally:
             captured = job.before or output.close()
@@ -231,22 +279,24 @@ class BashTool(TypedTool[BashArguments]):
                 # Comparing the files takes longer than all else between the command's end and the next request.
                 changes = found
                 jobs.finish_later(_report_effects(watch, held.pop_all(), report, partial(_notify_agent, jobs, job)))
-            elif job.was_sent or not job.task_id:
+            elif not job.task_id or not args.run_in_background:
                 changes = await watch.end(context)
-            if job.was_sent:
-                await watch.begin()
+                if job.task_id:
+                    await watch.begin()
             if job.task_id:
                 # It may change files until it ends.
                 kept.enter_context(held.pop_all())
             job.moments.left.set()
+        if job.left is not None and not args.run_in_background:
+            return _result(args, job.left, captured, context, sandbox, changes, job)
         if job.task_id:
             return _left_result(job, captured, context, changes)
         if isinstance(job.error, OSError):
             reason = job.error.strerror or job.error
-            raise ToolError(f"bash could not be started in {self._workspace.root}: {reason}") from job.error
+            raise ToolError(f"bash could not be started in {spec.cwd}: {reason}") from job.error
         if job.outcome is None:
             raise job.error or ToolError("The command was not run.")
-        return _result(args, job.outcome, captured, context, sandbox, changes)
+        return _result(args, job.outcome, captured, context, sandbox, changes, job)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -258,21 +308,28 @@ class BashTool(TypedTool[BashArguments]):
             return None
         return self._sandbox if self._sandbox.is_for_all else None
 
-    async def _run(self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, job: Job) -> ProcessOutcome:
+    async def _run(
+        self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, jobs: BackgroundJobs, job: Job
+    ) -> ProcessOutcome:
         """Run the command of a job to its end, whether its call still waits for it or not."""
 
         def on_data() -> None:
             job.live.wake()
             self._workspace.warn_of_full_spool()
+            _end_later_if_waiting_for_keys(job)
 
         def on_start(process: StartedProcess) -> None:
             context.report_process(process)
             job.moments.started.set()
 
         def extra_seconds() -> float:
-            return _NO_LIMIT if job.was_sent else context.extra_seconds()
+            # A limit that the model sets for a background command is one for all that it starts.
+            is_unlimited = job.was_sent or (job.left is not None and job.release is None)
+            return _NO_LIMIT if is_unlimited else context.extra_seconds()
 
-        spec = replace(spec, extra_seconds=extra_seconds, release=job.release)
+        # Without a session, nothing could list or end what a command leaves running.
+        on_left = partial(jobs.keep_left, job) if sandbox is None and jobs is self._jobs else None
+        spec = replace(spec, extra_seconds=extra_seconds, release=job.release, on_left=on_left)
         if context.mark:
             job.mark = TreeMark(context.mark)
         if sandbox is None:
@@ -283,19 +340,39 @@ class BashTool(TypedTool[BashArguments]):
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, *, is_reading: bool) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool, is_sandboxed: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
         environment = child_environment(os.environ) | ({} if self._jobs is None else self._jobs.variables)
         if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
-        argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         limit = args.timeout + _OWN_TIMER_LATER
         if args.run_in_background:
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
-        return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
+        argv = script_argv(str(bash))
+        if is_sandboxed:
+            argv = (str(bash), "--noprofile", "--norc", "-c", _NAMES_LEFT, *argv)
+        directory = start_directory(self._workspace.root)
+        return ProcessSpec(argv, directory, environment, limit, args.command, is_command=True)
+
+
+def _end_later_if_waiting_for_keys(job: Job) -> None:
+    """End the command of a waiting call once a screen that it drew has not changed for a while."""
+    printed = job.output.total
+
+    def end() -> None:
+        if printed == job.output.total and not job.task_id:
+            job.needs_terminal = True
+            job.token.cancel("it needs a terminal")
+
+    if job.output.ends_in_screen:
+        asyncio.get_running_loop().call_later(_SCREEN_TIME, end)
+
+
+def _removed(workspace: Path) -> str:
+    return f"The working directory {workspace} was removed; a file that you write there makes it again."
 
 
 def _about_sandbox(sandbox: Sandbox | None) -> str:
@@ -306,7 +383,8 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     network = "with network" if sandbox.network else "without network"
     return (
         f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
-        f"{network}, with an empty /tmp. If a command fails because of that, repeat it with `sandbox: false`."
+        f"{network}, with an empty /tmp. What it leaves running ends with it. "
+        "If a command fails because of that, repeat it with `sandbox: false`."
     )
 
 
@@ -347,31 +425,38 @@ def _result(
     context: ToolContext,
     sandbox: Sandbox | None,
     changes: CommandChanges,
+    job: Job,
 ) -> ToolResult:
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
-    output = output_text(captured)
+    output = output_text(job.output.before_screen() if job.needs_terminal else captured)
     failed = outcome.ending != "exited" or outcome.returncode != 0
     refused = sandbox.refused(output) if sandbox is not None and failed else ""
-    notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
+    others = _ended_note(outcome) if job.left is None else _left_note(job, context)
+    left = f"left running as {job.task_id}" if job.left is not None else ""
+    ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(args, outcome)
+    hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
+    notes = [ending, hint, others, *_sandbox_notes(sandbox, outcome, refused)]
     notes += [refusal_note(output)] if failed else []
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
-        "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
+        "outcome": " · ".join(filter(None, (changes.mark, left, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
         "timed_out": outcome.ending == "timeout",
-        "cancelled": outcome.ending == "cancelled",
+        "cancelled": outcome.ending == "cancelled" and not job.needs_terminal,
         "duration_ms": round(outcome.seconds * 1000, 1),
         "size_bytes": captured.total,
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
-        "ended_processes": list(outcome.ended),
+        "ended_processes": list(outcome.ended) if job.left is None else [],
         "sandboxed": sandbox is not None,
         "sandbox_refused": refused,
         TERMINAL_OUTPUT: True,
     }
+    if job.left is not None:
+        details |= {"task_id": job.task_id, "left_running": list(job.left.ended)}
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
 
 
@@ -401,6 +486,7 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
         note = f"this command runs on in the background as {job.task_id}; /jobs shows its output and stops it"
     else:
         how = "the user sent this command to the background: it runs on" if job.was_sent else "this command runs on"
+        how = how if job.left is None else f"this command {job.words}. That runs on"
         note = f"{how} as {job.task_id}. {_READ_ON}"
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (f"runs in the background as {job.task_id}", changes.mark))),
@@ -452,13 +538,28 @@ def output_text(captured: Captured) -> str:
     """Return the output for the model: all of it, or head and tail and between them a line that names the file."""
     if not captured.is_text:
         return f"[binary output of {captured.total:,} bytes; {_output_file_note(captured)}]"
-    if not captured.left_out:
-        return _text(captured.head)
+    text = _text(captured.head) if not captured.left_out else _ends_text(captured)
+    if not captured.has_nuls:
+        return text
+    return "\n".join((text.removesuffix("\n"), "[each NUL byte is shown as a line break]"))
+
+
+def _ends_text(captured: Captured) -> str:
     head, tail = _whole_lines(captured)
-    left_out = captured.total - len(head) - len(tail)
-    gap = "" if head.endswith(b"\n") else "\n"
-    note = f"[… {left_out:,} of {captured.total:,} bytes left out here; {_output_file_note(captured)} …]"
+    left_out = captured.size - len(head) - len(tail)
+    gap, inside = ("", "") if head.endswith(b"\n") else ("\n", _place_in_line(captured, head))
+    note = f"[… {left_out:,} of {captured.size:,} bytes left out here; {_output_file_note(captured)}{inside} …]"
     return f"{_text(head)}{gap}{note}\n{_text(tail)}"
+
+
+def _place_in_line(captured: Captured, head: bytes) -> str:
+    """Tell how to read on inside the long line that `head` ends in."""
+    if captured.path is None:
+        return ""
+    if not captured.is_as_written or captured.has_nuls:
+        return ", with `column` inside a long line"
+    text = head.decode("utf-8", "replace")
+    return f", from `offset` {text.count(chr(10)) + 1} and `column` {len(text) - text.rfind(chr(10))}"
 
 
 def _output_file_note(captured: Captured) -> str:
@@ -495,6 +596,12 @@ def _ending_note(args: BashArguments, outcome: ProcessOutcome) -> str:
     if code is not None and code < 0:
         return f"ended by signal {-code} ({signal.strsignal(-code)})"
     return f"exit code {code}" if code else ""
+
+
+def _left_note(job: Job, context: ToolContext) -> str:
+    """Return a note on what the command left running."""
+    ends = "/jobs lists and stops it" if context.agent == DECIDED_BY_USER else "/jobs lists it, kill_bash stops it"
+    return f"still running: {job.names_left}; it ends with the session. As {job.task_id}, {ends}"
 
 
 def _ended_note(outcome: ProcessOutcome) -> str:

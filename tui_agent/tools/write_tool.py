@@ -84,6 +84,8 @@ class WriteTool(TypedTool[WriteArguments]):
         """
         place, shown, notes = target
         if before is None:
+            if not self._workspace.root.is_dir():
+                notes += ("the working directory was removed; this makes it again",)
             return plan_change(place, shown, None, args.content, args.content.encode(), notes)
         if checked:
             self._refuse_unknown(place, shown, before)

@@ -20,7 +20,7 @@ from tui_agent.execution.pipeline.admission import judge
 from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user, needs_approval, recheck_decision
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -166,7 +166,24 @@ async def test_without_an_approver_the_call_is_denied_and_the_result_says_so() -
 
     assert outcome is not None
     assert outcome.status == "denied_policy"
-    assert "no approver is available" in outcome.result.text
+    assert outcome.result.text == (
+        "Permission denied: no approver is available here, so the call was denied. It needs approval: act is ask. "
+        "A rule or another permission mode can allow it."
+    )
+
+
+async def test_a_call_that_can_never_succeed_asks_no_one() -> None:
+    class Impossible(ScriptedTool):
+        async def preview(self, arguments: JsonObject) -> Preview | None:
+            raise InvalidArgumentsError("line 1: a quote is not closed")
+
+    stand = asking(tools=[Impossible()], gate=approving())
+
+    outcome = await outcome_of(stand)
+
+    assert outcome is not None
+    assert (outcome.status, outcome.result.text) == ("invalid", "line 1: a quote is not closed")
+    assert stand.events(ApprovalRequested) == []
 
 
 @pytest.mark.parametrize(("note", "halts"), [("", "stopped"), ("because", None)])

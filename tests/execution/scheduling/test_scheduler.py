@@ -195,8 +195,10 @@ def test_a_failing_flagged_tool_stops_its_siblings_if_configured(
     assert ran.statuses == [how, siblings, siblings]
     if siblings == "cancelled":
         running, waiting = ran.texts[1:]
-        assert running == "Cancelled: another call of the same message failed. A part of its work may be done."
-        assert waiting == "Cancelled: another call of the same message failed. The call was not run."
+        assert (
+            running == "Cancelled: another call of the same message failed: end (c0). A part of its work may be done."
+        )
+        assert waiting == "Cancelled: another call of the same message failed: end (c0). The call was not run."
 
 
 @pytest.mark.parametrize("policy", ["all", "any"])

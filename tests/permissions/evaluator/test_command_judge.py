@@ -1,5 +1,6 @@
 """Commands are judged part by part, and the strictest part decides."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,12 @@ def test_parts_and_modes(desk: Desk, command: str, mode: str, decision: str, sou
 def test_deny_rules_apply_to_unparsable_text(desk: Desk) -> None:
     assert desk.bash("if then (((; rm -rf x", "deny bash(rm:*)", mode="allow").decision == "deny"
     assert desk.bash("ls; rm x\x07", "deny bash(rm:*)", mode="allow").decision == "deny"
+
+
+def test_without_its_directory_a_command_is_judged_where_it_runs(desk: Desk) -> None:
+    shutil.rmtree(desk.root)
+
+    assert desk.bash("touch x").targets == (str(desk.root.parent / "x"),)
 
 
 @pytest.mark.slow

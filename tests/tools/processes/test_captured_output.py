@@ -113,9 +113,43 @@ def test_every_byte_is_shown_live_or_counted_as_skipped(
         ("äöü€".encode(), False),
         (b"a\0b\0c\0", True),
         (b"name\0other name\0", False),
+        (b"f/a\0f/b\0", False),
+        (b"\x01\0\0\0\x02\0\0\0", True),
         (bytes(range(256)), True),
         (b"\xff\xfe\xfd", True),
     ],
 )
 def test_binary_output_is_recognised(sample: bytes, binary: bool) -> None:
     assert is_binary_output(sample) is binary
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from([b"a", b"bc\n", b"\r", b"12%", b"\x1b[K", b"\x1b[1A", "é".encode()[:1]]), max_size=30
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_readers_get_every_row_in_its_last_state(workspace: Workspace, pieces: list[bytes]) -> None:
+    output = CapturedOutput(SpoolFile(workspace.new_spool_file))
+    output.keep_unread()
+    seen = b""
+    for piece in pieces:
+        output.feed(piece)
+        seen += output.take_unread("often").head
+    output.close()
+    seen += output.take_unread("often").head
+    whole = output.take_unread("once").head
+
+    assert whole == output.peek().head
+    rows = iter(seen.split(b"\n"))
+    assert all(any(row in given for given in rows) for row in whole.split(b"\n") if row)
+
+
+def test_a_reader_gets_only_what_is_new_or_has_changed(workspace: Workspace) -> None:
+    output = CapturedOutput(SpoolFile(workspace.new_spool_file))
+    output.feed(b"begun ")
+    output.keep_unread()
+    texts = (b"now\n", b"10%", b"\r20%", b"\r30%\nname? ", b"yes\n")
+    seen = [output.take_unread().head for text in texts if output.feed(text)]
+
+    assert seen == [b"now\n", b"10%", b"20%", b"30%\nname? ", b"yes\n"]

@@ -148,7 +148,8 @@ def test_a_process_that_ends_during_the_scan_is_handled() -> None:
     child.wait()
 
     assert not process_tree._lives(process)  # pyright: ignore[reportPrivateUsage]
-    assert process_tree._name(process) == f"pid {child.pid}"  # pyright: ignore[reportPrivateUsage]
+    assert process_tree.process_name(process) == f"pid {child.pid}"
+    assert process_tree.topmost([process]) == [process]
     assert process_tree._session(child.pid) == 0  # pyright: ignore[reportPrivateUsage]
     assert process_tree._environment(child.pid) == b""  # pyright: ignore[reportPrivateUsage]
     process_tree._send(process, signal.SIGTERM)  # pyright: ignore[reportPrivateUsage]

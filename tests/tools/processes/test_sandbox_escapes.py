@@ -312,9 +312,13 @@ async def test_nothing_is_reached(world: World, attack: str) -> None:
     ],
 )  # fmt: skip
 async def test_nothing_survives_the_command(world: World, attack: str) -> None:
-    await call(world.bash, command=f"touch began; {attack}", timeout=120)
+    result = await call(world.bash, command=f"touch began; {attack}", timeout=120)
     others = await call(world.bash, command="sleep 0.7", timeout=120)
 
     assert not others.is_error
     assert (world.root / "began").exists()
     assert not (world.root / "survived").exists()
+    assert (
+        attack.startswith(("kill", "unshare"))
+        or "[stopped with the sandbox, because they were still running" in result.text
+    )

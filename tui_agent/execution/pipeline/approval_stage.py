@@ -9,7 +9,7 @@ from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
 from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now, try_call
-from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
@@ -154,6 +154,8 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
     # Asked before the preview: a call that ends meanwhile may have made this one possible.
     is_next = state.turns.is_next(state)
     preview = await asked(tool.preview, arguments, timeout=PREVIEW_SECONDS)
+    if isinstance(preview, Crash) and isinstance(preview.error, InvalidArgumentsError):
+        return invalid(preview.text)
     if isinstance(preview, Crash) and isinstance(preview.error, ToolError):
         if is_next and _may_read_target(services, state):
             return failure("error", preview.text, "tool_error")

@@ -400,7 +400,7 @@ class ToolScheduler:
         outcome = state.finished.outcome
         if outcome.status in ("error", "timeout") and self._options.sibling_abort and _aborts_siblings(state):
             for other in self._batch.states:
-                other.stop(sibling_failed(started=other.started))
+                other.stop(sibling_failed(state.received.call.name, state.received.call.id, started=other.started))
         if outcome.halts is not None:
             if self._batch.halted is None:
                 self._batch.halted, self._batch.halted_why = outcome.halts, outcome.why or outcome.result.text

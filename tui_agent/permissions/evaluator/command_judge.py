@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from tui_agent.git.repository import DATA_VARIABLES, places_repository
@@ -53,6 +54,7 @@ from tui_agent.permissions.verdicts import (
     sorted_consequences,
 )
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
+from tui_agent.protocol.shell_script import start_directory
 from tui_agent.protocol.tool import Accesses
 
 from .case_state import CaseState, ExecutionContext, UnknownTargets
@@ -171,7 +173,7 @@ class _Case:
 
     def run_whole(self, command: str) -> None:
         """Judge a whole command line, and what its parts do together."""
-        self._run(command, (self._paths.path_lookup.workspace,), 0, None)
+        self._run(command, (str(start_directory(Path(self._paths.path_lookup.workspace))),), 0, None)
         # Other parts may change a file through a link that one part makes, and the parts of a loop run again.
         for part, paths in self._changing if len(self._changing) > 1 else ():
             paths.findings.clear()

@@ -56,6 +56,8 @@ class Moments:
     """Set once its process runs, or could not be started."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once its call need not wait: it has ended, or was sent to the background."""
+    exited: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once its shell has ended, whatever it has left running."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once it has ended."""
     left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -87,6 +89,8 @@ class Job:
     """The reason why it could not be run."""
     ended_by: str = ""
     """The party that ended it on purpose: `session`, `model` or `user`; empty if none did."""
+    needs_terminal: bool = False
+    """True if it was ended because it drew a screen and waited for keys."""
     was_sent: bool = False
     """True if the user sent it to the background, which lifts its time limit."""
     before: Captured | None = None
@@ -98,6 +102,8 @@ class Job:
     moments: Moments = field(default_factory=Moments)
     release: Release | None = None
     """Lets it run on when the program ends; None: that is impossible."""
+    left: ProcessOutcome | None = None
+    """Its end, if it has left processes running, which `ended` names; None as long as it runs itself."""
 
     @property
     def status(self) -> str:
@@ -124,10 +130,11 @@ class Job:
         """Its state in words, for the model and the user."""
         match self.status:
             case "running":
-                return "is running"
+                return "is running" if self.left is None else f"{_end(self.left)} and left running: {self.names_left}"
+            case "exited" if self.left is not None:
+                return "has ended with everything it had left running"
             case "exited":
-                code = self.code or 0
-                return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                return _end(self.outcome)
             case "timeout":
                 return "was stopped after its time limit"
             case "detached":
@@ -138,6 +145,11 @@ class Job:
             case _:
                 by = {"session": " with the session", "user": " by the user"}
                 return f"was stopped{by.get(self.ended_by, '')}"
+
+    @property
+    def names_left(self) -> str:
+        """Names and ids of the processes that it left running when it ended."""
+        return ", ".join(self.left.ended) if self.left is not None else ""
 
     @property
     def file(self) -> Path | None:
@@ -315,6 +327,24 @@ class BackgroundJobs:
         job.live = LiveOutput(job.output, partial(self._pass_on, job, [PUBLISHED_OUTPUT]), interval=1.0)
         job.moments.settled.set()
 
+    def keep_left(self, job: Job, outcome: ProcessOutcome) -> bool:
+        """Let run on what a command has left running, as a background command; return False if that is impossible."""
+        is_known = bool(job.task_id)
+        if not self._is_open or job.token.is_set():
+            return False
+        if not is_known:
+            try:
+                self.check_room()
+            except ToolError:
+                return False
+        job.left = outcome
+        job.moments.exited.set()
+        if not is_known:
+            self.put(job)
+        elif job.moments.left.is_set() and not job.readers:
+            self.notify(job.agent, f"The background command {job.task_id} (`{shortened(job.command)}`) {job.words}.")
+        return True
+
     def kill(self, task_id: str, *, by: str) -> Job:
         """End a job with everything it started, and return it; `over` tells when that is done.
 
@@ -378,6 +408,7 @@ class BackgroundJobs:
             job.live.close()
             if job.task_id:
                 job.output.close()
+            job.moments.exited.set()
             job.moments.over.set()
             if job.release is not None:
                 job.release.answered.set()
@@ -423,6 +454,11 @@ def shortened(command: str, limit: int = 80) -> str:
     """Return a command in one line."""
     line = " ".join(command.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _end(outcome: ProcessOutcome | None) -> str:
+    code = (outcome.returncode or 0) if outcome is not None else 0
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def _ignore(*_: object) -> None:

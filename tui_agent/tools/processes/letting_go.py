@@ -1,25 +1,29 @@
-"""Commands that may outlive this program: until the user detaches one, a guard kills it when this program dies.
+"""The guard that kills commands when this program dies, and commands that the user lets outlive it.
 
-The kernel cannot withdraw the signal that other commands get at that time (`command_launcher.py`), so such a command
-starts without it. Its guard reads a pipe that this program holds open, and kills the command's process group when the
-pipe ends. To detach a command, this program dismisses the guard and leaves the command's output to a process that
-appends it to a file.
+The guard reads a pipe that this program holds open, and kills the commands' process groups when the pipe ends. The
+signal that a command's shell gets at that time as well (`command_launcher.py`) cannot be withdrawn, so a command that
+the user may detach starts without it. To detach one, this program lets the guard forget it and leaves its output to a
+process that appends it to a file.
 """
 
 import asyncio
 import os
 import subprocess
-from contextlib import ExitStack, suppress
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 from tui_agent.protocol.programs import find_program
 
-from .orphans import keep_running, unclaimed_orphans
+from .orphans import keep_running
 from .output_pump import OutputPump
-from .process_tree import TreeMark, tree_members
+from .process_tree import TreeMark, left_running
 
-_GUARD = 'read -r pid || exit; read -r _ || kill -KILL -- "-$pid"'
-"""Script with the process group on its first line of input, and a second line once it is not needed any more."""
+_GUARD = """while read -r change group; do
+    case $change in begun) groups[group]=$group;; *) unset "groups[$group]";; esac
+done
+for group in "${groups[@]}"; do kill -KILL -- "-$group"; done"""
+"""Script that kills the process groups that run when its input ends."""
 _KEEPER = 'read -r _ <&"$2"; (ulimit -f "$1"; exec cat) >> "$0"; exec cat > /dev/null'
 """Script that waits for the end of a pipe, and appends its input to a file, to a size in KiB. It reads the rest, too,
 so that the command never waits."""
@@ -30,44 +34,68 @@ _let_go: list[asyncio.subprocess.Process] = []
 
 
 class Guard:
-    """Kills one command when this program dies."""
+    """Kills the commands that run when this program dies: one process for all of them."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._groups: set[int] = set()
+        self._input: int | None = None
 
-    @classmethod
-    async def start(cls, workspace: Path) -> "Guard":
-        """Start a guard that has no command yet.
+    def prepare(self, workspace: Path) -> None:
+        """Start the process, unless it runs. Blocks for a moment.
 
         Raises:
             OSError: it could not be started.
         """
-        process = await asyncio.create_subprocess_exec(
-            *_bash(workspace, _GUARD),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={"PATH": os.defpath},
-            start_new_session=True,
-        )
-        return cls(process)
+        with self._lock:
+            if self._input is not None:
+                return
+            reading, writing = os.pipe()
+            try:
+                process = subprocess.Popen(
+                    _bash(workspace, _GUARD),
+                    stdin=reading,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={"PATH": os.defpath},
+                    start_new_session=True,
+                )
+            except OSError:
+                os.close(writing)
+                raise
+            finally:
+                os.close(reading)
+            # The object would warn when the program ends before its process.
+            process.returncode = 0
+            os.set_blocking(writing, False)
+            self._input = writing
+            self._tell("".join(f"begun {group}\n" for group in self._groups))
 
     def watch(self, group: int) -> None:
-        """Give it the process group of the command."""
-        self._write(f"{group}\n")
+        """Kill this process group if this program dies from now on."""
+        with self._lock:
+            self._groups.add(group)
+            self._tell(f"begun {group}\n")
 
-    async def dismiss(self) -> None:
-        """End the guard without effect."""
-        self._write("done\n")
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        await self._process.wait()
+    def forget(self, group: int) -> None:
+        """Leave this process group alone from now on."""
+        with self._lock:
+            self._groups.discard(group)
+            self._tell(f"over {group}\n")
 
-    def _write(self, line: str) -> None:
-        with suppress(OSError, RuntimeError):
-            if self._process.stdin is not None:
-                self._process.stdin.write(line.encode())
+    def _tell(self, lines: str) -> None:
+        if self._input is None or not lines:
+            return
+        try:
+            os.write(self._input, lines.encode())
+        except OSError:  # A command may have killed it: the next one starts another.
+            os.close(self._input)
+            self._input = None
+
+
+GUARD = Guard()
+"""The one of this program."""
 
 
 class Keeper:
@@ -112,7 +140,7 @@ class Keeper:
 
 def let_go(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
     """Let a command run on when this program ends, with everything that it has started. Blocks for a moment."""
-    keep_running(mark.limit, tree_members(process.pid, mark, unclaimed_orphans(mark.limit)))
+    keep_running(mark.limit, left_running(process.pid, mark))
     _let_go.append(process)
     # The object would kill when the program ends before its process.
     vars(process)["_transport"].get_extra_info("subprocess").returncode = 0

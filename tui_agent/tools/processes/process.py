@@ -16,16 +16,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import psutil
+
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.shell_script import open_script
 from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
-from .letting_go import Guard, Keeper, is_let_go, let_go
+from .letting_go import GUARD, Keeper, is_let_go, let_go
 from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
-from .process_tree import TreeMark, end_tree
+from .process_tree import TreeMark, end_tree, left_running, process_name, some_of, topmost
 
 GRACE = 0.8
 """Seconds between TERM and KILL; with the times below, a result arrives well within its time limit plus 2 s."""
@@ -34,6 +37,11 @@ DRAIN_TIME = 0.3
 """Seconds to wait for more output after the program itself has ended."""
 
 _REAP_TIME = 0.3
+
+_LEAVE_TIME = 0.2
+"""Seconds that a process which ends after the program may take before it counts as left running."""
+_LOOK_AGAIN = 0.5
+"""Seconds between two looks at the processes that were left running."""
 
 Ending = Literal["exited", "timeout", "cancelled", "enough", "let go"]
 """End of a program: by itself, or ended because of its time limit, a cancellation, or a sink that had enough. `let go`:
@@ -67,6 +75,8 @@ class ProcessSpec:
     environment: Mapping[str, str]
     limit: float | None
     """Seconds it may run; None: no limit."""
+    script: str | None = None
+    """Text for a shell whose command line is that of `script_argv`; None: the program is another one."""
     descriptors: tuple[int, ...] = ()
     """Descriptors it inherits in addition to the standard ones."""
     on_spawn: Callable[[], None] | None = None
@@ -79,6 +89,9 @@ class ProcessSpec:
     """True for a command that may start anything: it is killed when this program dies, and its children are marked."""
     release: Release | None = None
     """Lets the program go; None: it never outlives this one."""
+    on_left: "Callable[[ProcessOutcome], bool] | None" = None
+    """Called on the event loop when the program has ended by itself and left others running, which `ended` names. True:
+    they may run on, and the program counts as running until they have ended; False, and without it: they are ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +133,12 @@ async def run_process(
     mark = mark or TreeMark.new()
     if spec.is_command:
         spec = replace(spec, argv=await asyncio.to_thread(_wrapped, spec, mark))
-    guard = None if spec.release is None else await Guard.start(spec.cwd)
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
     try:
         with call_running(mark.limit):
-            outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, guard, on_start))
+            outcome = await _run(spec, mark, pump, cancellation, partial(_started, spec, mark, on_start))
     finally:
-        if guard is not None:
-            await guard.dismiss()
         # One that was let go has its mark still.
         if not is_kept(mark.limit) and unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
@@ -154,58 +164,108 @@ async def _run(
         pump.stop()
         raise
     ended: tuple[str, ...] = ()
+    left: _Left | None = None
     try:
         pump.start()
         on_start(process.pid)
         began = asyncio.get_running_loop().time()
-        ending = await _wait_for_end(process, pump, cancellation, spec, began)
-        while ending == "let go" and spec.release is not None:
-            if await _let_go(process, mark, pump, spec.release):
-                return ProcessOutcome(ending, None, time.monotonic() - started)
-            ending = await _wait_for_end(process, pump, cancellation, spec, began)
-        if ending == "exited":
-            await pump.wait(DRAIN_TIME)
-            ending = "enough" if pump.sated.is_set() else ending
+        while True:
+            ending = await _wait_for_end(left or process, pump, cancellation, spec, began)
+            if ending == "let go" and spec.release is not None:
+                if await _let_go(process, mark, pump, spec.release):
+                    return ProcessOutcome(ending, None, time.monotonic() - started)
+                continue
+            if ending == "exited" and left is None:
+                await pump.wait(DRAIN_TIME)
+                ending = "enough" if pump.sated.is_set() else ending
+                left = await _find_left(process, mark, spec) if ending == "exited" else None
+                seconds = time.monotonic() - started
+                if left is not None and spec.on_left is not None:
+                    names = tuple(map(process_name, topmost(left.processes)))
+                    if spec.on_left(ProcessOutcome(ending, process.returncode, seconds, names)):
+                        if not any(map(partial(_is_in_group, process.pid), left.processes)):
+                            # Its number may become another one's.
+                            GUARD.forget(process.pid)
+                        continue
+            break
     finally:
         try:
-            ended = (
-                ()
-                if is_let_go(process)
-                else await run_shielded_in_thread(
-                    partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
-                )
-            )
+            # The id of a program that ended long ago may be another one's.
+            leader, known = (process.pid, ()) if left is None else (None, left.processes)
+            end = partial(end_tree, leader, mark, grace=GRACE, spares_leader=spec.is_wrapped, known=known)
+            ended = () if is_let_go(process) else await run_shielded_in_thread(end)
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()
+        GUARD.forget(process.pid)
         await pump.wait(DRAIN_TIME)
         if not is_let_go(process):
             await _collect(process)
     return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
 
 
+def _is_in_group(group: int, process: psutil.Process) -> bool:
+    with suppress(OSError):
+        return os.getpgid(process.pid) == group
+    return False
+
+
+class _Left:
+    """Processes that a program has left running; they end like one."""
+
+    def __init__(self, processes: tuple[psutil.Process, ...], mark: TreeMark, returncode: int | None) -> None:
+        self.processes = processes
+        self._mark = mark
+        self._code = returncode
+        self.returncode: int | None = None
+        """Exit code of the program; None while any of them runs."""
+
+    async def wait(self) -> None:
+        """Wait until the last one has ended."""
+        while processes := await asyncio.to_thread(some_of, self._mark, self.processes):
+            self.processes = processes
+            await asyncio.sleep(_LOOK_AGAIN)
+        self.returncode = self._code
+
+
+async def _find_left(process: Process, mark: TreeMark, spec: ProcessSpec) -> _Left | None:
+    """Return what a program has left running, for as long as it takes to know that it lasts; None: nothing."""
+    if spec.on_left is None:
+        return None
+    look = partial(left_running, process.pid, mark)
+    processes = await run_shielded_in_thread(look)
+    if processes:
+        await asyncio.sleep(_LEAVE_TIME)
+        processes = await run_shielded_in_thread(look)
+    return _Left(processes, mark, process.returncode) if processes else None
+
+
 async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...]) -> Process:
     """Start the program; close this process's copies of the pipes' write ends in any case."""
+    script: tuple[int, ...] = ()
     try:
+        if spec.script is not None:
+            script = (open_script(spec.script),)
         return await asyncio.create_subprocess_exec(
             *spec.argv,
+            *map(str, script),
             stdin=DEVNULL,
             stdout=write_ends[0],
             stderr=write_ends[-1],
             cwd=spec.cwd,
             env=mark.put_into(spec.environment),
             start_new_session=True,
-            pass_fds=spec.descriptors,
+            pass_fds=(*spec.descriptors, *script),
         )
     finally:
-        for descriptor in write_ends:
+        for descriptor in (*write_ends, *script):
             os.close(descriptor)
         if spec.on_spawn is not None:
             spec.on_spawn()
 
 
 async def _wait_for_end(
-    process: Process, pump: OutputPump, cancellation: CancellationToken, spec: ProcessSpec, began: float
+    process: Process | _Left, pump: OutputPump, cancellation: CancellationToken, spec: ProcessSpec, began: float
 ) -> Ending:
     """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
     over = asyncio.Event()
@@ -232,20 +292,21 @@ async def _wait_for_end(
 
 
 def _wrapped(spec: ProcessSpec, mark: TreeMark) -> tuple[str, ...]:
+    GUARD.prepare(spec.cwd)
     return wrap_argv(spec.argv, mark, spec.cwd, dies_with_us=spec.release is None)
 
 
 def _started(
     spec: ProcessSpec,
     mark: TreeMark,
-    guard: Guard | None,
     on_start: Callable[[StartedProcess], None] | None,
     pid: int,
 ) -> None:
     """Have the program guarded, and record it."""
     led_by(mark.limit, pid)
-    if guard is not None and spec.release is not None:
-        guard.watch(pid)
+    if spec.is_command:
+        GUARD.watch(pid)
+    if spec.release is not None:
         spec.release.pid = pid
     if on_start is not None and (record := record_of(pid, mark)) is not None:
         on_start(record)

@@ -57,7 +57,14 @@ class TreeMark:
         return dict(environment) | {_MARK_NAME: f"{outer}:{self.token}" if outer else self.token}
 
 
-def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader: bool = False) -> tuple[str, ...]:
+def end_tree(
+    leader: int | None,
+    mark: TreeMark,
+    *,
+    grace: float,
+    spares_leader: bool = False,
+    known: Collection[psutil.Process] = (),
+) -> tuple[str, ...]:
     """End all processes of a tree: TERM, then after `grace` seconds KILL. Blocks.
 
     Args:
@@ -65,14 +72,15 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
         mark: mark of the tree.
         grace: seconds between TERM and KILL.
         spares_leader: send no TERM to the leader, because its end would kill the others at once.
+        known: processes of the tree that may have nothing of the above any more.
 
     Returns:
         Name and id of each process that was ended, except the leader.
     """
-    if not _is_there(leader, mark):
+    if not any(map(_lives, known)) and not _is_there(leader, mark):
         return ()
-    found = _with_orphans(leader, mark)
-    ended = tuple(_name(process) for process in found if process.pid != leader)
+    found = _with_orphans(leader, mark, known)
+    ended = tuple(process_name(process) for process in found if process.pid != leader)
     signalled: set[psutil.Process] = set()
     deadline = time.monotonic() + grace
     while found:
@@ -85,8 +93,8 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
         if time.monotonic() >= deadline:
             break
         time.sleep(_LOOK_AGAIN)
-        found = _with_orphans(leader, mark)
-    _kill(leader, mark)
+        found = _with_orphans(leader, mark, known)
+    _kill(leader, mark, known)
     return ended
 
 
@@ -99,8 +107,10 @@ def _is_there(leader: int | None, mark: TreeMark) -> bool:
     return False
 
 
-def _kill(leader: int | None, mark: TreeMark) -> None:
+def _kill(leader: int | None, mark: TreeMark, known: Collection[psutil.Process]) -> None:
     """Kill the remaining processes, each as soon as it is found, until certainly none is left."""
+    for process in known:
+        _send(process, signal.SIGKILL)
     deadline = time.monotonic() + _KILL_TIME
     in_vain = 0
     while in_vain < _EMPTY_SCANS_NEEDED and time.monotonic() < deadline:
@@ -128,13 +138,33 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     return tied, all(psutil.pid_exists(pid) for pid in listed)
 
 
-def _with_orphans(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
-    return tree_members(leader, mark, unclaimed_orphans(mark.limit))
+def left_running(leader: int, mark: TreeMark) -> tuple[psutil.Process, ...]:
+    """Return the live processes of a tree whose leader has ended. Blocks."""
+    return tuple(_with_orphans(leader, mark))
 
 
-def tree_members(leader: int | None, mark: TreeMark, orphans: Collection[int] = ()) -> list[psutil.Process]:
-    """Return the live processes of a tree and those below `orphans`, the leader first if it lives. Blocks."""
+def some_of(mark: TreeMark, known: Collection[psutil.Process]) -> tuple[psutil.Process, ...]:
+    """Return those of `known` that live, or what they have started meanwhile if none does. Blocks."""
+    return tuple(filter(_lives, known)) or tuple(tree_members(None, mark))
+
+
+def topmost(processes: Collection[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes whose parents are not among them."""
+    pids = {process.pid for process in processes}
+    return [process for process in processes if _parent(process) not in pids]
+
+
+def _with_orphans(leader: int | None, mark: TreeMark, known: Collection[psutil.Process] = ()) -> list[psutil.Process]:
+    return tree_members(leader, mark, unclaimed_orphans(mark.limit), known)
+
+
+def tree_members(
+    leader: int | None, mark: TreeMark, orphans: Collection[int] = (), known: Collection[psutil.Process] = ()
+) -> list[psutil.Process]:
+    """Return the live processes of a tree and those below `orphans` and `known`, the leader first if it lives.
+    Blocks."""
     tied = {pid for pid in psutil.pids() if pid in orphans or _is_tied(pid, leader, mark)}
+    tied |= {process.pid for process in known if _lives(process)}
     processes: dict[int, psutil.Process] = {}
     for pid in sorted(tied, key=lambda pid: pid != leader):
         if pid in processes:
@@ -197,12 +227,20 @@ def _memory(process: Path) -> tuple[bool, str]:
 def _lives(process: psutil.Process) -> bool:
     """Return True if a process runs and is not a zombie."""
     try:
-        return process.status() != psutil.STATUS_ZOMBIE
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def _name(process: psutil.Process) -> str:
+def _parent(process: psutil.Process) -> int:
+    try:
+        return process.ppid()
+    except psutil.Error:
+        return 0
+
+
+def process_name(process: psutil.Process) -> str:
+    """Return name and id of a process."""
     with suppress(psutil.Error):
         return f"{process.name()} (pid {process.pid})"
     return f"pid {process.pid}"

@@ -13,7 +13,7 @@ class JobFact:
     task_id: str
     command: str
     state: str
-    """`running`, or how it ended, in words."""
+    """`running`, or how it ended and what it left running, in words."""
     is_running: bool
     seconds: float
     """Seconds it has run."""

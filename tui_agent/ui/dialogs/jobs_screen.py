@@ -208,7 +208,7 @@ class JobsScreen(RowsPage[None]):
     def _detail_rows(self, width: int) -> Sequence[Line]:
         if (fact := self.selected) is None:
             return []
-        state = "is running" if fact.is_running else fact.state
+        state = "is running" if fact.state == "running" else fact.state
         text = f"{one_line(visible(joined_lines(fact.command)), 600)}"
         return wrapped([(text, "strong"), (f" · {visible(state)}", "muted")], width)[:_DETAIL_ROWS]
 
