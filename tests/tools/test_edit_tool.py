@@ -18,6 +18,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.edit_tool import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
 
 
 @pytest.fixture
@@ -68,15 +69,55 @@ async def test_an_encoding_that_lacks_a_character_is_an_error(edit: EditTool, ro
     assert (root / "a").read_bytes() == "ü\n".encode("cp1252")
 
 
-async def test_a_file_that_changed_since_it_was_read_is_refused(
-    edit: EditTool, workspace: Workspace, root: Path
-) -> None:
-    (root / "a").write_text("1\n2\n")
-    await call(ReadTool(workspace), path="a")
-    (root / "a").write_text("1\n2\n3\n")
+LINES = "".join(f"line{number} = {number}\n" for number in range(1, 41))
 
-    with pytest.raises(ToolError, match=r"(?s)a changed on disk since it was last read.*\+3"):
-        await call(edit, path="a", old_string="1", new_string="one")
+STALE_EDITS: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
+    # name: as read, on disk, old_string, more arguments, outcome: words of the refusal, or of the done edit's note
+    "another line": (LINES, LINES.replace("= 30", "= 31"), "line1 =", {}, "done: +line30 = 31"),
+    "lines added above": (LINES, "a\n" * 50 + LINES, "line1 =", {}, "done: +a"),
+    "lines removed": (LINES, LINES.replace("line30 = 30\n", ""), "line1 =", {}, "done: -line30 = 30"),
+    "other line endings": (LINES, LINES.replace("\n", "\r\n"), "line1 =", {}, "done: from LF to CR LF"),
+    "a long change elsewhere": (LINES, LINES + "x = 1\n" * 2000, "line1 =", {}, "done: more lines"),
+    "the same line": ("a = 1  # x\nb\n", "a = 1  # y\nb\n", "a = 1", {}, "refused: +a = 1  # y"),
+    "moved into an added line": ("f\nx = 1\na\nb\nc\n", "f\nx = 2\na\nb\nc\nx = 1\n", "x = 1", {}, "refused: +x = 1"),
+    "around a removed line": ("a\nb\nc\n", "a\nc\n", "a\nc", {}, "refused: -b"),
+    "one of all places": ("x\nb\n", "x\nb\nx\n", "x", {"replace_all": True}, "refused: +x"),
+    "a file too large to be compared": ("a\n" * 600_000, "a\n" * 600_000 + "x = 1\n", "x = 1", {}, "refused: now has"),
+    "the text is gone": ("a\nb\n", "a\nc\n", "b", {}, "fails: -b"),
+    "the text is there twice": ("a\nb\n", "a\nb\na\n", "a", {}, "fails: +a"),
+}
+
+
+async def test_only_an_edit_that_meets_an_unseen_change_is_refused_and_once(workspace: Workspace, root: Path) -> None:
+    read, edit, wrong = ReadTool(workspace), EditTool(workspace), list[str]()
+    for name, (before, now, old, more, expected) in STALE_EDITS.items():
+        (root / name).write_text(before)
+        await call(read, path=name)
+        (root / name).write_bytes(now.encode())
+        outcome, _, words = expected.partition(": ")
+        arguments = {"path": name, "old_string": old, "new_string": "NEW", **more}
+        try:
+            said = f"done: {(await edit.execute(arguments, Recorded().context)).text}"
+        except ToolError as error:
+            said = f"refused: {error}"
+        if outcome == "refused" and said.startswith("refused"):
+            await edit.execute(arguments, Recorded().context)
+        changed = "NEW" in (root / name).read_text()
+        if (said.startswith("done"), changed) != (outcome == "done", outcome != "fails") or words not in said:
+            wrong.append(f"{name}: {said}")
+    assert wrong == []
+
+
+async def test_an_edit_beside_a_long_unseen_change_does_not_make_it_seen(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text(LINES)
+    await call(ReadTool(workspace), path="a")
+    (root / "a").write_text(LINES + "x = 1\n" * 2000)
+
+    await call(EditTool(workspace), path="a", old_string="line1 =", new_string="line0 =")
+    await call(EditTool(workspace), path="a", old_string="line2 =", new_string="line0 =")
+
+    with pytest.raises(ToolError, match="you have not seen all of what changed in a"):
+        await call(WriteTool(workspace), path="a", content="")
 
 
 async def test_edits_may_follow_each_other(edit: EditTool, root: Path) -> None:

@@ -73,6 +73,18 @@ async def test_a_file_that_changed_since_is_not_overwritten_and_the_change_is_sh
         await call(write, path="a", content="new")
 
     assert (root / "a").read_text() == "1\ntwo\n"
+    await call(write, path="a", content="new")
+    assert (root / "a").read_text() == "new"
+
+
+async def test_a_change_that_is_too_long_to_be_shown_must_be_read(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("1\n")
+    await call(read, path="a")
+    (root / "a").write_text("line of text\n" * 1000)
+
+    for words in ("changed on disk since it was last read", "you have not seen all"):
+        with pytest.raises(ToolError, match=words):
+            await call(write, path="a", content="new")
     await call(read, path="a")
     await call(write, path="a", content="new")
     assert (root / "a").read_text() == "new"

@@ -148,6 +148,10 @@ class CommandWatch:
         self._is_alone = knows_own or (self._is_alone and not self._others_run())
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}
+        if self._is_alone:
+            for change, _ in changes:
+                if change.before is not None and change.after is not None:
+                    self._workspace.versions.remember_own_change(change.path, change.before.digest, change.after.digest)
         for number, (change, diff) in enumerate(changes, start=1):
             changed(change.event_data(diff) | ({} if change.path in guarded else by))
             if number % _EVENTS_AT_ONCE == 0:

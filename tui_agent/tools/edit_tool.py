@@ -17,7 +17,8 @@ from .file_change import (
     plan_change,
     plan_file_change,
     preview_file_change,
-    refuse_changed,
+    report_later_change,
+    unseen_change,
 )
 from .file_errors import missing_file_error
 from .media.notebook_edit import CellAction, CellEdit, change_notebook
@@ -25,11 +26,13 @@ from .media.notebook_file import SUFFIX, read_notebook
 from .text_match import replace_text
 from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
+from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Replaces exact text in a file.
 `old_string` must match the file exactly, whitespace included, and occur only once, unless `replace_all` is set.
-Do not include the line numbers that read shows. The edit is refused if the file changed since you last read it.
+Do not include the line numbers that read shows. If the file changed since you last read it, you are shown the change; \
+the edit is refused only if it meets that change.
 The file keeps its mode, encoding, byte order mark and line endings.
 In a notebook (.ipynb) the text is that of a cell as read shows it, not JSON; outputs stay as they are."""
 
@@ -96,6 +99,9 @@ class EditTool(TypedTool[EditArguments]):
             partial(self._plan, args, checked=False),
         )
 
+    async def call_later_changes(self, args: EditArguments) -> str:
+        return await report_later_change(self._workspace, args.path)
+
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
             plan_checked = partial(self._plan, args, checked=True)
@@ -112,15 +118,23 @@ class EditTool(TypedTool[EditArguments]):
         place, shown, _ = target
         if before is None:
             raise missing_file_error(place.path, shown)
-        if checked:
-            refuse_changed(self._workspace, place, shown, before)
+        unseen = unseen_change(self._workspace, place, before) if checked else None
         try:
-            return self._planned(args, target, before)
+            plan, lines = self._planned(args, target, before)
         except ToolError as error:
-            raise ToolError(f"{shown} was not changed: {error}") from error
+            words = f"{shown} was not changed: {error}"
+            if unseen is None:
+                raise ToolError(words) from error
+            raise UnseenChangeError(f"{words}\n{shown} changed on disk since it was last read", unseen) from error
+        if unseen is not None and unseen.meets(lines):
+            where = "changed on disk since it was last read, where this edit would change it"
+            raise UnseenChangeError(f"{shown} {where}; nothing was written: repeat the call if it is right", unseen)
+        return replace(plan, unseen=unseen)
 
-    def _planned(self, args: EditArguments, target: Target, before: LoadedFile) -> PlannedChange:
-        """Return the change of the text, or of a cell of a notebook.
+    def _planned(
+        self, args: EditArguments, target: Target, before: LoadedFile
+    ) -> tuple[PlannedChange, tuple[tuple[int, int], ...]]:
+        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last.
 
         Raises:
             ToolError: the text does not match, or the cell does not exist.
@@ -131,14 +145,15 @@ class EditTool(TypedTool[EditArguments]):
             edit = CellEdit(args.cell, args.cell_action, args.old_string, args.new_string, args.replace_all)
             changed = change_notebook(book, edit, shown)
             content = _encoded(before, changed.text)
-            return plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+            plan = plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+            return plan, ((0, before.text.count("\n")),)
         if args.cell is not None or args.cell_action != "edit":
             raise ToolError("it is not a notebook of format 4, so it has no cells")
         edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
         plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
         if edited.count == 1:
-            return plan
-        return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced"))
+            return plan, edited.lines
+        return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced")), edited.lines
 
 
 def _encoded(before: LoadedFile, text: str) -> bytes:

@@ -25,6 +25,8 @@ class Replacement:
     """The whole new text; everything else, line endings included, is unchanged."""
     count: int
     """Number of occurrences replaced."""
+    lines: tuple[tuple[int, int], ...] = ()
+    """First and last line of each place in the old text, from 0."""
 
 
 def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
@@ -51,9 +53,20 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
         lines = [view.count("\n", 0, place) + 1 for place in _places(view, old, overlapping=True)]
         raise ToolError(_ambiguous(lines))
     places = list(_places(view, old, overlapping=False)) if everywhere else [first]
+    lines = tuple(_lines_of(view, places, old))
     if len(view) == len(text):
-        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places))
-    return Replacement(_replaced_with_endings(text, places, old, new), len(places))
+        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places), lines)
+    return Replacement(_replaced_with_endings(text, places, old, new), len(places), lines)
+
+
+def _lines_of(text: str, places: list[int], part: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line, from 0, of each place at which `part` stands."""
+    line, counted = 0, 0
+    height = part.removesuffix("\n").count("\n")
+    for place in places:
+        line += text.count("\n", counted, place)
+        counted = place
+        yield line, line + height
 
 
 def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:

@@ -94,6 +94,10 @@ class TypedTool(Tool, Generic[Args]):
         """Return a summary of this call; the caller puts it on one line."""
         return ""
 
+    async def call_later_changes(self, args: Args) -> str:
+        """Return how this call's files were changed since it ended, for the model; empty if they were not."""
+        return ""
+
     async def call_preview(self, args: Args) -> Preview | None:
         """Return a preview of the effect of this call; None if there is none.
 
@@ -158,6 +162,10 @@ class TypedTool(Tool, Generic[Args]):
         if args is None:
             return None
         return await self.call_preview(args)
+
+    async def later_changes(self, arguments: JsonObject) -> str:
+        args = self._parsed(arguments)
+        return "" if args is None else await self.call_later_changes(args)
 
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:

@@ -16,12 +16,14 @@ from .file_change import (
     plan_change,
     plan_file_change,
     preview_file_change,
-    refuse_changed,
+    report_later_change,
     unchanged,
+    unseen_change,
 )
 from .pinned_directory import ResolvedPath
 from .text_format import TextFormat, uses_crlf
 from .typed_tool import Arguments, PathText, TypedTool
+from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Creates a file, or replaces the whole content of an existing file.
@@ -67,6 +69,9 @@ class WriteTool(TypedTool[WriteArguments]):
             partial(self._plan, args, checked=False),
         )
 
+    async def call_later_changes(self, args: WriteArguments) -> str:
+        return await report_later_change(self._workspace, args.path)
+
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
             plan_checked = partial(self._plan, args, checked=True)
@@ -100,9 +105,15 @@ class WriteTool(TypedTool[WriteArguments]):
         Raises:
             ToolError: the call must not overwrite it.
         """
-        if self._workspace.versions.last_seen(place.path) is None:
+        seen = self._workspace.versions.last_seen(place.path)
+        if seen is None:
             raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")
-        refuse_changed(self._workspace, place, shown, before)
+        if unseen := unseen_change(self._workspace, place, before):
+            what_to_do = "repeat the call if it is right" if unseen.is_whole else "read it again, then repeat the call"
+            words = f"{shown} changed on disk since it was last read; nothing was written: {what_to_do}"
+            raise UnseenChangeError(words, unseen)
+        if seen.is_partly_seen:
+            raise ToolError(f"you have not seen all of what changed in {shown}; nothing was written: read it again")
 
 
 def _with_endings_of(before: LoadedFile, content: str) -> str:
