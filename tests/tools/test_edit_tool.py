@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.tools.calls import Recorded, call, details_of
-from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.edit_tool import EditTool
 from tui_agent.tools.read_tool import ReadTool
@@ -177,8 +177,26 @@ async def test_errors_name_the_file(edit: EditTool, root: Path) -> None:
         await call(edit, path="mian.py", old_string="a", new_string="b")
     with pytest.raises(ToolError, match=r"main\.py was not changed: old_string was not found; most similar"):
         await call(edit, path="main.py", old_string="a = 2", new_string="b")
-    with pytest.raises(InvalidArgumentsError, match="use write to create a file"):
+    with pytest.raises(ToolError, match="old_string must not be empty, because the file has text; use write"):
         await call(edit, path="main.py", old_string="", new_string="b")
+
+
+async def test_an_empty_old_string_creates_a_file_or_fills_an_empty_one(edit: EditTool, root: Path) -> None:
+    (root / "empty").touch()
+    (root / "mark").write_bytes(b"\xef\xbb\xbf")
+
+    results = [
+        (await call(edit, path=name, old_string="", new_string="é\n")).text for name in ("new/a", "empty", "mark")
+    ]
+
+    assert [text.split()[0] for text in results] == ["Created", "Changed", "Changed"]
+    assert [(root / name).read_bytes() for name in ("new/a", "empty", "mark")] == [
+        "é\n".encode(),
+        "é\n".encode(),
+        b"\xef\xbb\xbf" + "é\n".encode(),
+    ]
+    with pytest.raises(ToolError, match="gone does not exist"):
+        await call(edit, path="gone", old_string="x", new_string="")
 
 
 async def test_the_preview_is_the_diff_and_writes_nothing(edit: EditTool, root: Path) -> None:

@@ -91,7 +91,33 @@ async def test_a_page_of_long_lines_ends_before_it_is_too_long(read: ReadTool, r
 async def test_a_long_line_is_cut_and_says_so(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text("x" * (LINE_WIDTH + 1234))
 
-    assert (await call(read, path="a.txt")).text.endswith("x [… 1,234 more characters in this line]")
+    ending = f"x [… 1,234 more characters in this line, from column={LINE_WIDTH + 1}]"
+    assert (await call(read, path="a.txt")).text.endswith(ending)
+
+
+async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) -> None:
+    line = "".join(f"<{number}>é" for number in range(20_000))
+    (root / "a.txt").write_text(f"one\n{line}\nthree\n")
+    text, column = "", 1
+    while column <= len(line):
+        shown = (await call(read, path="a.txt", offset=2, limit=1, column=column)).text.split("\n")[0]
+        part = shown.partition("\t")[2]
+        if column > 1:
+            part = part.removeprefix(f"[{column - 1:,} characters …] ")
+        part, _, more = part.partition(" [… ")
+        text += part
+        column += len(part)
+        assert not more or more.endswith(f"column={column}]")
+
+    assert text == line
+    with pytest.raises(ToolError, match=f"line 2 of a.txt has only {len(line):,} characters; column=999999 is past"):
+        await call(read, path="a.txt", offset=2, column=999_999)
+
+
+async def test_an_offset_of_0_is_the_first_line(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+
+    assert (await call(read, path="a.txt", offset=0, column=0)).text == (await call(read, path="a.txt")).text
 
 
 async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:

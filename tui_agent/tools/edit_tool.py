@@ -18,12 +18,13 @@ from .file_change import (
     plan_file_change,
     preview_file_change,
     report_later_change,
+    unchanged,
     unseen_change,
 )
 from .file_errors import missing_file_error
 from .media.notebook_edit import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
-from .text_match import replace_text
+from .text_match import Replacement, replace_text
 from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
 from .unseen_change import UnseenChangeError
@@ -43,7 +44,7 @@ class EditArguments(Arguments):
     path: PathText = Field(
         description="File to change: absolute, relative to the working directory, or starting with ~."
     )
-    old_string: str = Field(description="The exact text to replace.")
+    old_string: str = Field(description="The exact text to replace; empty to create a file.")
     new_string: str = Field(description="The new text; empty to delete old_string.")
     replace_all: bool = Field(default=False, description="Replace every occurrence; otherwise there must be only one.")
     cell: int | None = Field(
@@ -59,8 +60,6 @@ class EditArguments(Arguments):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.cell_action == "edit" and self.cell is None and not self.old_string:
-            raise ValueError("old_string must not be empty; use write to create a file or replace its whole content")
         if self.cell_action != "edit" and self.old_string:
             raise ValueError("old_string must be empty when a cell is inserted or deleted")
         if self.cell_action == "delete" and (self.cell is None or self.new_string):
@@ -106,7 +105,7 @@ class EditTool(TypedTool[EditArguments]):
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
             plan_checked = partial(self._plan, args, checked=True)
             plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
-            return await make_change(self._workspace, plan, context)
+            return unchanged(plan) if plan.changes_nothing else await make_change(self._workspace, plan, context)
 
     def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
         """Return the change of a loaded file.
@@ -115,9 +114,11 @@ class EditTool(TypedTool[EditArguments]):
             ToolError: the file does not exist, the text does not match, or the file changed since it was read and
                 `checked` is set.
         """
-        place, shown, _ = target
+        place, shown, notes = target
         if before is None:
-            raise missing_file_error(place.path, shown)
+            if args.old_string or args.cell is not None or args.cell_action != "edit":
+                raise missing_file_error(place.path, shown)
+            return plan_change(place, shown, None, args.new_string, args.new_string.encode(), notes)
         unseen = unseen_change(self._workspace, place, before) if checked else None
         try:
             plan, lines = self._planned(args, target, before)
@@ -149,7 +150,12 @@ class EditTool(TypedTool[EditArguments]):
             return plan, ((0, before.text.count("\n")),)
         if args.cell is not None or args.cell_action != "edit":
             raise ToolError("it is not a notebook of format 4, so it has no cells")
-        edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+        if args.old_string:
+            edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+        elif before.text:
+            raise ToolError("old_string must not be empty, because the file has text; use write to replace all of it")
+        else:
+            edited = Replacement(args.new_string, 1, ((0, 0),))
         plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
         if edited.count == 1:
             return plan, edited.lines

@@ -16,7 +16,7 @@ from .search.file_listing import list_files, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
-from .typed_tool import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, TypedTool, WordText
 from .workspace import Workspace
 
 MOST_SHOWN = 1_000
@@ -31,7 +31,7 @@ class GlobArguments(Arguments):
     """Arguments of the glob tool."""
 
     pattern: WordText = Field(description="Pattern for file paths relative to `path`; ** crosses directories.")
-    path: PathText = Field(default=".", description="Directory to search; by default the working directory.")
+    path: PlaceText = Field(default=".", description="Directory to search; by default the working directory.")
 
 
 class GlobTool(TypedTool[GlobArguments]):

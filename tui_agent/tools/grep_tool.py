@@ -20,7 +20,7 @@ from .search.file_listing import FileListing, list_files, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import counted, printable
-from .typed_tool import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, TypedTool, WordText
 from .workspace import Workspace
 
 SHOWN_WIDTH = 400
@@ -46,7 +46,7 @@ class GrepArguments(Arguments):
     """Arguments of the grep tool."""
 
     pattern: WordText = Field(description="Regular expression; a match cannot span lines.")
-    path: PathText = Field(default=".", description="File or directory to search; by default the working directory.")
+    path: PlaceText = Field(default=".", description="File or directory to search; by default the working directory.")
     glob: str = Field(default="", description="Pattern for the files to search; by default all files.")
     output_mode: SearchMode = Field(default="content", description="Form of the result.")
     context: int = Field(default=0, ge=0, le=50, description="Lines of context before and after each match.")
