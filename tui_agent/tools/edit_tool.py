@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
@@ -73,6 +74,9 @@ class EditTool(TypedTool[EditArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("edit", _DESCRIPTION, EditArguments)
         self._workspace = workspace
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: EditArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
@@ -156,6 +160,7 @@ class EditTool(TypedTool[EditArguments]):
             raise ToolError("old_string must not be empty, because the file has text; use write to replace all of it")
         else:
             edited = Replacement(args.new_string, 1, ((0, 0),))
+        notes = (*notes, edited.note) if edited.note else notes
         plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
         if edited.count == 1:
             return plan, edited.lines

@@ -41,6 +41,9 @@ class GlobTool(TypedTool[GlobArguments]):
         super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
         self._workspace = workspace
 
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
+
     def call_accesses(self, args: GlobArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))
 

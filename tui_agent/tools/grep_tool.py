@@ -78,6 +78,9 @@ class GrepTool(TypedTool[GrepArguments]):
         super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
         self._workspace = workspace
 
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
+
     def call_accesses(self, args: GrepArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))
 

@@ -62,6 +62,9 @@ class ReadTool(TypedTool[ReadArguments]):
         super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
         self._workspace = workspace
 
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
+
     def call_accesses(self, args: ReadArguments) -> Accesses:
         return Accesses(reads=frozenset({self._workspace.resolve(args.path)}))
 

@@ -6,6 +6,7 @@ from functools import partial
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
@@ -46,6 +47,9 @@ class WriteTool(TypedTool[WriteArguments]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("write", _DESCRIPTION, WriteArguments)
         self._workspace = workspace
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: WriteArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
