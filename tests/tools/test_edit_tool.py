@@ -52,21 +52,59 @@ async def test_replaces_every_place_when_asked(edit: EditTool, root: Path) -> No
 
 
 async def test_invalid_bytes_survive(edit: EditTool, root: Path) -> None:
-    (root / "a").write_bytes("ä\n".encode() + b"\xff\xfe\n1\n")
+    start = "äöüßäöüßäöüßäöüßäöüß\n".encode() + b"\xff\xfe\n"
+    (root / "a").write_bytes(start + b"1\n")
 
     await call(edit, path="a", old_string="1", new_string="ö")
 
-    assert (root / "a").read_bytes() == "ä\n".encode() + b"\xff\xfe\n" + "ö\n".encode()
+    assert (root / "a").read_bytes() == start + "ö\n".encode()
 
 
-async def test_an_encoding_that_lacks_a_character_is_an_error(edit: EditTool, root: Path) -> None:
-    (root / "a").write_bytes("ä 1\n".encode("cp1252"))
+CHINESE = "# 读取配置文件并连接到数据库，如果失败则重试三次。\nname = ''\n"
+GERMAN = "Die Größe der Datei läßt sich nicht ändern. Überprüfe die Lösung für größere Zahlen. x = 1\n" * 3
 
-    with pytest.raises(ToolError, match=r"its encoding, Windows-1252 .*, has no '→'"):
-        await call(edit, path="a", old_string="1", new_string="→")
+ENCODED_EDITS: dict[str, tuple[bytes, str, str, bytes | str]] = {
+    # name: content, old_string, new_string, new content or words of the refusal
+    "a short text in GBK": ("# 测试\nname = ''测试\n".encode("gbk"), "name = ''", "name = 'é'", "is not known"),
+    "ASCII in it": ("# 测试\nx = 1\n".encode("gbk"), "x = 1", "x = 2", "# 测试\nx = 2\n".encode("gbk")),
+    "a short text in Shift-JIS": ("日本語テキスト\nabc = 1".encode("cp932"), "1", "'é'", "is not known"),
+    "the second byte of a character": ("# ソ\n".encode("cp932"), "\\\n", "\n", "is not known"),
+    "known GBK": (CHINESE.encode("gbk"), "''", "'测试'", CHINESE.replace("''", "'测试'").encode("gbk")),
+    "known GBK takes all of Unicode": (
+        CHINESE.encode("gbk"),
+        "''",
+        "'é'",
+        CHINESE.replace("''", "'é'").encode("gb18030"),
+    ),
+    "known Windows-1252": (GERMAN.encode("cp1252") + b"y", "y", "ü", (GERMAN + "ü").encode("cp1252")),
+    "a character it lacks": (GERMAN.encode("cp1252") + b"y", "y", "→", "has no '→'"),
+    "one that its relatives have elsewhere": (
+        GERMAN.encode("cp1252") + b"y",
+        "y",
+        "ñ",
+        "which have other bytes for 'ñ'",
+    ),
+    "two encodings in one file": ("é\n".encode() + "é\nx\n".encode("cp1252"), "x", "ü", "is not known"),
+    "another encoding far down": (b"a\n" * 40_000 + b"\xe9\nx\n", "x", "ü", "is not known"),
+    "CR only": (b"one\rtwo\r", "one\ntwo", "1\n2\n3", b"1\r2\r3\r"),
+    "CR only, then LF": (b"one\r" * 20_000 + b"x\n", "x", "y", "its lines end in CR at first"),
+    "UTF-16": ("\ufeffé\n".encode("utf-16-le"), "é", "測", "\ufeff測\n".encode("utf-16-le")),
+}
 
-    await call(edit, path="a", old_string="ä 1", new_string="ü")
-    assert (root / "a").read_bytes() == "ü\n".encode("cp1252")
+
+async def test_new_text_goes_only_into_a_known_encoding(edit: EditTool, root: Path) -> None:
+    wrong: list[str] = []
+    for name, (content, old, new, expected) in ENCODED_EDITS.items():
+        (root / name).write_bytes(content)
+        try:
+            said = (await call(edit, path=name, old_string=old, new_string=new)).text
+        except ToolError as error:
+            said = str(error)
+        after = (root / name).read_bytes()
+        is_right = after == expected if isinstance(expected, bytes) else expected in said and after == content
+        if not is_right:
+            wrong.append(f"{name}: {said}: {after[-40:]!r}")
+    assert wrong == []
 
 
 LINES = "".join(f"line{number} = {number}\n" for number in range(1, 41))
@@ -221,11 +259,19 @@ def test_a_call_describes_itself(edit: EditTool, root: Path) -> None:
     assert edit.summarise(arguments | {"replace_all": True}) == "a (+0 −2 everywhere)"
 
 
+BYTES = st.one_of(
+    st.binary(max_size=20),
+    st.tuples(st.text(max_size=30), st.sampled_from(["gbk", "cp932", "euc_jp", "euc_kr", "big5", "cp1252"])).map(
+        lambda text: text[0].encode(text[1], "ignore")
+    ),
+)
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    before=st.binary(max_size=20),
-    after=st.binary(max_size=20),
+    before=BYTES,
+    after=BYTES,
     mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
     ending=st.sampled_from([b"\n", b"\r\n"]),
 )

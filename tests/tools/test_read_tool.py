@@ -139,10 +139,28 @@ async def test_an_offset_past_the_end_is_an_error(read: ReadTool, root: Path) ->
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[CR LF line endings]"),
         (b"a\r\nb\n", "     1\ta\n     2\tb\n[some lines end in CR LF]"),
         (b"\xef\xbb\xbfa\n", "     1\ta\n[UTF-8 with byte order mark]"),
-        ("ä\n".encode("cp1252"), "     1\tä\n[Windows-1252 (not valid UTF-8)]"),
+        (
+            "ä\n".encode("cp1252"),
+            "     1\tä\n[not valid UTF-8; its encoding is not known, shown as Windows-1252]",
+        ),
+        (
+            "äöüßäöüßäö\n".encode() + b"\xff\n",
+            "     1\täöüßäöüßäö\n     2\t\\xff\n[invalid bytes are shown as \\x.. in 1 lines]",
+        ),
         (
             "ä\n".encode() + b"\xff\n",
-            "     1\tä\n     2\t\\xff\n[invalid bytes are shown as \\x.. in 1 lines]",
+            "     1\tä\n     2\t\\xff\n[not valid UTF-8 throughout; its encoding is not known; invalid bytes are shown "
+            "as \\x.. in 1 lines]",
+        ),
+        (b"one\rtwo\r", "     1\tone\n     2\ttwo\n[CR line endings]"),
+        (b"\xff\xfeo\0\r\0t\0", "     1\to\n     2\tt\n[UTF-16-LE; CR line endings]"),
+        (
+            "# 这是一个用于测试的文件，返回结果。\n".encode("gbk"),
+            "     1\t# 这是一个用于测试的文件，返回结果。\n[GB18030]",
+        ),
+        (
+            "# これはテスト用のファイルです、結果\n".encode("cp932"),
+            "     1\t# これはテスト用のファイルです、結果\n[Shift-JIS (CP932)]",
         ),
         (b"a\x0cb\xc2\x85c\xe2\x80\xa8d\n", "     1\ta\x0cb\x85c\u2028d"),
     ],

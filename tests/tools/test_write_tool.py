@@ -152,7 +152,8 @@ async def test_the_same_content_is_not_written_again(write: WriteTool, root: Pat
             "ä\n",
             codecs.BOM_UTF16_LE + "ä\r\n".encode("utf-16-le"),
         ),
-        ("ä\n".encode("cp1252"), "ö\n", "ö\n".encode("cp1252")),
+        ("ä\n".encode("cp1252"), "x\nä\n", "x\nä\n".encode("cp1252")),
+        (b"a\rb\r", "x\ny\n", b"x\ry\r"),
     ],
 )
 async def test_encoding_mark_and_line_endings_are_kept(
@@ -166,19 +167,19 @@ async def test_encoding_mark_and_line_endings_are_kept(
     assert (root / "a").read_bytes() == after
 
 
-async def test_text_the_old_encoding_cannot_hold_becomes_utf_8_and_says_so(
-    write: WriteTool, read: ReadTool, root: Path
-) -> None:
-    (root / "a").write_bytes("ä\n".encode("cp1252"))
-    await call(read, path="a")
-
-    result = await call(write, path="a", content="→\n")
-
-    assert (
-        "[the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now]"
-        in result.text
-    )
-    assert (root / "a").read_text("utf-8") == "→\n"
+async def test_text_that_the_encoding_does_not_allow_is_refused(write: WriteTool, read: ReadTool, root: Path) -> None:
+    german = "Die Größe der Datei läßt sich nicht ändern. Überprüfe die Lösung für größere Zahlen.\n" * 3
+    cases = {
+        "its encoding, Windows-1252, has no '日'": (german.encode("cp1252"), "日本\n"),
+        "its encoding is not known": ("ä\n".encode("cp1252"), "ö\n"),
+        "its encoding is not known, shown": ("# 测试\nname = ''测试\nx = 1\n".encode("gbk"), "# 测试\nx = 2\n"),
+    }
+    for words, (before, content) in cases.items():
+        (root / "a").write_bytes(before)
+        await call(read, path="a")
+        with pytest.raises(ToolError, match=f"a was not changed: .*{words}.*nothing was written: .*iconv"):
+            await call(write, path="a", content=content)
+        assert (root / "a").read_bytes() == before
 
 
 async def test_a_link_is_written_through_and_it_says_so(write: WriteTool, read: ReadTool, root: Path) -> None:
@@ -259,18 +260,9 @@ async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root:
 
     (root / "a").write_bytes(b"one\r\ntwo\nthree\r\n")
     assert "# Line endings change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
-    (root / "a").write_bytes(b"x\x80\xc3\xa4\n")
-    assert "-x\\udc80ä\n+x\\\\udc80ä\n" in await shown("x\\udc80ä\n")
-
-
-async def test_the_preview_says_that_another_encoding_is_written(write: WriteTool, root: Path) -> None:
-    (root / "a").write_bytes(b"caf\xe9\n")
-
-    preview = await preview_of(write, "日本\n")
-
-    assert (
-        preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now"
-    )
+    (root / "a").write_bytes(b"x\x80" + "ä".encode() * 20 + b"\n")
+    rest = "ä" * 20
+    assert f"-x\\udc80{rest}\n+x\\\\udc80{rest}\n" in await shown(f"x\\udc80{rest}\n")
 
 
 async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:

@@ -149,7 +149,7 @@ class EditTool(TypedTool[EditArguments]):
         if book is not None:
             edit = CellEdit(args.cell, args.cell_action, args.old_string, args.new_string, args.replace_all)
             changed = change_notebook(book, edit, shown)
-            content = _encoded(before, changed.text)
+            content = before.format.encode_change(before.content, changed.text, args.old_string, args.new_string)
             plan = plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
             return plan, ((0, before.text.count("\n")),)
         if args.cell is not None or args.cell_action != "edit":
@@ -161,19 +161,8 @@ class EditTool(TypedTool[EditArguments]):
         else:
             edited = Replacement(args.new_string, 1, ((0, 0),))
         notes = (*notes, edited.note) if edited.note else notes
-        plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
+        content = before.format.encode_change(before.content, edited.text, args.old_string, args.new_string)
+        plan = plan_change(place, shown, before, edited.text, content, notes)
         if edited.count == 1:
             return plan, edited.lines
         return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced")), edited.lines
-
-
-def _encoded(before: LoadedFile, text: str) -> bytes:
-    """Return a new text of a file in its encoding.
-
-    Raises:
-        ToolError: the encoding lacks a character.
-    """
-    try:
-        return before.format.encode(text)
-    except UnicodeEncodeError as error:
-        raise ToolError(f"its encoding, {before.format.words}, has no {text[error.start]!r}") from error

@@ -19,7 +19,7 @@ from .file_states import TreeChange, state_of_content
 from .file_versions import FileVersion, digest_of
 from .pinned_directory import ResolvedPath, open_file
 from .shielded_thread import run_shielded_in_thread
-from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
+from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
 from .unified_diff import Diff, diff_of
 from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
 from .workspace import Workspace
@@ -50,6 +50,11 @@ class LoadedFile:
     format: TextFormat
     status: os.stat_result
     version: FileVersion
+
+    @property
+    def content(self) -> bytes:
+        """The content as it is in the file."""
+        return self.format.encode(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +201,16 @@ def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
     if is_binary(content[:SAMPLE_SIZE]):
         raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])
-    return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
+    text = form.decode(content)
+    form = whole_format(form, text)
+    try:
+        is_exact = form.encode(text) == content
+    except UnicodeEncodeError:
+        is_exact = False
+    if not is_exact:
+        how = "convert it first, such as with iconv -f ENCODING -t UTF-8"
+        raise ToolError(f"{shown} is not valid {form.words} throughout, so it cannot be written back exactly; {how}")
+    return LoadedFile(text, form, status, FileVersion.of(status, digest_of(content), content))
 
 
 def unseen_change(workspace: Workspace, place: ResolvedPath, now: LoadedFile) -> UnseenChange | None:
@@ -307,6 +321,5 @@ def _tree_change(plan: PlannedChange, status: os.stat_result, contents: ContentS
     """Return the change with the file's states before and after, and store both contents."""
     before = None
     if plan.before is not None:
-        content = plan.before.format.encode(plan.before.text)
-        before = state_of_content(content, plan.before.status.st_mode, contents)
+        before = state_of_content(plan.before.content, plan.before.status.st_mode, contents)
     return TreeChange(plan.place.path, before, state_of_content(plan.content, status.st_mode, contents))

@@ -4,7 +4,7 @@ import asyncio
 import codecs
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import OperationCancelledError
@@ -113,7 +113,8 @@ def read_lines_blocking(
     """
     with open(descriptor, "rb", closefd=False) as file:
         piece = file.read(PIECE)
-        reader = _PageReader(status, format_of(piece[:SAMPLE_SIZE]), request, stopped)
+        # Line numbers of search engines count LF only.
+        reader = _PageReader(status, replace(format_of(piece[:SAMPLE_SIZE]), is_cr=False), request, stopped)
         while reader.feed(piece):
             piece = file.read(PIECE)
     return reader.page
@@ -146,7 +147,8 @@ class _PageReader:
         self._hash.update(piece)
         if len(self._content) <= KEPT_CONTENT:
             self._content += piece
-        self._collector.feed(self._decoder.decode(piece[self._skip :], final=is_last))
+        text = self._decoder.decode(piece[self._skip :], final=is_last)
+        self._collector.feed(text.replace("\r", "\n") if self.page.format.is_cr else text)
         self._skip = 0
         if self._collector.done and self._status.st_size > WHOLE_LIMIT:
             return False

@@ -18,7 +18,7 @@ from .media.media_files import load_media, media_type_of
 from .media.notebook_file import SUFFIX, read_notebook
 from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
-from .text_format import SAMPLE_SIZE, counted, format_of, is_binary, printable
+from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
 from .typed_tool import Arguments, PathText, Position, TypedTool
 from .workspace import Workspace
 
@@ -94,9 +94,8 @@ class ReadTool(TypedTool[ReadArguments]):
                     first, last = args.offset, args.offset + args.limit - 1
                     width = LINE_WIDTH if args.column == 1 else PAGE_CHARACTERS
                     request = LineRequest(((first, last),), width, PAGE_CHARACTERS, _NUMBER_WIDTH, args.column)
-                    page = await read_lines(
-                        file, status, format_of(sample), start, request, context.cancellation.is_set
-                    )
+                    form = await find_format(sample)
+                    page = await read_lines(file, status, form, start, request, context.cancellation.is_set)
         except ToolError as error:
             if await asyncio.to_thread(os.path.isdir, path):
                 raise await asyncio.to_thread(is_directory_error, path, shown) from error
@@ -120,7 +119,7 @@ class ReadTool(TypedTool[ReadArguments]):
         """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
         is not a notebook."""
         content = start + await file.read(NOTEBOOK_LIMIT)
-        form = format_of(content[:SAMPLE_SIZE])
+        form = await find_format(content[:SAMPLE_SIZE])
         book = await asyncio.to_thread(
             lambda: read_notebook(content[len(form.mark) :].decode(form.encoding, "replace"))
         )
@@ -199,7 +198,15 @@ def _range_note(page: LinePage) -> str:
 
 def _format_note(page: LinePage) -> str:
     """Return a note on an unusual encoding or line ending; empty if there is nothing to note."""
-    ends = "CR LF line endings" if page.crlf == len(page.lines) else "some lines end in CR LF" if page.crlf else ""
+    ends = (
+        "CR line endings"
+        if page.format.is_cr
+        else "CR LF line endings"
+        if page.crlf == len(page.lines)
+        else "some lines end in CR LF"
+        if page.crlf
+        else ""
+    )
     odd = sum(printable(line.text) != line.text for line in page.lines)
     bytes_note = f"invalid bytes are shown as \\x.. in {odd:,} lines" if odd else ""
     return "; ".join(note for note in (page.format.words, ends, bytes_note) if note)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 
 from .file_versions import FileVersion, FileVersions
-from .text_format import format_of, is_binary
+from .text_format import SAMPLE_SIZE, format_of, is_binary
 from .unified_diff import diff_of, unchanged_ranges
 
 CHANGES_SHOWN = 6_000
@@ -66,12 +66,21 @@ def find_unseen_change(versions: FileVersions, path: Path, now: FileVersion, tex
     if seen is None or seen.is_same_as(now):
         return None
     is_own = versions.is_own(path, now)
-    if seen.content is None or is_binary(seen.content):
+    old = _text_of(seen.content)
+    if old is None:
         words = f"it had {seen.size:,} bytes and now has {now.size:,}"
         return UnseenChange(path, now, words, is_whole=False, unchanged=(), is_own=is_own)
-    form = format_of(seen.content)
-    old = seen.content[len(form.mark) :].decode(form.encoding, "replace" if form.mark else form.errors)
     diff = diff_of(old, text, "as read", "on disk")
     words = f"what changed:\n{diff.shortened(CHANGES_SHOWN).text}".rstrip("\n")
     is_whole = len(diff.text) <= CHANGES_SHOWN
     return UnseenChange(path, now, words, is_whole=is_whole, unchanged=unchanged_ranges(old, text), is_own=is_own)
+
+
+def _text_of(content: bytes | None) -> str | None:
+    """Return the text of a content; None if it is not known, or not text."""
+    if content is None or is_binary(content):
+        return None
+    try:
+        return format_of(content[:SAMPLE_SIZE]).decode(content)
+    except ToolError:
+        return None

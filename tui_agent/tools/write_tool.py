@@ -22,7 +22,7 @@ from .file_change import (
     unseen_change,
 )
 from .pinned_directory import ResolvedPath
-from .text_format import TextFormat, uses_crlf
+from .text_format import uses_crlf
 from .typed_tool import Arguments, PathText, TypedTool
 from .unseen_change import UnseenChangeError
 from .workspace import Workspace
@@ -88,7 +88,7 @@ class WriteTool(TypedTool[WriteArguments]):
         """Return the change of a loaded file, or of a new one.
 
         Raises:
-            ToolError: `checked`, and the file was never read or changed since.
+            ToolError: its encoding does not allow the text; or `checked`, and the file was never read or changed since.
         """
         place, shown, notes = target
         if before is None:
@@ -97,10 +97,9 @@ class WriteTool(TypedTool[WriteArguments]):
             self._refuse_unknown(place, shown, before)
         text = _with_endings_of(before, args.content)
         try:
-            content = before.format.encode(text)
-        except UnicodeEncodeError:
-            content = TextFormat().encode(text)
-            notes += (f"the file was {before.format.words}, which cannot encode the new text; it is UTF-8 now",)
+            content = before.format.encode_change(before.content, text, before.text, text)
+        except ToolError as error:
+            raise ToolError(f"{shown} was not changed: {error}") from error
         return plan_change(place, shown, before, text, content, notes)
 
     def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
