@@ -8,7 +8,7 @@ _SINGLE_BYTE = ("cp1252", "cp1250", "cp1251", "koi8_r", "iso8859_2", "iso8859_15
 _FEWEST_CHARACTERS = 16
 """Fewest characters beyond ASCII that say enough about an encoding."""
 
-_MOST_CHAOS = 0.02
+_MOST_CHAOS = 0.05
 _FURTHER_CHAOS = 0.05
 _LEAST_COHERENCE = 0.4
 _FURTHER_COHERENCE = 0.1

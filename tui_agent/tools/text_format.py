@@ -128,31 +128,35 @@ def format_of(sample: bytes) -> TextFormat:
     for mark, encoding in _MARKS:
         if sample.startswith(mark):
             return TextFormat(encoding, mark, is_cr=is_cr)
-    damaged, sound = _utf_8_characters(sample)
-    if _is_utf_8(damaged, sound):
+    if is_utf_8(sample):
         return TextFormat(is_cr=is_cr)
     if found := detect_encodings(sample):
         return TextFormat(found[0], others=found[1:], is_cr=is_cr)
+    _, sound = _utf_8_characters(sample)
     return TextFormat("utf-8" if sound else "cp1252", is_certain=False, is_cr=is_cr)
 
 
 async def find_format(sample: bytes) -> TextFormat:
     """Return the format of a file as `format_of` does, without blocking the event loop."""
-    is_quick = sample.startswith(tuple(mark for mark, _ in _MARKS)) or _is_utf_8(*_utf_8_characters(sample))
-    return format_of(sample) if is_quick else await asyncio.to_thread(format_of, sample)
+    return format_of(sample) if is_utf_8(sample) else await asyncio.to_thread(format_of, sample)
 
 
 def whole_format(form: TextFormat, text: str) -> TextFormat:
     """Return the format of a file whose whole text was decoded by the format of its start."""
-    if form.encoding != "utf-8" or not form.is_certain or _is_utf_8(*_count(text)):
+    if form.encoding != "utf-8" or not form.is_certain or _is_sound(*_count(text)):
         return form
     return replace(form, is_certain=False)
 
 
+def is_utf_8(sample: bytes) -> bool:
+    """Return True if a file that begins with `sample` is certainly UTF-8, perhaps with a few invalid bytes, or UTF-16
+    with a byte order mark."""
+    marked = sample.startswith(tuple(mark for mark, _ in _MARKS))
+    return marked or sample.isascii() or _is_sound(*_utf_8_characters(sample))
+
+
 def _utf_8_characters(sample: bytes) -> tuple[int, int]:
     """Return the number of invalid bytes, and of characters beyond ASCII, of a sample read as UTF-8."""
-    if sample.isascii():
-        return 0, 0
     is_whole = len(sample) < SAMPLE_SIZE
     return _count(codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample, is_whole))
 
@@ -162,11 +166,8 @@ def _count(text: str) -> tuple[int, int]:
     return damaged, len(_BEYOND_ASCII.findall(text)) - damaged if damaged else 1
 
 
-def _is_utf_8(damaged: int, sound: int) -> bool:
-    """Return True if a text with these numbers of invalid bytes, and of characters beyond ASCII, is certainly UTF-8.
-
-    Two bytes of another encoding often form a character of UTF-8 by accident.
-    """
+def _is_sound(damaged: int, sound: int) -> bool:
+    # Two bytes of another encoding often form a character of UTF-8 by accident.
     return damaged * _SOUND_FOR_ONE_DAMAGED <= sound
 
 

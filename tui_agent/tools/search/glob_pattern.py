@@ -2,12 +2,13 @@
 
 import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.lookalikes import plain_form
 
 _MOST_ALTERNATIVES = 256
+_WILD = re.compile(r"[*?\[]")
 _ANY_DEPTH = "**"
 
 
@@ -17,8 +18,8 @@ class GlobPattern:
 
     alternatives: tuple[tuple[re.Pattern[str] | None, ...], ...]
     """Segments of each alternative; None stands for any number of directories."""
-    text: str = ""
-    """The pattern itself."""
+    choices: tuple[str, ...] = ()
+    """Paths that the pattern may be literally: itself, and what its braces expand to."""
 
     @classmethod
     def parse(cls, pattern: str) -> "GlobPattern":
@@ -28,8 +29,8 @@ class GlobPattern:
             ToolError: it contains `..`, or its braces expand to too many alternatives.
         """
         # Braces may also be part of a name.
-        choices = dict.fromkeys((*_without_braces(pattern), pattern))
-        return cls(tuple(_segments(plain_form(choice)) for choice in choices), pattern)
+        choices = tuple(dict.fromkeys((*_without_braces(pattern), pattern)))
+        return cls(tuple(_segments(plain_form(choice)) for choice in choices), choices)
 
     @classmethod
     def parse_filter(cls, pattern: str) -> "GlobPattern":
@@ -38,7 +39,21 @@ class GlobPattern:
         Raises:
             ToolError: as for `parse`.
         """
-        return cls.parse(pattern if "/" in pattern else f"{_ANY_DEPTH}/{pattern}")
+        if "/" in pattern:
+            return cls.parse(pattern)
+        found = cls.parse(f"{_ANY_DEPTH}/{pattern}")
+        return replace(found, choices=(*found.choices, *cls.parse(pattern).choices))
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Directories below which files may match, from the leading names without wildcards; empty for the start."""
+        found: list[str] = []
+        for choice in self.choices:
+            names = [name for name in choice.split("/") if name not in ("", ".")]
+            plain = next((place for place, name in enumerate(names) if _WILD.search(name)), None)
+            if plain is not None:
+                found.append("/".join(names[:plain]))
+        return tuple(dict.fromkeys(found))
 
     def matches(self, path: str) -> bool:
         """Return True if a file's relative path matches, or one that looks equal to it."""
