@@ -62,7 +62,7 @@ async def list_files(
     place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
 ) -> FileListing:
     """List all files below a directory, without those that `.gitignore` excludes. If it excludes all of a directory
-    other than the workspace, list them: whoever names such a directory means its files.
+    other than the workspace, list them: a call that names such a directory means its files.
 
     Raises:
         ToolError: the directory was replaced since the call was judged.
