@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import errno
 import os
 import stat
 from pathlib import Path
@@ -211,6 +212,26 @@ async def test_a_file_in_place_of_a_directory_is_an_error(write: WriteTool, root
 
     with pytest.raises(ToolError, match="a part of the path is a file"):
         await call(write, path="file/below", content="x")
+
+
+async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
+    write: WriteTool, read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    (root / "a").write_text("old")
+    own = os.getgid()
+    os.chown(root / "a", -1, own + 12_345)
+    (root / "a").chmod(0o2764)
+    await call(read, path="a")
+    monkeypatch.setattr(os, "fchown", fchown)
+
+    text = (await call(write, path="a", content="new")).text
+
+    assert f"its group changed from {own + 12_345} to " in text
+    assert (root / "a").stat().st_gid == own
+    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o744
 
 
 async def test_writes_to_one_file_run_one_after_another(write: WriteTool, root: Path) -> None:

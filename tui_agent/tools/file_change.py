@@ -12,7 +12,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import JudgedTarget, Preview, PreviewError, ToolContext, ToolResult
 
-from .atomic_write import replace_file
+from .atomic_write import lost_ownership, replace_file
 from .content_store import ContentStore
 from .file_errors import os_errors_as
 from .file_states import TreeChange, state_of_content
@@ -291,7 +291,8 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
         if written:
             context.emit("file.changed", event)
     verb = "Created" if plan.before is None else "Changed"
-    notes = "".join(f"\n[{note}]" for note in (*plan.notes, *_unseen_note(plan)))
+    lost = lost_ownership(plan.before.status, written[0]) if plan.before is not None else ""
+    notes = "".join(f"\n[{note}]" for note in filter(None, (*plan.notes, lost, *_unseen_note(plan))))
     return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
 
 
