@@ -172,7 +172,7 @@ async def test_text_that_the_encoding_does_not_allow_is_refused(write: WriteTool
     german = "Die Größe der Datei läßt sich nicht ändern. Überprüfe die Lösung für größere Zahlen.\n" * 3
     cases = {
         "its encoding, Windows-1252, has no '日'": (german.encode("cp1252"), "日本\n"),
-        "its encoding is not known": ("ä\n".encode("cp1252"), "ö\n"),
+        "the file is not valid UTF-8; its encoding is not known": ("ä\n".encode("cp1252"), "ö\n"),
         "its encoding is not known, shown": ("# 测试\nname = ''测试\nx = 1\n".encode("gbk"), "# 测试\nx = 2\n"),
     }
     for words, (before, content) in cases.items():

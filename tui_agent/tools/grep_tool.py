@@ -133,8 +133,8 @@ class GrepTool(TypedTool[GrepArguments]):
                 listing = FileListing((), True)
         names = await asyncio.to_thread(_filtered, listing.names, wanted if is_exclusion else None)
         names, denied = await asyncio.to_thread(without_denied, names, is_denied)
-        unsearched = await asyncio.to_thread(find_long_lines, place, names, cancellation.is_set)
-        if left_out := {*unsearched.binary, *unsearched.too_long}:
+        unsearched = large = await asyncio.to_thread(find_long_lines, place, names, cancellation.is_set)
+        if left_out := {*large.binary, *large.too_long}:
             names = [name for name in names if name not in left_out]
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         result = await search_contents(place, names, request, ripgrep, cancellation)
@@ -143,10 +143,11 @@ class GrepTool(TypedTool[GrepArguments]):
             found = await asyncio.to_thread(
                 find_unsearched, place, names, cancellation.is_set, beyond_ascii=beyond_ascii
             )
-            unsearched = replace(found, binary=[*unsearched.binary, *found.binary], too_long=unsearched.too_long)
+            unsearched = replace(found, binary=[*large.binary, *found.binary], too_long=large.too_long)
         if result.hits:
             # What a search always leaves out is worth a line only if it found nothing.
-            unsearched = Unsearched(unreadable=unsearched.unreadable, too_long=unsearched.too_long)
+            unreadable, too_long = unsearched.unreadable, unsearched.too_long
+            unsearched = Unsearched(binary=large.binary, unreadable=unreadable, too_long=too_long)
         elif is_directory:
             ignored = await self._ignored(place, ripgrep, wanted, cancellation, is_exclusion=is_exclusion)
             unsearched.ignored, _ = await asyncio.to_thread(without_denied, ignored, is_denied)

@@ -98,20 +98,21 @@ class TextFormat:
         Raises:
             ToolError: the encoding lacks a character, or is not known well enough for the change.
         """
-        how = "convert the file first, such as with iconv -f ENCODING -t UTF-8"
+        how = "nothing was written: convert the file first, such as with iconv -f ENCODING -t UTF-8"
+        fresh, kept = _BEYOND_ASCII.findall(added), _BEYOND_ASCII.findall(removed)
+        doubt = f"the file is {self.words}; this change could make it unreadable; {how}"
+        if not self.is_certain and fresh and fresh != kept:
+            raise ToolError(doubt)
         try:
             content = self.encode(text)
         except UnicodeEncodeError as error:
-            lacks = f"its encoding, {self.words}, has no {text[error.start]!r}"
-            raise ToolError(f"{lacks}; nothing was written: {how}") from error
-        fresh, kept = _BEYOND_ASCII.findall(added), _BEYOND_ASCII.findall(removed)
-        if not self.is_certain and ((fresh and fresh != kept) or breaks_characters(old, content)):
-            doubt = f"the file is {self.words}; this change could make it unreadable"
-            raise ToolError(f"{doubt}; nothing was written: {how}")
+            raise ToolError(f"its encoding, {self.words}, has no {text[error.start]!r}; {how}") from error
+        if not self.is_certain and breaks_characters(old, content):
+            raise ToolError(doubt)
         for character in set(fresh).difference(kept) if self.others else ():
             if any(not _is_same_in(character, self.encoding, other) for other in self.others):
-                doubt = f"the file may be {self.words} or {self.others[0].upper()}, which have other bytes for"
-                raise ToolError(f"{doubt} {character!r}; nothing was written: {how}")
+                names = f"{self.words} or {self.others[0].upper()}"
+                raise ToolError(f"the file may be {names}, which have other bytes for {character!r}; {how}")
         return content
 
 
