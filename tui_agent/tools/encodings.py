@@ -5,6 +5,9 @@ from functools import lru_cache
 _MULTI_BYTE = ("gb18030", "big5hkscs", "cp932", "euc_jis_2004", "cp949")
 _SINGLE_BYTE = ("cp1252", "cp1250", "cp1251", "koi8_r", "iso8859_2", "iso8859_15", "cp866")
 
+_NEVER_CERTAIN = ("cp1250", "iso8859_2", "iso8859_15")
+"""Encodings that differ from each other in few letters."""
+
 _FEWEST_CHARACTERS = 16
 """Fewest characters beyond ASCII that say enough about an encoding."""
 
@@ -51,7 +54,8 @@ def detect_encodings(sample: bytes) -> tuple[str, ...]:
     )
     if best.coherence < _LEAST_COHERENCE or not is_apart:
         return ()
-    return tuple(encoding for encoding in _SINGLE_BYTE if _decoded(text, encoding) == shown) or (best.encoding,)
+    same = tuple(encoding for encoding in _SINGLE_BYTE if _decoded(text, encoding) == shown)
+    return () if not same or same[0] in _NEVER_CERTAIN else same
 
 
 def breaks_characters(before: bytes, after: bytes) -> bool:
