@@ -13,6 +13,7 @@ from tui_agent.rewind import Rewinder
 from tui_agent.rewind.restore import carry_out
 from tui_agent.tools import tree_watch
 from tui_agent.tools.atomic_write import temporary_name
+from tui_agent.tools.content_store import CONTENT_LIMIT
 from tui_agent.tools.named_targets import MOST_FILES
 
 
@@ -188,20 +189,22 @@ async def test_ignored_files_that_a_command_names_are_restored(tmp_path: Path) -
 async def test_a_named_directory_with_too_many_files_is_named_as_not_covered(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
-    git_work_tree(root, a_py="a\n", _gitignore="many/\n")
+    git_work_tree(root, a_py="a\n", _gitignore="many/\n*.big\n")
     (root / "many").mkdir()
+    with (root / "one.big").open("wb") as file:
+        file.truncate(CONTENT_LIMIT + 1)
     for number in range(MOST_FILES + 1):
         (root / "many" / str(number)).touch()
     async with kept_session(root, tmp_path / "sessions") as shop:
-        await shop.ask("look", call("bash", command="ls many > b.txt"))
+        await shop.ask("look", call("bash", command="ls many one.big > b.txt"))
         assert (await shop.rewinder.plan(await shop.point("look"))).notes == ()
-        await shop.ask("remove", call("bash", command="rm -rf many; rm a.py"))
+        await shop.ask("remove", call("bash", command="rm -rf many; rm a.py one.big"))
         plan = await shop.rewinder.plan(await shop.point("remove"))
         outcome = await shop.rewinder.carry_out(plan, "both")
 
     assert [note.partition(":")[0] for note in plan.notes] == ["many/"]
-    assert (outcome.done, outcome.left) == (("a.py",), ("many/",))
-    assert "These files were not restored: many/" in shop.loop.history.messages()[-1].text
+    assert (outcome.done, outcome.left) == (("a.py",), ("one.big", "many/"))
+    assert "These files were not restored: one.big, many/" in shop.loop.history.messages()[-1].text
 
 
 async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tui_agent.protocol.events import FileState
 
-from .content_store import ContentStore
+from .content_store import CONTENT_LIMIT, ContentStore
 from .file_states import TreeChange, read_file_state, same_file
 
 MOST_FILES = 1_000
@@ -41,9 +41,11 @@ class NamedTargets:
     """Paths below the workspace that are compared anyway."""
     contents: ContentStore
     states: dict[Path, FileState | None] = field(default_factory=dict[Path, FileState | None])
+    large: dict[Path, tuple[int, ...]] = field(default_factory=dict[Path, tuple[int, ...]])
+    """Identities of the files that are too large to be read before and after each command that names them."""
     directories: list[Path] = field(default_factory=list[Path])
     """Named directories of which every file is among `states`."""
-    uncovered: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
+    uncovered: dict[Path, tuple[int, ...]] = field(default_factory=dict[Path, tuple[int, ...]])
     """Named directories with too many files, with the identity that shows a change of theirs."""
 
     @classmethod
@@ -72,6 +74,8 @@ class NamedTargets:
         for directory in self.directories:
             now.update(dict.fromkeys(islice(self._files_below(directory), MOST_FILES)))
         for path in now:
+            if path in self.large and self.large[path] == _identity(path):
+                continue
             with suppress(OSError):
                 before, after = self.states.get(path), read_file_state(path, self.contents)
                 if not same_file(before, after) and not self._is_listed(path):
@@ -82,9 +86,16 @@ class NamedTargets:
         return tuple(path for path, identity in self.uncovered.items() if _identity(path) != identity)
 
     def _store(self, path: Path) -> None:
-        if not self._is_listed(path):
-            with suppress(OSError):
+        if self._is_listed(path):
+            return
+        with suppress(OSError):
+            status = os.lstat(path) if os.path.lexists(path) else None
+            if status is None or status.st_size <= CONTENT_LIMIT:
                 self.states[path] = read_file_state(path, self.contents)
+            elif stat.S_ISREG(status.st_mode):
+                mode = stat.S_IMODE(status.st_mode)
+                self.states[path] = FileState(digest="", size=status.st_size, mode=mode, kept=False)
+                self.large[path] = _identity(path)
 
     def _is_listed(self, path: Path) -> bool:
         return path.is_relative_to(self.root) and str(path.relative_to(self.root)) in self.listed
@@ -119,9 +130,9 @@ def _is_folder(path: Path, below: str, listed: Iterable[str]) -> bool:
     return path.is_dir() and any(name.startswith(f"{below}/") for name in listed)
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _identity(path: Path) -> tuple[int, ...]:
     try:
         status = os.lstat(path)
     except OSError:
-        return 0, 0
-    return (status.st_ino, status.st_mtime_ns) if stat.S_ISDIR(status.st_mode) else (0, 0)
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
