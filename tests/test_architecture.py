@@ -399,6 +399,7 @@ READS_WITHOUT_BLOCKING = {
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
         "tools.search.content_search",
+        "tools.search.unsearched",
         "tools.file_states",
         "tools.grep_tool",
     }

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context import ContextRegistry, foreign_instructions, load_instructions, load_own_instructions
+from tui_agent.context import (
+    ContextRegistry,
+    cut_instructions,
+    foreign_instructions,
+    load_instructions,
+    load_own_instructions,
+)
 from tui_agent.context.instructions import SIZE_CAP
 
 
@@ -84,6 +90,23 @@ def test_a_long_file_is_truncated_with_a_note(repository: Path) -> None:
     assert text.startswith("é" * (SIZE_CAP // 2))
     assert text.endswith(f"(Cut here: only the first {SIZE_CAP} bytes are read.)")
     assert "\ufffd" not in text
+
+
+def test_each_file_that_is_cut_is_named_for_the_user(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("see @long.md and @short.md\n")
+    (repository / "long.md").write_text("x" * (SIZE_CAP + 1))
+    (repository / "short.md").write_text("x")
+
+    words = f"{repository / 'long.md'}: only the first 32,768 bytes are used; shorten it, or split it"
+    assert cut_instructions(load_instructions(None, repository)) == (words,)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_byte_order_mark_tells_the_encoding(repository: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (repository / "AGENTS.md").write_bytes(f"{mark}rule é".encode(encoding))
+
+    assert _texts(None, repository) == ["rule é"]
 
 
 def test_a_file_of_exactly_the_maximum_size_is_whole(repository: Path) -> None:

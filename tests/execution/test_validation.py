@@ -185,6 +185,33 @@ def test_a_tool_may_prepare_its_arguments() -> None:
     assert validate_tool_arguments(Aliased(), call("read", file_path="a")) == {"path": "a"}
 
 
+NULL_ARGUMENTS: dict[str, tuple[JsonObject, bool]] = {
+    # name: schema of the optional argument a, True if null is its default
+    "a number": ({"type": "integer"}, True),
+    "one of two kinds": ({"type": ["integer", "string"]}, True),
+    "a choice": ({"enum": ["x", "y"]}, True),
+    "alternatives": ({"anyOf": [{"type": "string"}, {"type": "object"}]}, True),
+    "a definition": ({"$ref": "#/$defs/n"}, True),
+    "a kind or null": ({"type": ["integer", "null"]}, False),
+    "a choice with null": ({"enum": ["x", None]}, False),
+    "alternatives with null": ({"anyOf": [{"type": "string"}, {"type": "null"}]}, False),
+    "anything": ({}, False),
+}
+
+
+def test_null_means_the_default_of_an_optional_argument_that_cannot_be_null() -> None:
+    definitions: JsonObject = {"n": {"type": "integer"}}
+    wrong: list[str] = []
+    for name, (schema, is_default) in NULL_ARGUMENTS.items():
+        tool = ScriptedTool("t", schema={"type": "object", "properties": {"a": schema}, "$defs": definitions})
+        if validate_tool_arguments(tool, call("t", a=None)) != ({} if is_default else {"a": None}):
+            wrong.append(name)
+    assert wrong == []
+    assert validate_tool_arguments(TypedTool(), call("read", path="a", limit=None)) == {"path": "a"}
+    assert "path" in complaint({"path": None})
+    assert "unknown argument" in complaint({"path": "a", "limits": None})
+
+
 def test_arguments_are_unchanged_if_their_preparation_fails() -> None:
     class Broken(TypedTool):
         def prepare_arguments(self, arguments: JsonObject) -> JsonObject:

@@ -82,6 +82,26 @@ async def test_a_formatter_follows_each_edit(tmp_path: Path) -> None:
     assert "hook" not in other
 
 
+async def test_what_a_formatter_changed_is_known_to_the_next_edit(tmp_path: Path) -> None:
+    (tmp_path / "x.list").write_text("d\nc\n")
+    script = written(tmp_path / "format.sh", FORMATTER)
+    hooks = {"PostToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": str(script)}]}]}
+
+    _, first, second, third = await results_of(
+        tmp_path,
+        hooks,
+        call("read", path="x.list"),
+        call("edit", path="x.list", old_string="d", new_string="e"),
+        call("edit", path="x.list", old_string="e", new_string="a"),
+        call("write", path="x.list", content="z\na\n"),
+    )
+
+    assert (tmp_path / "x.list").read_text() == "a\nz\n"
+    assert all("x.list was changed after this call, by a hook" in text for text in (first, second, third))
+    assert "+c\n e\n-c" in first
+    assert "Changed x.list" in second
+
+
 async def test_a_log_of_prompts_adds_context(tmp_path: Path) -> None:
     written(tmp_path / "log.py", PROMPT_LOG)
     command = 'python3 "${CLAUDE_PROJECT_DIR}/log.py"'

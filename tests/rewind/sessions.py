@@ -114,4 +114,5 @@ async def kept_session(root: Path, sessions: Path, resume: str | None = None) ->
             )
         )
         rewinder = Rewinder(loop, bus, session.path, recorder.flush, contents, root)
+        rewinder.remove_leftovers(session.envelopes)
         yield Kept(root, store, session, loop, bus, rewinder, replies)

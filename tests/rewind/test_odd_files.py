@@ -12,6 +12,9 @@ from tui_agent.providers.scripted_provider import call
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.restore import carry_out
 from tui_agent.tools import tree_watch
+from tui_agent.tools.atomic_write import temporary_name
+from tui_agent.tools.content_store import CONTENT_LIMIT
+from tui_agent.tools.named_targets import MOST_FILES
 
 
 async def test_a_file_that_became_a_directory_is_a_file_again_and_back(shop: Kept) -> None:
@@ -144,6 +147,66 @@ async def test_a_rewind_over_a_rewind_after_resuming_the_session(tmp_path: Path)
         assert last.state["price.py"][0] == "one\n"
 
 
+def events_of_rewind(shop: Kept) -> list[SessionRewinding]:
+    envelopes = shop.store.load(shop.session.id).envelopes
+    return [one.event for one in envelopes if isinstance(one.event, SessionRewinding)]
+
+
+NAMED_IGNORED = {
+    # command: ignored files that are as before after a rewind
+    "rm a.py; rm .env": ".env",
+    "rm -f -- '.env' \"sub/.secret\"": ".env sub/.secret",
+    "cd sub && rm .secret": "sub/.secret",
+    "rm *.local": "one.local two.local",
+    "sed -i s/x/y/ .env": ".env",
+    "echo more >>.env; X=1": ".env",
+    "rm -rf dist": "dist/deep/b dist/a",
+    "mv .env dist/c": ".env",
+    "cp a.py new.local; touch new.local": "",
+}
+
+
+async def test_ignored_files_that_a_command_names_are_restored(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    for name in (".env", "sub/.secret", "one.local", "two.local", "dist/a", "dist/deep/b"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+    git_work_tree(root, a_py="a\n", _gitignore=".env\n.secret\n*.local\ndist/\n")
+    async with kept_session(root, tmp_path / "sessions") as shop:
+        before, wrong = shop.state, list[str]()
+        for command, names in NAMED_IGNORED.items():
+            await shop.ask(command, call("bash", command=command))
+            changed = {name for name in before if shop.state.get(name) != before[name]}
+            if not {*names.split()} <= changed:
+                wrong.append(f"{command}: changed only {changed}")
+            await go_back(shop, command)
+            if {name: shop.state.get(name) for name in before} != before:
+                wrong.append(f"{command}: {shop.state}")
+    assert wrong == []
+
+
+async def test_a_named_directory_with_too_many_files_is_named_as_not_covered(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git_work_tree(root, a_py="a\n", _gitignore="many/\n*.big\n")
+    (root / "many").mkdir()
+    with (root / "one.big").open("wb") as file:
+        file.truncate(CONTENT_LIMIT + 1)
+    for number in range(MOST_FILES + 1):
+        (root / "many" / str(number)).touch()
+    async with kept_session(root, tmp_path / "sessions") as shop:
+        await shop.ask("look", call("bash", command="ls many one.big > b.txt"))
+        assert (await shop.rewinder.plan(await shop.point("look"))).notes == ()
+        await shop.ask("remove", call("bash", command="rm -rf many; rm a.py one.big"))
+        plan = await shop.rewinder.plan(await shop.point("remove"))
+        outcome = await shop.rewinder.carry_out(plan, "both")
+
+    assert [note.partition(":")[0] for note in plan.notes] == ["many/"]
+    assert (outcome.done, outcome.left) == (("a.py",), ("one.big", "many/"))
+    assert "These files were not restored: one.big, many/" in shop.loop.history.messages()[-1].text
+
+
 async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
@@ -158,6 +221,7 @@ async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_pa
             await keep()
             if any(isinstance(one.event, SessionRewinding) for one in shop.store.load(shop.session.id).envelopes):
                 carry_out(plan.steps[0], shop.rewinder.contents)
+                (root / temporary_name("b.py", events_of_rewind(shop)[-1].mark)).write_text("half")
                 raise KeyboardInterrupt
 
         dying = Rewinder(shop.loop, shop.bus, shop.rewinder.journal, keep_and_die, shop.rewinder.contents, root)
@@ -165,9 +229,11 @@ async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_pa
             await dying.carry_out(plan, "both")
         assert before != shop.state
 
+    assert len(list(root.glob(".*.tmp"))) == 1
     for warnings in (["The rewind to “first” was interrupted: some of a.py, b.py"], []):
         async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
             await again.rewinder.keep()
+            assert list(root.glob(".*.tmp")) == []
             events = [one.event for one in again.store.load(shop.session.id).envelopes]
             assert [
                 event.what.partition(" may be")[0]

@@ -54,6 +54,26 @@ def root(tmp_path: Path) -> Path:
     return (tmp_path / "work").resolve()
 
 
+async def test_an_edit_knows_what_an_own_command_changed(root: Path) -> None:
+    (root / "f.py").write_text("".join(f"line{number} = {number}\n" for number in range(1, 10)))
+    contents, texts = ContentStore(root.parent / "contents"), list[str]()
+    async with BackgroundJobs() as jobs:
+        tools = built_in_tools(root, root.parent / "spool", contents=contents, jobs=jobs)
+        for asked in (
+            call("read", path="f.py"),
+            call("bash", command="sed -i 's/line5 = 5/line5 = 55/' f.py"),
+            call("edit", path="f.py", old_string="line5 = 55", new_string="line5 = 6"),
+            call("bash", command="sed -i 's/line7 = 7/line7 = 77/' f.py"),
+            call("edit", path="f.py", old_string="line1 = 1", new_string="line1 = 2"),
+        ):
+            texts += (await run(tools, [asked], policy=PermissionPolicy(root, mode="allow"))).texts
+
+    assert "-line5 = 5\n+line5 = 55" in texts[2]
+    assert "+line7 = 77" in texts[4]
+    assert (root / "f.py").read_text().startswith("line1 = 2\n")
+    assert "line5 = 6\n" in (root / "f.py").read_text()
+
+
 async def test_commands_that_change_different_files_run_at_once(root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "b").write_text("old\n")

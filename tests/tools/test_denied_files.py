@@ -12,6 +12,7 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
+from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 
 ONE = "[1 file left out: a permission rule denies reading it]"
@@ -95,3 +96,30 @@ async def test_everything_is_left_out_if_the_rules_cannot_be_read(
 
     found = await search(GrepTool(workspace), PermissionPolicy(tree), pattern="word")
     assert found.startswith("[5 files left out")
+
+
+NAMES = {
+    # name: existing name, name asked for, rule, words of the result
+    "decomposed": ("cafe\u0301.txt", "caf\u00e9.txt", "allow read", "word"),
+    "composed": ("caf\u00e9.txt", "cafe\u0301.txt", "allow read", "word"),
+    "narrow no-break space": ("at 1.00\u202fPM.png", "at 1.00 PM.png", "allow read", "word"),
+    "a directory": ("Ordner\u00a0é/a", "Ordner e\u0301/a", "allow read", "word"),
+    "absolute": ("x\u00a0y", "ROOT/x y", "allow read", "word"),
+    "denied by its own name": ("x\u00a0y", "x y", "deny read(x\u00a0y)", "denied"),
+    "several": ("x\u00a0y|x\u202fy", "x y", "allow read", "names that look equal: x"),
+    "an exact one beside it": ("x\u00a0y|x y", "x y", "deny read(x\u00a0y)", "word"),
+}
+
+
+async def test_the_only_name_that_looks_equal_is_opened_and_judged(workspace: Workspace, root: Path) -> None:
+    wrong: list[str] = []
+    for case, (names, asked, rule, words) in NAMES.items():
+        for name in names.split("|"):
+            (root / case / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / case / name).write_text("word\n")
+        inner = Workspace(root / case, spool_dir=workspace.spool_dir)
+        policy = PermissionPolicy(root / case, rules=[rule])
+        text = await search(ReadTool(inner), policy, path=asked.replace("ROOT", str(root / case)))
+        if words not in text:
+            wrong.append(f"{case}: {text}")
+    assert wrong == []

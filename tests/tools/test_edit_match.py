@@ -98,7 +98,58 @@ def test_copied_line_numbers_are_recognised() -> None:
 def test_lines_that_differ_only_in_whitespace_are_shown() -> None:
     words = error_of("x\n\tif a:\n\t\tpass\ny\n", "\n    if a:\n        pass\n")
 
-    assert "lines 2 to 3 differ from it only in whitespace:\n     2\t\tif a:\n     3\t\t\tpass" in words
+    words_and_lines = (
+        "lines 2 to 3 differ from it only in whitespace (they have U+0009):\n     2\t\tif a:\n     3\t\t\tpass"
+    )
+    assert words_and_lines in words
+
+
+LOOKALIKES = {
+    # name: text, old_string, what is replaced
+    "no-break space": ("    return a\u00a0+ b\n", "return a + b", "return a\u00a0+ b"),
+    "narrow no-break space asked for": ("at 1 PM\n", "1\u202fPM", "1 PM"),
+    "ideographic space": ("a\u3000b", "a b", "a\u3000b"),
+    "curly quotes": ("say(“it’s”)\n", 'say("it\'s")', "say(“it’s”)"),
+    "straight quotes in the file": ('x = "a"\n', "x = “a”", 'x = "a"'),
+    "dashes": ("1 – 2 — 3\n", "1 - 2 - 3", "1 – 2 — 3"),
+    "decomposed letters": ("cafe\u0301 = 1\n", "café", "cafe\u0301"),
+    "composed letters": ("café = 1\n", "cafe\u0301", "café"),
+    "Hangul": ("\u1112\u1161\u11ab", "한", "\u1112\u1161\u11ab"),
+    "zero-width space": ("ab\u200bcd\n", "abcd", "ab\u200bcd"),
+    "mark at the start": ("a\n\ufeffb = 1", "a\nb", "a\n\ufeffb"),
+    "with CR LF": ("x\r\na\u00a0b\r\n", "x\na b", "x\r\na\u00a0b"),
+}
+
+
+def test_the_only_text_that_looks_equal_is_replaced_and_named() -> None:
+    wrong: list[str] = []
+    for name, (text, old, there) in LOOKALIKES.items():
+        try:
+            done = replace_text(text, old, "NEW", everywhere=False)
+        except ToolError as error:
+            wrong.append(f"{name}: {error}")
+            continue
+        if done.text != text.replace(there, "NEW") or "the file had" not in done.note or "U+" not in done.note:
+            wrong.append(f"{name}: {done}")
+    assert wrong == []
+
+
+def test_several_texts_that_look_equal_are_named_by_their_code_points() -> None:
+    words = error_of("a\u00a0b\nx\na\u202fb\n", "a b")
+
+    assert "2 places look equal to it" in words
+    assert "line 1: U+00A0 NO-BREAK SPACE instead of U+0020 SPACE; line 3: U+202F NARROW NO-BREAK SPACE" in words
+    assert replace_text("a\u00a0b a\u00a0b", "a b", "c", everywhere=True).text == "c c"
+
+
+def test_letters_of_another_alphabet_are_named() -> None:
+    words = error_of("p\u0430ss = 1\n", "pass = 1")
+
+    assert "line 1 has U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A" in words
+
+
+def test_an_exact_text_is_preferred_to_one_that_looks_equal() -> None:
+    assert replace_text("a\u00a0b a b", "a b", "c", everywhere=False).text == "a\u00a0b c"
 
 
 def test_the_most_similar_lines_are_shown_in_order() -> None:

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.tools.calls import Recorded, call, details_of
-from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.edit_tool import EditTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
 
 
 @pytest.fixture
@@ -51,32 +52,110 @@ async def test_replaces_every_place_when_asked(edit: EditTool, root: Path) -> No
 
 
 async def test_invalid_bytes_survive(edit: EditTool, root: Path) -> None:
-    (root / "a").write_bytes("ä\n".encode() + b"\xff\xfe\n1\n")
+    start = "äöüßäöüßäöüßäöüßäöüß\n".encode() + b"\xff\xfe\n"
+    (root / "a").write_bytes(start + b"1\n")
 
     await call(edit, path="a", old_string="1", new_string="ö")
 
-    assert (root / "a").read_bytes() == "ä\n".encode() + b"\xff\xfe\n" + "ö\n".encode()
+    assert (root / "a").read_bytes() == start + "ö\n".encode()
 
 
-async def test_an_encoding_that_lacks_a_character_is_an_error(edit: EditTool, root: Path) -> None:
-    (root / "a").write_bytes("ä 1\n".encode("cp1252"))
+CHINESE = "# 读取配置文件并连接到数据库，如果失败则重试三次。\nname = ''\n"
+GERMAN = "Die Größe der Datei läßt sich nicht ändern. Überprüfe die Lösung für größere Zahlen. x = 1\n" * 3
 
-    with pytest.raises(ToolError, match=r"its encoding, Windows-1252 .*, has no '→'"):
-        await call(edit, path="a", old_string="1", new_string="→")
+ENCODED_EDITS: dict[str, tuple[bytes, str, str, bytes | str]] = {
+    # name: content, old_string, new_string, new content or words of the refusal
+    "a short text in GBK": ("# 测试\nname = ''测试\n".encode("gbk"), "name = ''", "name = 'é'", "is not known"),
+    "ASCII in it": ("# 测试\nx = 1\n".encode("gbk"), "x = 1", "x = 2", "# 测试\nx = 2\n".encode("gbk")),
+    "a short text in Shift-JIS": ("日本語テキスト\nabc = 1".encode("cp932"), "1", "'é'", "is not known"),
+    "the second byte of a character": ("# ソ\n".encode("cp932"), "\\\n", "\n", "is not known"),
+    "known GBK": (CHINESE.encode("gbk"), "''", "'测试'", CHINESE.replace("''", "'测试'").encode("gbk")),
+    "known GBK takes all of Unicode": (
+        CHINESE.encode("gbk"),
+        "''",
+        "'é'",
+        CHINESE.replace("''", "'é'").encode("gb18030"),
+    ),
+    "known Windows-1252": (GERMAN.encode("cp1252") + b"y", "y", "ü", (GERMAN + "ü").encode("cp1252")),
+    "a character it lacks": (GERMAN.encode("cp1252") + b"y", "y", "→", "has no '→'"),
+    "one that its relatives have elsewhere": (
+        GERMAN.encode("cp1252") + b"y",
+        "y",
+        "ñ",
+        "which have other bytes for 'ñ'",
+    ),
+    "two encodings in one file": ("é\n".encode() + "é\nx\n".encode("cp1252"), "x", "ü", "is not known"),
+    "another encoding far down": (b"a\n" * 40_000 + b"\xe9\nx\n", "x", "ü", "is not known"),
+    "CR only": (b"one\rtwo\r", "one\ntwo", "1\n2\n3", b"1\r2\r3\r"),
+    "CR only, then LF": (b"one\r" * 20_000 + b"x\n", "x", "y", "its lines end in CR at first"),
+    "UTF-16": ("\ufeffé\n".encode("utf-16-le"), "é", "測", "\ufeff測\n".encode("utf-16-le")),
+}
 
-    await call(edit, path="a", old_string="ä 1", new_string="ü")
-    assert (root / "a").read_bytes() == "ü\n".encode("cp1252")
+
+async def test_new_text_goes_only_into_a_known_encoding(edit: EditTool, root: Path) -> None:
+    wrong: list[str] = []
+    for name, (content, old, new, expected) in ENCODED_EDITS.items():
+        (root / name).write_bytes(content)
+        try:
+            said = (await call(edit, path=name, old_string=old, new_string=new)).text
+        except ToolError as error:
+            said = str(error)
+        after = (root / name).read_bytes()
+        is_right = after == expected if isinstance(expected, bytes) else expected in said and after == content
+        if not is_right:
+            wrong.append(f"{name}: {said}: {after[-40:]!r}")
+    assert wrong == []
 
 
-async def test_a_file_that_changed_since_it_was_read_is_refused(
-    edit: EditTool, workspace: Workspace, root: Path
-) -> None:
-    (root / "a").write_text("1\n2\n")
+LINES = "".join(f"line{number} = {number}\n" for number in range(1, 41))
+
+STALE_EDITS: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
+    # name: as read, on disk, old_string, more arguments, outcome: words of the refusal, or of the done edit's note
+    "another line": (LINES, LINES.replace("= 30", "= 31"), "line1 =", {}, "done: +line30 = 31"),
+    "lines added above": (LINES, "a\n" * 50 + LINES, "line1 =", {}, "done: +a"),
+    "lines removed": (LINES, LINES.replace("line30 = 30\n", ""), "line1 =", {}, "done: -line30 = 30"),
+    "other line endings": (LINES, LINES.replace("\n", "\r\n"), "line1 =", {}, "done: from LF to CR LF"),
+    "a long change elsewhere": (LINES, LINES + "x = 1\n" * 2000, "line1 =", {}, "done: more lines"),
+    "the same line": ("a = 1  # x\nb\n", "a = 1  # y\nb\n", "a = 1", {}, "refused: +a = 1  # y"),
+    "moved into an added line": ("f\nx = 1\na\nb\nc\n", "f\nx = 2\na\nb\nc\nx = 1\n", "x = 1", {}, "refused: +x = 1"),
+    "around a removed line": ("a\nb\nc\n", "a\nc\n", "a\nc", {}, "refused: -b"),
+    "one of all places": ("x\nb\n", "x\nb\nx\n", "x", {"replace_all": True}, "refused: +x"),
+    "a file too large to be compared": ("a\n" * 600_000, "a\n" * 600_000 + "x = 1\n", "x = 1", {}, "refused: now has"),
+    "the text is gone": ("a\nb\n", "a\nc\n", "b", {}, "fails: -b"),
+    "the text is there twice": ("a\nb\n", "a\nb\na\n", "a", {}, "fails: +a"),
+}
+
+
+async def test_only_an_edit_that_meets_an_unseen_change_is_refused_and_once(workspace: Workspace, root: Path) -> None:
+    read, edit, wrong = ReadTool(workspace), EditTool(workspace), list[str]()
+    for name, (before, now, old, more, expected) in STALE_EDITS.items():
+        (root / name).write_text(before)
+        await call(read, path=name)
+        (root / name).write_bytes(now.encode())
+        outcome, _, words = expected.partition(": ")
+        arguments = {"path": name, "old_string": old, "new_string": "NEW", **more}
+        try:
+            said = f"done: {(await edit.execute(arguments, Recorded().context)).text}"
+        except ToolError as error:
+            said = f"refused: {error}"
+        if outcome == "refused" and said.startswith("refused"):
+            await edit.execute(arguments, Recorded().context)
+        changed = "NEW" in (root / name).read_text()
+        if (said.startswith("done"), changed) != (outcome == "done", outcome != "fails") or words not in said:
+            wrong.append(f"{name}: {said}")
+    assert wrong == []
+
+
+async def test_an_edit_beside_a_long_unseen_change_does_not_make_it_seen(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text(LINES)
     await call(ReadTool(workspace), path="a")
-    (root / "a").write_text("1\n2\n3\n")
+    (root / "a").write_text(LINES + "x = 1\n" * 2000)
 
-    with pytest.raises(ToolError, match=r"(?s)a changed on disk since it was last read.*\+3"):
-        await call(edit, path="a", old_string="1", new_string="one")
+    await call(EditTool(workspace), path="a", old_string="line1 =", new_string="line0 =")
+    await call(EditTool(workspace), path="a", old_string="line2 =", new_string="line0 =")
+
+    with pytest.raises(ToolError, match="you have not seen all of what changed in a"):
+        await call(WriteTool(workspace), path="a", content="")
 
 
 async def test_edits_may_follow_each_other(edit: EditTool, root: Path) -> None:
@@ -136,8 +215,26 @@ async def test_errors_name_the_file(edit: EditTool, root: Path) -> None:
         await call(edit, path="mian.py", old_string="a", new_string="b")
     with pytest.raises(ToolError, match=r"main\.py was not changed: old_string was not found; most similar"):
         await call(edit, path="main.py", old_string="a = 2", new_string="b")
-    with pytest.raises(InvalidArgumentsError, match="use write to create a file"):
+    with pytest.raises(ToolError, match="old_string must not be empty, because the file has text; use write"):
         await call(edit, path="main.py", old_string="", new_string="b")
+
+
+async def test_an_empty_old_string_creates_a_file_or_fills_an_empty_one(edit: EditTool, root: Path) -> None:
+    (root / "empty").touch()
+    (root / "mark").write_bytes(b"\xef\xbb\xbf")
+
+    results = [
+        (await call(edit, path=name, old_string="", new_string="é\n")).text for name in ("new/a", "empty", "mark")
+    ]
+
+    assert [text.split()[0] for text in results] == ["Created", "Changed", "Changed"]
+    assert [(root / name).read_bytes() for name in ("new/a", "empty", "mark")] == [
+        "é\n".encode(),
+        "é\n".encode(),
+        b"\xef\xbb\xbf" + "é\n".encode(),
+    ]
+    with pytest.raises(ToolError, match="gone does not exist"):
+        await call(edit, path="gone", old_string="x", new_string="")
 
 
 async def test_the_preview_is_the_diff_and_writes_nothing(edit: EditTool, root: Path) -> None:
@@ -162,11 +259,19 @@ def test_a_call_describes_itself(edit: EditTool, root: Path) -> None:
     assert edit.summarise(arguments | {"replace_all": True}) == "a (+0 −2 everywhere)"
 
 
+BYTES = st.one_of(
+    st.binary(max_size=20),
+    st.tuples(st.text(max_size=30), st.sampled_from(["gbk", "cp932", "euc_jp", "euc_kr", "big5", "cp1252"])).map(
+        lambda text: text[0].encode(text[1], "ignore")
+    ),
+)
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    before=st.binary(max_size=20),
-    after=st.binary(max_size=20),
+    before=BYTES,
+    after=BYTES,
     mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
     ending=st.sampled_from([b"\n", b"\r\n"]),
 )

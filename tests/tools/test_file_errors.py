@@ -36,6 +36,15 @@ def test_the_error_for_a_missing_file_names_similar_files(root: Path) -> None:
     assert str(missing_file_error(root / "qqqq", "qqqq")) == "qqqq does not exist"
 
 
+def test_names_that_look_equal_are_told_apart(root: Path) -> None:
+    for name in ("a\u00a0b", "a\u202fb"):
+        (root / name).touch()
+
+    words = str(missing_file_error(root / "a b", "a b"))
+
+    assert "names that look equal: a\u00a0b (U+00A0 NO-BREAK SPACE instead of U+0020 SPACE) or a\u202fb" in words
+
+
 def test_a_missing_directory_is_named(root: Path) -> None:
     (root / "source").mkdir()
 

@@ -7,9 +7,9 @@ from tui_agent.tools.file_versions import (
     KEPT_CONTENT_IN_ALL,
     FileVersion,
     FileVersions,
-    describe_change,
     digest_of,
 )
+from tui_agent.tools.unseen_change import find_unseen_change
 
 
 def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersion:
@@ -56,12 +56,34 @@ def test_long_content_is_not_kept(tmp_path: Path) -> None:
     assert FileVersion.of(tmp_path.stat(), "hash", b"x" * (KEPT_CONTENT + 1)).content is None
 
 
+def words_of_change(before: FileVersion, now: bytes) -> str:
+    versions = FileVersions()
+    versions.remember(Path("/a"), before)
+    unseen = find_unseen_change(versions, Path("/a"), version(now), now.decode())
+    assert unseen is not None
+    return unseen.words
+
+
 def test_a_change_is_described_by_a_diff() -> None:
-    assert describe_change(version(b"a\nb\n"), version(b"a\nc\n")).endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+    assert words_of_change(version(b"a\nb\n"), b"a\nc\n").endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c")
 
 
 def test_a_change_of_unknown_or_binary_content_is_described_by_sizes() -> None:
-    unknown = FileVersion(1, 1, 1, 5)
+    assert words_of_change(FileVersion(1, 1, 1, 5), b"abc") == "it had 1 bytes and now has 3"
+    assert words_of_change(version(b"\0"), b"abc") == "it had 1 bytes and now has 3"
 
-    assert describe_change(unknown, version(b"abc")) == "it had 1 bytes and now has 3"
-    assert describe_change(version(b"\0"), version(b"abc")) == "it had 1 bytes and now has 3"
+
+def test_only_an_unbroken_chain_of_own_changes_is_own() -> None:
+    versions, path = FileVersions(), Path("/a")
+    contents = [b"1", b"2", b"3"]
+    one, two, three = (version(content) for content in contents)
+    digests = [digest_of(content) for content in contents]
+    versions.remember(path, one)
+
+    versions.remember_own_change(path, digests[1], digests[2])
+    assert not versions.is_own(path, three)
+    versions.remember_own_change(path, digests[0], digests[1])
+    versions.remember_own_change(path, digests[1], digests[2])
+    assert [versions.is_own(path, known) for known in (one, two, three)] == [False, False, True]
+    versions.remember(path, three)
+    assert not versions.is_own(path, three)

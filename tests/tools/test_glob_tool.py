@@ -44,6 +44,54 @@ async def test_finds_files(glob: GlobTool, tree: Path, arguments: dict[str, str]
     assert (await call(glob, **arguments)).text == files
 
 
+NAMED = {
+    # pattern: result
+    ".env": ".env",
+    "./.env": ".env",
+    "{.env,gone}": ".env",
+    "dist/**/*.js": "dist/b.js\ndist/deep/c.js",
+    "dist/*.{js,css}": "dist/b.js",
+    "node_modules/m/x.py": "node_modules/m/x.py",
+    "node_modules/*/x.py": "node_modules/m/x.py",
+    "{src,dist}/**/*.js": "dist/b.js\ndist/deep/c.js",
+    "scripts/*.py": "scripts/w.py",
+    "app/(group)/[slug]/page.tsx": "app/(group)/[slug]/page.tsx",
+    "app/(group)/[slug]/*.tsx": "app/(group)/[slug]/page.tsx",
+    "**/[slug]/*": "app/(group)/[slug]/page.tsx",
+    "{a,b}.txt": "a.txt\n{a,b}.txt",
+    "src": "src/",
+    "dist/": "dist/",
+    "link": "link",
+    "**/.env": "[no files match **/.env, but 1 file that .gitignore excludes does: .env]",
+    "**/b.js": "[no files match **/b.js, but 1 file that .gitignore excludes does: dist/b.js]",
+    "*.env*": "[no files match *.env*, but 1 file that .gitignore excludes does: .env]",
+    "link/*": "[no files match link/*]",
+    "gone/*": "[no files match gone/*]",
+    "gone.py": "[no files match gone.py]",
+    "a.py/x": "[no files match a.py/x]",
+}
+
+
+async def test_what_a_pattern_names_is_found_and_ignored_files_are_counted(glob: GlobTool, tree: Path) -> None:
+    (tree / ".gitignore").write_text("node_modules/\n.env\ndist/\nscripts/*\n")
+    for name in (
+        ".env",
+        "dist/b.js",
+        "dist/deep/c.js",
+        "scripts/w.py",
+        "app/(group)/[slug]/page.tsx",
+        "{a,b}.txt",
+        "a.txt",
+    ):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).touch()
+    (tree / "link").symlink_to("src")
+
+    found = {pattern: (await call(glob, pattern=pattern)).text for pattern in NAMED}
+
+    assert found == NAMED
+
+
 async def test_an_absolute_pattern_sets_the_directory(glob: GlobTool, tree: Path) -> None:
     assert (await call(glob, pattern=f"{tree}/src/**/*.py")).text == "src/b.py\nsrc/deep/c.py"
     assert (await call(glob, pattern=f"{tree}/a.py")).text == "a.py"

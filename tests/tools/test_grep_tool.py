@@ -1,6 +1,7 @@
 """The grep tool on real trees, with and without ripgrep."""
 
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.search import file_listing
 from tui_agent.tools.search.search_engine import Ripgrep
+from tui_agent.tools.search.unsearched import LONGEST_LINE
 from tui_agent.tools.workspace import Workspace
 
 
@@ -59,7 +61,11 @@ def tree(root: Path) -> Path:
             "[stopped at the limit of 2; narrow the search or raise `limit` to see more]",
         ),
         ({"glob": "*.rs"}, "[nothing matches foo]"),
-        ({"pattern": "foo\\nbar"}, "[nothing matches foo\\nbar; a match cannot span lines]"),
+        (
+            {"pattern": "foo\\nbar"},
+            "[nothing matches foo\\nbar; a match cannot span lines; not searched: "
+            "1 file that .gitignore excludes (build/e.py), 1 binary file (f.bin)]",
+        ),
         ({"pattern": "[^\\n]o{2} = 1"}, "a.py:2:foo = 1"),
     ],
 )
@@ -83,6 +89,68 @@ async def test_details_count(grep: GrepTool, tree: Path) -> None:
     assert details_of(counted)["matches"] == 4
     assert not details_of(some)["complete"]
     assert details_of(none) == {"outcome": "no matches", "files": 0, "matches": 0, "complete": True}
+
+
+UNSEARCHED: dict[str, tuple[dict[str, Any], str]] = {
+    # name: arguments, result
+    "a folder whose files are ignored": ({"path": "scripts"}, "scripts/w.py:1:MARKER"),
+    "a folder by the filter": ({"glob": "scripts/*.py"}, "scripts/w.py:1:MARKER"),
+    "a file by the filter": ({"glob": ".env"}, ".env:1:MARKER"),
+    "brackets in the filter": ({"glob": "app/[slug]/*.tsx"}, "app/[slug]/p.tsx:1:MARKER"),
+    "a binary file": ({"path": "f.bin"}, "[nothing matches MARKER; not searched: 1 binary file (f.bin)]"),
+    "UTF-16 without a mark": ({"path": "utf16"}, "[nothing matches MARKER; not searched: 1 binary file (utf16)]"),
+    "ignored files": (
+        {"glob": "w.*", "path": "."},
+        "[nothing matches MARKER; not searched: 1 file that .gitignore excludes (scripts/w.py)]",
+    ),
+    "another encoding": (
+        {"pattern": "测试", "glob": "*.gbk"},
+        "[nothing matches 测试; not searched: 1 file in another encoding than UTF-8 (a.gbk)]",
+    ),
+    "ASCII in another encoding": ({"pattern": "abc", "glob": "*.gbk"}, "a.gbk:1:abc ²âÊÔ"),
+    "a pipe by the filter": ({"glob": "pipe"}, "[nothing matches MARKER]"),
+    "excluded by the filter": (
+        {"glob": "!*", "path": "src"},
+        "[nothing matches MARKER]",
+    ),
+}
+
+
+async def test_a_search_that_finds_nothing_says_what_it_left_out(grep: GrepTool, tree: Path) -> None:
+    (tree / ".gitignore").write_text("build/\nscripts/*\n.env\n")
+    for name in ("scripts/w.py", ".env", "app/[slug]/p.tsx"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("MARKER\n")
+    (tree / "utf16").write_bytes("MARKER\n".encode("utf-16-le"))
+    (tree / "a.gbk").write_bytes("abc 测试\n".encode("gbk"))
+    os.mkfifo(tree / "pipe")
+
+    found = {
+        name: (await call(grep, **({"pattern": "MARKER"} | given))).text for name, (given, _) in UNSEARCHED.items()
+    }
+
+    assert found == {name: expected for name, (_, expected) in UNSEARCHED.items()}
+
+
+@pytest.mark.slow
+async def test_a_line_of_gigabytes_is_not_kept_in_memory(grep: GrepTool, tree: Path) -> None:
+    for name, content in {"zeros": b"", "text": b"foo\n" * 3000, "binary": b"\0"}.items():
+        (tree / name).write_bytes(content)
+        os.truncate(tree / name, 2 << 30)
+    with (tree / "letters").open("wb") as file:
+        file.write(b"a" * (LONGEST_LINE + 1))
+    with (tree / "lines").open("wb") as file:
+        file.write((b"a" * 99 + b"\n") * (LONGEST_LINE // 100 + 1) + b"foo\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+    text = (await call(grep, pattern="foo", output_mode="files_with_matches")).text
+
+    assert text.split("\n") == [
+        *("a.py", "lines", "src/b.py", "src/c.min.js"),
+        "[not searched: 2 binary files (binary, zeros), 2 files with too long lines (letters, text)]",
+    ]
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 300 * 1024)
+    assert "2 binary files (binary, zeros)" in (await call(grep, pattern="fooo", glob="[bz]*")).text
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,14 @@ RANGES = st.lists(st.integers(1, 40), max_size=6, unique=True).map(
 
 
 def page_of(
-    path: Path, ranges: list[tuple[int, int]], width: int = 1000, budget: int = 100_000, overhead: int = 1
+    path: Path,
+    ranges: list[tuple[int, int]],
+    width: int = 1000,
+    budget: int = 100_000,
+    overhead: int = 1,
+    column: int = 1,
 ) -> LinePage:
-    return asyncio.run(_page_of(path, LineRequest(ranges, width, budget, overhead), lambda: False))
+    return asyncio.run(_page_of(path, LineRequest(ranges, width, budget, overhead, column), lambda: False))
 
 
 async def _page_of(path: Path, request: LineRequest, stopped: Callable[[], bool]) -> LinePage:
@@ -40,26 +45,37 @@ def texts(page: LinePage) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("piece", [1, 3, 256 * 1024])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    text=st.lists(st.text("aä\n\r€", max_size=9), max_size=12).map("\n".join), ranges=RANGES, width=st.integers(1, 12)
+    text=st.lists(st.text("aä\n\r€", max_size=9), max_size=12).map("\n".join),
+    ranges=RANGES,
+    width=st.integers(1, 12),
+    column=st.integers(1, 6),
 )
 def test_reading_equals_splitting_the_whole_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, text: str, ranges: list[tuple[int, int]], width: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    piece: int,
+    text: str,
+    ranges: list[tuple[int, int]],
+    width: int,
+    column: int,
 ) -> None:
     monkeypatch.setattr(line_pages, "PIECE", piece)
     path = tmp_path / "f"
     path.write_bytes(text.encode())
-    lines = text.split("\n")
+    lines = text.split("\n" if "\n" in text else "\r")
     if not lines[-1]:
         lines.pop()
 
-    page = page_of(path, ranges, width)
+    page = page_of(path, ranges, width, column=column)
 
     assert page.total == len(lines)
     assert [line.number for line in page.lines] == [number for number, _ in ranges if number <= len(lines)]
-    for line in page.lines:
+    for place, line in enumerate(page.lines):
         whole = lines[line.number - 1]
-        bare = whole.removesuffix("\r") if len(whole) <= width + 1 else whole
-        assert line.text == bare[:width]
+        skipped = min(column - 1, len(whole)) if place == 0 else 0
+        rest = whole[skipped:]
+        bare = rest.removesuffix("\r") if len(rest) <= width + 1 else rest
+        assert (line.skipped, line.text) == (skipped, bare[:width])
         assert line.left_out == len(bare) - len(line.text)
 
 

@@ -231,7 +231,6 @@ async def test_a_notebook_that_changed_since_it_was_read_is_not_edited(book: Pat
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"old_string": "", "new_string": "a"},
         {"old_string": "a", "new_string": "b", "cell": 1, "cell_action": "delete"},
         {"old_string": "", "new_string": "", "cell_action": "delete"},
     ],

@@ -91,7 +91,33 @@ async def test_a_page_of_long_lines_ends_before_it_is_too_long(read: ReadTool, r
 async def test_a_long_line_is_cut_and_says_so(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text("x" * (LINE_WIDTH + 1234))
 
-    assert (await call(read, path="a.txt")).text.endswith("x [… 1,234 more characters in this line]")
+    ending = f"x [… 1,234 more characters in this line, from column={LINE_WIDTH + 1}]"
+    assert (await call(read, path="a.txt")).text.endswith(ending)
+
+
+async def test_columns_page_through_one_long_line(read: ReadTool, root: Path) -> None:
+    line = "".join(f"<{number}>é" for number in range(20_000))
+    (root / "a.txt").write_text(f"one\n{line}\nthree\n")
+    text, column = "", 1
+    while column <= len(line):
+        shown = (await call(read, path="a.txt", offset=2, limit=1, column=column)).text.split("\n")[0]
+        part = shown.partition("\t")[2]
+        if column > 1:
+            part = part.removeprefix(f"[{column - 1:,} characters …] ")
+        part, _, more = part.partition(" [… ")
+        text += part
+        column += len(part)
+        assert not more or more.endswith(f"column={column}]")
+
+    assert text == line
+    with pytest.raises(ToolError, match=f"line 2 of a.txt has only {len(line):,} characters; column=999999 is past"):
+        await call(read, path="a.txt", offset=2, column=999_999)
+
+
+async def test_an_offset_of_0_is_the_first_line(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+
+    assert (await call(read, path="a.txt", offset=0, column=0)).text == (await call(read, path="a.txt")).text
 
 
 async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:
@@ -113,10 +139,28 @@ async def test_an_offset_past_the_end_is_an_error(read: ReadTool, root: Path) ->
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[CR LF line endings]"),
         (b"a\r\nb\n", "     1\ta\n     2\tb\n[some lines end in CR LF]"),
         (b"\xef\xbb\xbfa\n", "     1\ta\n[UTF-8 with byte order mark]"),
-        ("ä\n".encode("cp1252"), "     1\tä\n[Windows-1252 (not valid UTF-8)]"),
+        (
+            "ä\n".encode("cp1252"),
+            "     1\tä\n[not valid UTF-8; its encoding is not known, shown as Windows-1252]",
+        ),
+        (
+            "äöüßäöüßäö\n".encode() + b"\xff\n",
+            "     1\täöüßäöüßäö\n     2\t\\xff\n[invalid bytes are shown as \\x.. in 1 lines]",
+        ),
         (
             "ä\n".encode() + b"\xff\n",
-            "     1\tä\n     2\t\\xff\n[invalid bytes are shown as \\x.. in 1 lines]",
+            "     1\tä\n     2\t\\xff\n[not valid UTF-8 throughout; its encoding is not known; invalid bytes are shown "
+            "as \\x.. in 1 lines]",
+        ),
+        (b"one\rtwo\r", "     1\tone\n     2\ttwo\n[CR line endings]"),
+        (b"\xff\xfeo\0\r\0t\0", "     1\to\n     2\tt\n[UTF-16-LE; CR line endings]"),
+        (
+            "# 这是一个用于测试的文件，返回结果。\n".encode("gbk"),
+            "     1\t# 这是一个用于测试的文件，返回结果。\n[GB18030]",
+        ),
+        (
+            "# これはテスト用のファイルです、結果\n".encode("cp932"),
+            "     1\t# これはテスト用のファイルです、結果\n[Shift-JIS (CP932)]",
         ),
         (b"a\x0cb\xc2\x85c\xe2\x80\xa8d\n", "     1\ta\x0cb\x85c\u2028d"),
     ],

@@ -14,7 +14,7 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.tools import Workspace, default_tools
 
 ARGUMENTS = {
-    "read": (["path"], ["offset", "limit"]),
+    "read": (["path"], ["offset", "limit", "column"]),
     "write": (["path", "content"], []),
     "edit": (["path", "old_string", "new_string"], ["replace_all", "cell", "cell_action"]),
     "bash": (["command"], ["timeout", "description"]),

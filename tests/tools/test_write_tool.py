@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import errno
 import os
 import stat
 from pathlib import Path
@@ -73,6 +74,18 @@ async def test_a_file_that_changed_since_is_not_overwritten_and_the_change_is_sh
         await call(write, path="a", content="new")
 
     assert (root / "a").read_text() == "1\ntwo\n"
+    await call(write, path="a", content="new")
+    assert (root / "a").read_text() == "new"
+
+
+async def test_a_change_that_is_too_long_to_be_shown_must_be_read(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("1\n")
+    await call(read, path="a")
+    (root / "a").write_text("line of text\n" * 1000)
+
+    for words in ("changed on disk since it was last read", "you have not seen all"):
+        with pytest.raises(ToolError, match=words):
+            await call(write, path="a", content="new")
     await call(read, path="a")
     await call(write, path="a", content="new")
     assert (root / "a").read_text() == "new"
@@ -140,7 +153,8 @@ async def test_the_same_content_is_not_written_again(write: WriteTool, root: Pat
             "ä\n",
             codecs.BOM_UTF16_LE + "ä\r\n".encode("utf-16-le"),
         ),
-        ("ä\n".encode("cp1252"), "ö\n", "ö\n".encode("cp1252")),
+        ("ä\n".encode("cp1252"), "x\nä\n", "x\nä\n".encode("cp1252")),
+        (b"a\rb\r", "x\ny\n", b"x\ry\r"),
     ],
 )
 async def test_encoding_mark_and_line_endings_are_kept(
@@ -154,19 +168,19 @@ async def test_encoding_mark_and_line_endings_are_kept(
     assert (root / "a").read_bytes() == after
 
 
-async def test_text_the_old_encoding_cannot_hold_becomes_utf_8_and_says_so(
-    write: WriteTool, read: ReadTool, root: Path
-) -> None:
-    (root / "a").write_bytes("ä\n".encode("cp1252"))
-    await call(read, path="a")
-
-    result = await call(write, path="a", content="→\n")
-
-    assert (
-        "[the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now]"
-        in result.text
-    )
-    assert (root / "a").read_text("utf-8") == "→\n"
+async def test_text_that_the_encoding_does_not_allow_is_refused(write: WriteTool, read: ReadTool, root: Path) -> None:
+    german = "Die Größe der Datei läßt sich nicht ändern. Überprüfe die Lösung für größere Zahlen.\n" * 3
+    cases = {
+        "its encoding, Windows-1252, has no '日'": (german.encode("cp1252"), "日本\n"),
+        "the file is not valid UTF-8; its encoding is not known": ("ä\n".encode("cp1252"), "ö\n"),
+        "its encoding is not known, shown": ("# 测试\nname = ''测试\nx = 1\n".encode("gbk"), "# 测试\nx = 2\n"),
+    }
+    for words, (before, content) in cases.items():
+        (root / "a").write_bytes(before)
+        await call(read, path="a")
+        with pytest.raises(ToolError, match=f"a was not changed: .*{words}.*nothing was written: .*iconv"):
+            await call(write, path="a", content=content)
+        assert (root / "a").read_bytes() == before
 
 
 async def test_a_link_is_written_through_and_it_says_so(write: WriteTool, read: ReadTool, root: Path) -> None:
@@ -198,6 +212,26 @@ async def test_a_file_in_place_of_a_directory_is_an_error(write: WriteTool, root
 
     with pytest.raises(ToolError, match="a part of the path is a file"):
         await call(write, path="file/below", content="x")
+
+
+async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
+    write: WriteTool, read: ReadTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fchown(descriptor: int, owner: int, group: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    (root / "a").write_text("old")
+    own = os.getgid()
+    os.chown(root / "a", -1, own + 12_345)
+    (root / "a").chmod(0o2764)
+    await call(read, path="a")
+    monkeypatch.setattr(os, "fchown", fchown)
+
+    text = (await call(write, path="a", content="new")).text
+
+    assert f"its group changed from {own + 12_345} to " in text
+    assert (root / "a").stat().st_gid == own
+    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o744
 
 
 async def test_writes_to_one_file_run_one_after_another(write: WriteTool, root: Path) -> None:
@@ -247,18 +281,9 @@ async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root:
 
     (root / "a").write_bytes(b"one\r\ntwo\nthree\r\n")
     assert "# Line endings change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
-    (root / "a").write_bytes(b"x\x80\xc3\xa4\n")
-    assert "-x\\udc80ä\n+x\\\\udc80ä\n" in await shown("x\\udc80ä\n")
-
-
-async def test_the_preview_says_that_another_encoding_is_written(write: WriteTool, root: Path) -> None:
-    (root / "a").write_bytes(b"caf\xe9\n")
-
-    preview = await preview_of(write, "日本\n")
-
-    assert (
-        preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now"
-    )
+    (root / "a").write_bytes(b"x\x80" + "ä".encode() * 20 + b"\n")
+    rest = "ä" * 20
+    assert f"-x\\udc80{rest}\n+x\\\\udc80{rest}\n" in await shown(f"x\\udc80{rest}\n")
 
 
 async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:

@@ -210,7 +210,7 @@ async def open_engine(
             bus=start.bus,
             policy=policy,
             leftover_commands=leftover,
-            rewinder=_rewinder(start, loop),
+            rewinder=await _rewinder(start, loop),
             gate=gate,
             flush_journal=start.journal.flush if start.journal is not None else None,
             past_events=drop_superseded(start.session.envelopes),
@@ -520,7 +520,7 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
     return policy
 
 
-def _rewinder(start: _Start, loop: AgentLoop) -> Rewinder | None:
+async def _rewinder(start: _Start, loop: AgentLoop) -> Rewinder | None:
     """Return the rewinder; None without a journal, from which it reads the earlier moments."""
     if start.journal is None or start.contents is None or start.session.path is None:
         return None
@@ -531,7 +531,9 @@ def _rewinder(start: _Start, loop: AgentLoop) -> Rewinder | None:
         await jobs.settled()
         await journal.flush()
 
-    return Rewinder(loop, start.bus, start.session.path, keep, start.contents, root)
+    rewinder = Rewinder(loop, start.bus, start.session.path, keep, start.contents, root)
+    await asyncio.to_thread(rewinder.remove_leftovers, start.session.envelopes)
+    return rewinder
 
 
 # --- loop, and its settings -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
 from .history_entries import HistoryEntry, HistorySnapshot, MessageView
 from .instructions import (
+    cut_instructions,
     foreign_instructions,
     load_instructions,
     load_own_instructions,
@@ -34,6 +35,7 @@ __all__ = [
     "PairingCheck",
     "RegistrySnapshot",
     "RepairResult",
+    "cut_instructions",
     "estimate_content",
     "estimate_message",
     "estimate_text",

@@ -4,6 +4,7 @@ The closest file comes last, and each brings the files that it imports. `CLAUDE.
 `AGENTS.md`. Links out of the repository are not followed; the user's own files may be links to anywhere.
 """
 
+import codecs
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -90,25 +91,41 @@ def _resolved_paths(layers: Sequence[ContextLayer]) -> set[Path]:
 
 
 def _layer_of(path: Path, outside: Callable[[Path], Path | None]) -> ContextLayer:
-    imports = Imports(path, _read, outside)
-    text = imports.text_with(path, _read(path))
+    cut: list[str] = []
+    read = partial(_read, cut=cut)
+    imports = Imports(path, read, outside)
+    text = imports.text_with(path, read(path))
     return ContextLayer(
         name=f"{_OWNER}:{path}",
         content=f"Instructions from {path}:\n\n{text}",
         priority=INSTRUCTIONS_PRIORITY,
         tags=("system", _OWNER),
         owner=_OWNER,
-        metadata={"path": str(path), **({"imports": list(map(str, imports.paths))} if imports.paths else {})},
+        metadata={
+            "path": str(path),
+            **({"imports": list(map(str, imports.paths))} if imports.paths else {}),
+            **({"cut": cut} if cut else {}),
+        },
     )
 
 
-def _read(path: Path) -> str:
+def cut_instructions(layers: Sequence[ContextLayer]) -> tuple[str, ...]:
+    """Return a message about each instruction file of which only the beginning is used."""
+    files = [file for layer in layers for file in layer.metadata.get("cut", ())]
+    return tuple(f"{file}: only the first {SIZE_CAP:,} bytes are used; shorten it, or split it" for file in files)
+
+
+def _read(path: Path, cut: list[str]) -> str:
+    """Return the text of a file, or why it cannot be read; add the file to `cut` if it is too long."""
     try:
         with path.open("rb") as file:
             head = file.read(SIZE_CAP + 1)
     except OSError as error:
         return f"(This file could not be read: {error.strerror or error}.)"
-    text = head[:SIZE_CAP].decode("utf-8-sig", "ignore" if len(head) > SIZE_CAP else "replace").strip()
+    encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    text = head[:SIZE_CAP].decode(encoding, "ignore" if len(head) > SIZE_CAP else "replace").strip()
+    if len(head) > SIZE_CAP:
+        cut.append(str(path))
     return f"{text}\n\n(Cut here: only the first {SIZE_CAP} bytes are read.)" if len(head) > SIZE_CAP else text
 
 

@@ -28,6 +28,7 @@ SHOWN_ERRORS = 5
 """Largest number of errors in one text; a model corrects the first ones anyway."""
 
 _CACHED_SCHEMAS = 256
+_DEEPEST_REFERENCE = 8
 _validators: OrderedDict[int, tuple[JsonObject, "Validator"]] = OrderedDict()
 
 
@@ -53,7 +54,7 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     if not is_json_value(prepared):
         raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NOT_JSON_TEXT}")
     # The tool may keep the object that it returned, and change it.
-    prepared = copy_of(prepared)
+    prepared = _without_nulls(tool, copy_of(prepared))
     complaints = complaints_about(tool, prepared)
     if complaints:
         lines = "\n".join(f"- {line}" for line in complaints[:SHOWN_ERRORS])
@@ -61,6 +62,42 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
         rest = f"\n- and {more} more" if more > 0 else ""
         raise InvalidArgumentsError(f"Invalid arguments for {tool.name}:\n{lines}{rest}\n{_expected(tool)}")
     return prepared
+
+
+def _without_nulls(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """Return the arguments without each optional one that is null and cannot be: its default is meant."""
+    if None not in arguments.values():
+        return arguments
+    schema, known = tool.spec.input_schema, _properties(tool)
+    required: object = schema.get("required")
+    needed = required if is_array(required) else []
+    unset = {
+        name
+        for name, value in arguments.items()
+        if value is None and name in known and name not in needed and not _takes_null(known[name], schema)
+    }
+    return {name: value for name, value in arguments.items() if name not in unset}
+
+
+def _takes_null(schema: object, whole: JsonObject, depth: int = 0) -> bool:
+    """Return True unless a schema certainly refuses null; `whole` has the definitions that it may refer to."""
+    if not is_object(schema) or depth > _DEEPEST_REFERENCE:
+        return schema is not False
+    kind, choices, reference = schema.get("type"), schema.get("enum"), schema.get("$ref")
+    if (isinstance(kind, str) and kind != "null") or (is_array(kind) and "null" not in kind):
+        return False
+    if is_array(choices) and None not in choices:
+        return False
+    if isinstance(reference, str):
+        group, _, name = reference.removeprefix("#/").partition("/")
+        definitions = whole.get(group)
+        if is_object(definitions) and name in definitions:
+            return _takes_null(definitions[name], whole, depth + 1)
+    for word in ("anyOf", "oneOf"):
+        parts = schema.get(word)
+        if is_array(parts) and not any(_takes_null(part, whole, depth + 1) for part in parts):
+            return False
+    return True
 
 
 def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:

@@ -144,6 +144,8 @@ class SessionRewinding(FrozenModel):
     """Files to change; only the first if they are many."""
     total: int = 0
     """Number of files to change."""
+    mark: str = ""
+    """Part of the names of its temporary files, which the next start removes if the rewind was interrupted."""
     notice: UserMessage | None = None
     """Message for the model if the rewind was interrupted; appended to the conversation in that case."""
 

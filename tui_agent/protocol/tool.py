@@ -52,10 +52,12 @@ class Preview(FrozenModel):
 class PreviewError(ToolError):
     """A call that would fail now, but may succeed later, so it has a preview."""
 
-    def __init__(self, text: str, preview: Preview) -> None:
+    def __init__(self, text: str, preview: Preview, reported: Callable[[], None] | None = None) -> None:
         super().__init__(text)
         self.preview = preview
         """Preview for the time when the call can succeed."""
+        self.reported = reported
+        """Called when the model gets the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +367,11 @@ class Tool(ABC):
 
     def summarise(self, arguments: JsonObject) -> str:
         """Return the call in one line, for lists and dialogs; must also work with invalid arguments."""
+        return ""
+
+    async def later_changes(self, arguments: JsonObject) -> str:
+        """Return how the files of a call that has ended were changed since, such as by a hook; the result then says so.
+        Empty if they were not."""
         return ""
 
     async def preview(self, arguments: JsonObject) -> Preview | None:

@@ -61,6 +61,20 @@ def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
     return len(unknown)
 
 
+def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
+    """Return what the commands of these events named and changed, and of which nothing was saved."""
+    found: dict[str, None] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case (
+                ToolEnded(details={"not_covered": [*names]}) | ToolData(kind="effects", data={"not_covered": [*names]})
+            ):
+                found |= dict.fromkeys(map(str, names))
+            case _:
+                pass
+    return tuple(found)
+
+
 def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
     """Return tool and summary of each call after an event that was interrupted and may have changed something."""
     started: dict[str, ToolStarted] = {}

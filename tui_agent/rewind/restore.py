@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
-from tui_agent.tools.atomic_write import replace_file
+from tui_agent.tools.atomic_write import replace_file, temporary_name
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, read_file_state, same_file
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
@@ -18,8 +17,13 @@ from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 from .rewind_plan import FileStep
 
 
-def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
+def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[TreeChange, ...]:
     """Carry out one step and return its change; none if the file already has its target state. Blocks.
+
+    Args:
+        step: what to do.
+        contents: store for contents.
+        mark: part of the names of temporary files, by which they are found if the program is killed; empty: any.
 
     Raises:
         ToolError: the step was not carried out: the file is not in the state that was shown to the user, or cannot be
@@ -41,9 +45,9 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
         if step.target is None:
             _delete(step.path)
         elif step.target.is_link or (now is not None and now.is_link):
-            _put(step.path, step.target, content)
+            _put(step.path, step.target, content, mark)
         else:
-            _write(step.path, step.shown, step.target, content)
+            _write(step.path, step.shown, step.target, content, mark)
     except OSError as error:
         raise ToolError(error.strerror or str(error)) from error
     return (TreeChange(step.path, now, step.target),)
@@ -81,7 +85,7 @@ def _remove_empty_directory(path: Path) -> None:
         os.rmdir(path.name, dir_fd=directory)
 
 
-def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
+def _write(path: Path, shown: str, target: FileState, content: bytes, mark: str) -> None:
     """Write the content and mode of a regular file."""
     place = ResolvedPath(path)
     before: os.stat_result | None = None
@@ -90,7 +94,7 @@ def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
             before = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         pass
-    replace_file(place, content, before, shown)
+    replace_file(place, content, before, shown, mark)
     with pinned_directory(path.parent) as directory:
         status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != target.mode:
@@ -101,9 +105,9 @@ def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
                 os.close(descriptor)
 
 
-def _put(path: Path, target: FileState, content: bytes) -> None:
+def _put(path: Path, target: FileState, content: bytes, mark: str) -> None:
     """Create a symbolic link, or a file in place of one, atomically."""
-    temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
+    temporary = temporary_name(path.name, mark)
     with pinned_directory(path.parent, create=True) as directory:
         try:
             if target.is_link:

@@ -78,6 +78,9 @@ class RewindPlan:
     cut_off: tuple[str, ...] = ()
     """Interrupted calls, whose changes are unknown and stay."""
 
+    uncovered: tuple[str, ...] = ()
+    """Directories that undone commands named and changed, and of which nothing was saved."""
+
     def chosen(self, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> tuple[FileStep, ...]:
         """Return the steps to carry out.
 

@@ -1,6 +1,8 @@
 """Rewind and undo for one agent and its session."""
 
 import asyncio
+import os
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -13,14 +15,24 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
+from tui_agent.tools.atomic_write import temporary_name
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import NO_DIFF, TreeChange
+from tui_agent.tools.pinned_directory import pinned_directory
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.tools.unified_diff import Diff
 
-from .file_history import call_subtree, changes_in, interrupted_calls, rewind_points, unobserved_commands
+from .file_history import (
+    call_subtree,
+    changes_in,
+    interrupted_calls,
+    rewind_points,
+    uncovered_targets,
+    unobserved_commands,
+)
 from .planner import plan_call_undo, plan_rewind
 from .restore import carry_out, order_steps
 from .rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
@@ -108,15 +120,17 @@ class Rewinder:
             envelopes = [one for one in await self._envelopes() if one.seq <= plan.to_seq]
             messages = await asyncio.to_thread(messages_of, envelopes)
         chosen = order_steps(plan.chosen(scope, overwritten))
-        passed_over = [step.shown for step in plan.steps if step not in chosen] if scope != "conversation" else []
+        left = (*(step.shown for step in plan.steps if step not in chosen), *plan.uncovered)
+        passed_over = list(left) if scope != "conversation" else []
         done: list[str] = []
         failed: list[str] = []
+        mark = secrets.token_hex(8)
         try:
             if chosen:
-                await self._announce(plan, chosen)
+                await self._announce(plan, chosen, mark)
             for step in chosen:
                 try:
-                    await self._do(step, done)
+                    await self._do(step, done, mark)
                 except ToolError as error:
                     failed.append(f"{step.shown}: {error}")
         except asyncio.CancelledError:
@@ -126,7 +140,16 @@ class Rewinder:
         self.agent.apply_rewind(messages, _rewound(plan, scope, from_seq, done, [*passed_over, *failed]))
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
-    async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
+    def remove_leftovers(self, envelopes: Sequence[Envelope]) -> None:
+        """Remove the temporary files of a rewind that was interrupted when the session ran before. Blocks."""
+        broken = interrupted_rewind(envelopes)
+        if broken is None or not broken.mark:
+            return
+        for path in {Path(change.path) for change in changes_in(envelopes)}:
+            with suppress(OSError, ToolError), pinned_directory(path.parent) as directory:
+                os.unlink(temporary_name(path.name, broken.mark), dir_fd=directory)
+
+    async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep], mark: str) -> None:
         """Publish `session.rewinding` and wait until it is in the journal, so that an interrupted rewind is known."""
         names = tuple(step.shown for step in chosen)
         words = (
@@ -138,18 +161,19 @@ class Rewinder:
             text=plan.text,
             files=names[:NAMED_FILES],
             total=len(names),
+            mark=mark,
             notice=user_message(words, "notice"),
         )
         self.bus.publish(intent)
         with suppress(SessionError):  # The recorder has already reported that the journal cannot be written.
             await self.keep()
 
-    async def _do(self, step: FileStep, done: list[str]) -> None:
+    async def _do(self, step: FileStep, done: list[str], mark: str) -> None:
         """Carry out one step to its end, even if the caller is cancelled; publish it and add its file to `done`."""
         made: list[TreeChange] = []
 
         def work() -> None:
-            made.extend(carry_out(step, self.contents))
+            made.extend(carry_out(step, self.contents, mark))
 
         try:
             await run_shielded_in_thread(work)
@@ -173,6 +197,8 @@ class Rewinder:
                 f"{unseen} commands ran since without a comparison of the tree, because it is too large: their changes "
                 "are unknown and stay"
             )
+        uncovered = uncovered_targets(one for one in envelopes if one.seq > point.seq)
+        notes += _uncovered_notes(uncovered)
         if cut_off := interrupted_calls(envelopes, point.seq):
             notes.append(f"the program ended during {_named(cut_off)}: its changes are unknown and stay")
         return RewindPlan(
@@ -183,16 +209,25 @@ class Rewinder:
             draft=point.text if point.is_turn else "",
             notes=(*notes, *_deletion_notes(steps)),
             cut_off=cut_off,
+            uncovered=uncovered,
         )
 
     def _plan_for_call(self, envelopes: Sequence[Envelope], call_id: str, text: str) -> RewindPlan:
         calls = call_subtree(envelopes, call_id)
         steps = plan_call_undo(changes_in(envelopes), calls, self.contents, self._shown)
         last = envelopes[-1].seq if envelopes else 0
-        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_deletion_notes(steps))
+        uncovered = uncovered_targets(one for one in envelopes if getattr(one.event, "call_id", None) in calls)
+        notes = (*_uncovered_notes(uncovered), *_deletion_notes(steps))
+        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=notes, uncovered=uncovered)
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+
+def _uncovered_notes(uncovered: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on what undone commands named and changed, and of which nothing was saved."""
+    words = "too many ignored files to save them before a command that names them; they stay as they are"
+    return (f"{_named(uncovered)}: {words}",) if uncovered else ()
 
 
 def _deletion_notes(steps: Sequence[FileStep]) -> tuple[str, ...]:

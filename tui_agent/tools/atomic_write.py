@@ -6,7 +6,9 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from grp import getgrgid
 from pathlib import Path
+from pwd import getpwuid
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.regular_file import sync_directory
@@ -19,14 +21,19 @@ _PRIVATE_FILE_MODE = 0o600
 _TEMPORARY_END = ".tmp"
 
 
-def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
+def replace_file(
+    place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str, mark: str = ""
+) -> os.stat_result:
     """Replace the content of the file at `place`; mode, owner and extended attributes stay. Blocks.
+
+    If the process may not keep the group, the new one gets no more rights than everyone has.
 
     Args:
         place: path of the file; missing directories are created.
         content: the whole new content.
         before: `fstat` of the file when its old content was read; None: it did not exist.
         shown: the file's name in error messages.
+        mark: part of the name of the temporary file; empty: a random one.
 
     Returns:
         `fstat` of the new file.
@@ -49,6 +56,7 @@ def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | N
             before,
             new_mode=_NEW_FILE_MODE,
             check=lambda: _refuse_other(_status(path.name, directory), before, shown),
+            mark=mark,
         )
 
 
@@ -74,6 +82,35 @@ def is_temporary_of(path: Path, target: Path) -> bool:
     return is_one and path.parent == target.parent
 
 
+def temporary_name(name: str, mark: str = "") -> str:
+    """Return the name under which new content of a file is written first; without a mark, a new one."""
+    return f"{_temporary_start(name)}{mark or secrets.token_hex(8)}{_TEMPORARY_END}"
+
+
+def lost_ownership(before: os.stat_result, now: os.stat_result) -> str:
+    """Return a note on the owner and the group that a replaced file could not keep; empty if it kept both."""
+    lost: list[str] = []
+    if before.st_uid != now.st_uid:
+        lost.append(f"owner changed from {_user_name(before.st_uid)} to {_user_name(now.st_uid)}")
+    if before.st_gid != now.st_gid:
+        lost.append(f"group changed from {_group_name(before.st_gid)} to {_group_name(now.st_gid)}")
+    return f"its {' and its '.join(lost)}, because this process may not keep it" if lost else ""
+
+
+def _user_name(number: int) -> str:
+    try:
+        return getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _group_name(number: int) -> str:
+    try:
+        return getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
 def _temporary_start(name: str) -> str:
     return f".{name[:40]}."
 
@@ -86,9 +123,10 @@ def _replace(
     *,
     new_mode: int,
     check: Callable[[], None] = lambda: None,
+    mark: str = "",
 ) -> os.stat_result:
     """Write the new file under a temporary name, call `check`, and rename it."""
-    temporary = f"{_temporary_start(name)}{secrets.token_hex(8)}{_TEMPORARY_END}"
+    temporary = temporary_name(name, mark)
     try:
         status = _write_beside(temporary, directory, content, before, name, new_mode)
         check()
@@ -137,7 +175,7 @@ def _write_beside(
         if before is not None:
             _keep_owner(descriptor, before)
             _keep_attributes(descriptor, directory, name)
-            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+            os.fchmod(descriptor, _kept_mode(before, os.fstat(descriptor)))
         os.fsync(descriptor)
         return os.fstat(descriptor)
     finally:
@@ -146,9 +184,19 @@ def _write_beside(
 
 def _keep_owner(descriptor: int, before: os.stat_result) -> None:
     """Restore the old owner and group, as far as the process is allowed to."""
-    with suppress(PermissionError):
-        os.fchown(descriptor, -1, before.st_gid)
-        os.fchown(descriptor, before.st_uid, -1)
+    for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+        with suppress(PermissionError):
+            os.fchown(descriptor, owner, group)
+
+
+def _kept_mode(before: os.stat_result, now: os.stat_result) -> int:
+    """Return the mode for the new file; another owner or group does not get the special rights of the old one."""
+    mode = stat.S_IMODE(before.st_mode)
+    if now.st_uid != before.st_uid:
+        mode &= ~stat.S_ISUID
+    if now.st_gid != before.st_gid:
+        mode &= ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
+    return mode
 
 
 def _keep_attributes(descriptor: int, directory: int, name: str) -> None:

@@ -241,7 +241,9 @@ class BashTool(TypedTool[BashArguments]):
             def others_run() -> bool:
                 return any(job.call_id != context.call_id for job in jobs.running)
 
-            watch = CommandWatch(self._workspace, changing, others_run=others_run)
+            named = None if self._accesses_of_command is None else self._accesses_of_command(args.command)
+            targets = None if named is None else named.writes
+            watch = CommandWatch(self._workspace, changing, args.command, targets, others_run=others_run)
             result = await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
         if spec.cwd == self._workspace.root:
             return result

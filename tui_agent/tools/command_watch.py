@@ -1,9 +1,10 @@
 """Report of the files that one command changes: for rewind and undo, and protected ones as a warning."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.events import AgentEvent, FileChanged
@@ -13,12 +14,16 @@ from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
 from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
+from .named_targets import NamedTargets, named_paths
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .shielded_thread import run_shielded_in_thread
 from .text_format import counted
 from .tree_watch import TreeSnapshot
 from .unified_diff import Diff
 from .workspace import Workspace
+
+UNCOVERED = "not_covered"
+"""Name, in the details of a result, of what a rewind does not cover."""
 
 _DIFF_SECONDS = 0.2
 """Seconds to spend on comparing changed files line by line."""
@@ -38,6 +43,8 @@ class CommandChanges:
     """Changes of protected files; empty if there are none."""
     can_undo: bool = False
     """True if the user can undo those."""
+    uncovered: tuple[str, ...] = ()
+    """Directories that the command named and changed, of which nothing was stored: a rewind does not cover them."""
     unsure: int = 0
     """Number of files that changed beside a background command, which may have changed them instead."""
 
@@ -56,7 +63,8 @@ class CommandChanges:
     def details(self) -> JsonObject:
         """Part of the details of the call's result."""
         counted_files: JsonObject = {"files_changed": self.count} if self.is_watched else {}
-        return counted_files | ({"protected_changes": self.protected} if self.protected else {})
+        uncovered: JsonObject = {UNCOVERED: list(self.uncovered)} if self.uncovered else {}
+        return counted_files | uncovered | ({"protected_changes": self.protected} if self.protected else {})
 
     @property
     def mark(self) -> str:
@@ -73,13 +81,21 @@ class CommandWatch:
     """Comparison of the workspace before and after one command."""
 
     def __init__(
-        self, workspace: Workspace, changing: ChangingCall | None, *, others_run: Callable[[], bool] = lambda: False
+        self,
+        workspace: Workspace,
+        changing: ChangingCall | None,
+        command: str = "",
+        targets: Collection[Path] | None = None,
+        *,
+        others_run: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Args:
             workspace: the workspace.
             changing: the command among the calls that change files now; None for a command that only reads: nothing
                 is compared.
+            command: the text of the command.
+            targets: every path that it changes; None if the text does not tell.
             others_run: returns True while a background command runs, which may change files at any time.
         """
         self._others_run = others_run
@@ -89,6 +105,9 @@ class CommandWatch:
         self._changing = changing
         self._tree = None if changing is None else workspace.tree
         self._protected = None if changing is None else workspace.protected
+        self._command = command
+        self._targets = targets
+        self._named: NamedTargets | None = None
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
         self._reported = 0
@@ -103,7 +122,7 @@ class CommandWatch:
     @property
     def pending(self) -> CommandChanges | None:
         """Changes as far as they are known before `end_later`; None if nothing is compared."""
-        if self._files is None and self._guarded is None:
+        if self._files is None and self._guarded is None and self._named is None:
             return None
         return CommandChanges(is_watched=self._tree is not None)
 
@@ -129,7 +148,7 @@ class CommandWatch:
         Changes beside a background command are emitted without the call: either of the two may have made them. Those of
         protected files are emitted with it all the same, so that the user can undo them.
         """
-        if self._files is None and self._guarded is None:
+        if self._files is None and self._guarded is None and self._named is None:
             return CommandChanges(is_watched=self._tree is not None)
         found = await run_service("finding changed files", self._emit(partial(context.emit, "file.changed")))
         return CommandChanges(is_watched=self._tree is not None) if found is None else found
@@ -139,15 +158,27 @@ class CommandWatch:
         if self._protected is not None:
             self._reported = len(self._protected.reported)
             self._guarded = self._protected.look()
-        self._files = None if self._tree is None else self._tree.look()
+        if self._tree is None:
+            return
+        self._files = self._tree.look()
+        listed: Collection[str] = () if self._files is None else self._files.files
+        root, targets = self._tree.root, self._targets
+        if targets is None:
+            targets = named_paths(self._command, root, listed)
+        self._named = NamedTargets.look(targets, root, listed, self._tree.contents) if targets else None
 
     async def _emit(self, changed: Callable[[JsonObject], object]) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
+        uncovered = self._uncovered()
         # Only changes that the command's text names are certainly its own.
         knows_own = self._changing is not None and self._changing.writes is not None
         self._is_alone = knows_own or (self._is_alone and not self._others_run())
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}
+        if self._is_alone:
+            for change, _ in changes:
+                if change.before is not None and change.after is not None:
+                    self._workspace.versions.remember_own_change(change.path, change.before.digest, change.after.digest)
         for number, (change, diff) in enumerate(changes, start=1):
             changed(change.event_data(diff) | ({} if change.path in guarded else by))
             if number % _EVENTS_AT_ONCE == 0:
@@ -157,7 +188,12 @@ class CommandWatch:
         self._warn("A command", words, can_undo=can_undo)
         unsure = 0 if self._is_alone else sum(change.path not in guarded for change, _ in changes)
         count = len(changes) - unsure
-        return CommandChanges(self._tree is not None, count if is_complete else None, words, can_undo, unsure)
+        count = count if is_complete else None
+        return CommandChanges(self._tree is not None, count, words, can_undo, uncovered, unsure)
+
+    def _uncovered(self) -> tuple[str, ...]:
+        directories = () if self._named is None else self._named.changed_directories()
+        return tuple(f"{self._workspace.display(path)}/" for path in directories)
 
     async def end_in_background(self, call_id: str, publish: Callable[[AgentEvent], object]) -> str:
         """Publish the protected files that changed since `begin`; return a note on them for the model, or nothing.
@@ -165,7 +201,9 @@ class CommandWatch:
         What other calls reported meanwhile, and what is still so, is not reported again.
         """
         self._ends_in_background = True
-        self._files = None  # Calls that ran meanwhile have reported its other changes as far as they saw them.
+        self._files = self._named = (
+            None  # Calls that ran meanwhile have reported its other changes as far as they saw them.
+        )
         if self._guarded is None:
             return ""
         changes, _, protected = await run_shielded_in_thread(self._compare)
@@ -189,6 +227,9 @@ class CommandWatch:
         if self._tree is not None and self._files is not None:
             found = self._tree.changes_since(self._files)
             files, is_complete = found.files, found.is_complete
+        if self._named is not None:
+            listed = {change.path for change in files}
+            files = [*files, *(change for change in self._named.changes() if change.path not in listed)]
         if self._changing is not None:
             # Two calls that run at once each see the changes of the other, too.
             files = [change for change in files if self._changing.may_have_changed(change.path)]

@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
@@ -17,19 +18,23 @@ from .file_change import (
     plan_change,
     plan_file_change,
     preview_file_change,
-    refuse_changed,
+    report_later_change,
+    unchanged,
+    unseen_change,
 )
 from .file_errors import missing_file_error
 from .media.notebook_edit import CellAction, CellEdit, change_notebook
 from .media.notebook_file import SUFFIX, read_notebook
-from .text_match import replace_text
+from .text_match import Replacement, replace_text
 from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
+from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Replaces exact text in a file.
 `old_string` must match the file exactly, whitespace included, and occur only once, unless `replace_all` is set.
-Do not include the line numbers that read shows. The edit is refused if the file changed since you last read it.
+Do not include the line numbers that read shows. If the file changed since you last read it, you are shown the change; \
+the edit is refused only if it meets that change.
 The file keeps its mode, encoding, byte order mark and line endings.
 In a notebook (.ipynb) the text is that of a cell as read shows it, not JSON; outputs stay as they are."""
 
@@ -40,7 +45,7 @@ class EditArguments(Arguments):
     path: PathText = Field(
         description="File to change: absolute, relative to the working directory, or starting with ~."
     )
-    old_string: str = Field(description="The exact text to replace.")
+    old_string: str = Field(description="The exact text to replace; empty to create a file.")
     new_string: str = Field(description="The new text; empty to delete old_string.")
     replace_all: bool = Field(default=False, description="Replace every occurrence; otherwise there must be only one.")
     cell: int | None = Field(
@@ -56,8 +61,6 @@ class EditArguments(Arguments):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.cell_action == "edit" and self.cell is None and not self.old_string:
-            raise ValueError("old_string must not be empty; use write to create a file or replace its whole content")
         if self.cell_action != "edit" and self.old_string:
             raise ValueError("old_string must be empty when a cell is inserted or deleted")
         if self.cell_action == "delete" and (self.cell is None or self.new_string):
@@ -72,6 +75,9 @@ class EditTool(TypedTool[EditArguments]):
         super().__init__("edit", _DESCRIPTION, EditArguments)
         self._workspace = workspace
         self.working_directory = workspace.root
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: EditArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
@@ -97,11 +103,14 @@ class EditTool(TypedTool[EditArguments]):
             partial(self._plan, args, checked=False),
         )
 
+    async def call_later_changes(self, args: EditArguments) -> str:
+        return await report_later_change(self._workspace, args.path)
+
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
             plan_checked = partial(self._plan, args, checked=True)
             plan = await plan_file_change(self._workspace, args.path, plan_checked, context.targets)
-            return await make_change(self._workspace, plan, context)
+            return unchanged(plan) if plan.changes_nothing else await make_change(self._workspace, plan, context)
 
     def _plan(self, args: EditArguments, target: Target, before: LoadedFile | None, *, checked: bool) -> PlannedChange:
         """Return the change of a loaded file.
@@ -110,18 +119,28 @@ class EditTool(TypedTool[EditArguments]):
             ToolError: the file does not exist, the text does not match, or the file changed since it was read and
                 `checked` is set.
         """
-        place, shown, _ = target
+        place, shown, notes = target
         if before is None:
-            raise missing_file_error(place.path, shown)
-        if checked:
-            refuse_changed(self._workspace, place, shown, before)
+            if args.old_string or args.cell is not None or args.cell_action != "edit":
+                raise missing_file_error(place.path, shown)
+            return plan_change(place, shown, None, args.new_string, args.new_string.encode(), notes)
+        unseen = unseen_change(self._workspace, place, before) if checked else None
         try:
-            return self._planned(args, target, before)
+            plan, lines = self._planned(args, target, before)
         except ToolError as error:
-            raise ToolError(f"{shown} was not changed: {error}") from error
+            words = f"{shown} was not changed: {error}"
+            if unseen is None:
+                raise ToolError(words) from error
+            raise UnseenChangeError(f"{words}\n{shown} changed on disk since it was last read", unseen) from error
+        if unseen is not None and unseen.meets(lines):
+            where = "changed on disk since it was last read, where this edit would change it"
+            raise UnseenChangeError(f"{shown} {where}; nothing was written: repeat the call if it is right", unseen)
+        return replace(plan, unseen=unseen)
 
-    def _planned(self, args: EditArguments, target: Target, before: LoadedFile) -> PlannedChange:
-        """Return the change of the text, or of a cell of a notebook.
+    def _planned(
+        self, args: EditArguments, target: Target, before: LoadedFile
+    ) -> tuple[PlannedChange, tuple[tuple[int, int], ...]]:
+        """Return the change of the text, or of a cell of a notebook, and the lines that it replaces: first and last.
 
         Raises:
             ToolError: the text does not match, or the cell does not exist.
@@ -131,24 +150,20 @@ class EditTool(TypedTool[EditArguments]):
         if book is not None:
             edit = CellEdit(args.cell, args.cell_action, args.old_string, args.new_string, args.replace_all)
             changed = change_notebook(book, edit, shown)
-            content = _encoded(before, changed.text)
-            return plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+            content = before.format.encode_change(before.content, changed.text, args.old_string, args.new_string)
+            plan = plan_change(place, shown, before, changed.text, content, (*notes, changed.note), changed.diff)
+            return plan, ((0, before.text.count("\n")),)
         if args.cell is not None or args.cell_action != "edit":
             raise ToolError("it is not a notebook of format 4, so it has no cells")
-        edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
-        plan = plan_change(place, shown, before, edited.text, _encoded(before, edited.text), notes)
+        if args.old_string:
+            edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+        elif before.text:
+            raise ToolError("old_string must not be empty, because the file has text; use write to replace all of it")
+        else:
+            edited = Replacement(args.new_string, 1, ((0, 0),))
+        notes = (*notes, edited.note) if edited.note else notes
+        content = before.format.encode_change(before.content, edited.text, args.old_string, args.new_string)
+        plan = plan_change(place, shown, before, edited.text, content, notes)
         if edited.count == 1:
-            return plan
-        return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced"))
-
-
-def _encoded(before: LoadedFile, text: str) -> bytes:
-    """Return a new text of a file in its encoding.
-
-    Raises:
-        ToolError: the encoding lacks a character.
-    """
-    try:
-        return before.format.encode(text)
-    except UnicodeEncodeError as error:
-        raise ToolError(f"its encoding, {before.format.words}, has no {text[error.start]!r}") from error
+            return plan, edited.lines
+        return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced")), edited.lines

@@ -3,7 +3,8 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -11,15 +12,16 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import JudgedTarget, Preview, PreviewError, ToolContext, ToolResult
 
-from .atomic_write import replace_file
+from .atomic_write import lost_ownership, replace_file
 from .content_store import ContentStore
 from .file_errors import os_errors_as
 from .file_states import TreeChange, state_of_content
-from .file_versions import FileVersion, describe_change, digest_of
+from .file_versions import FileVersion, digest_of
 from .pinned_directory import ResolvedPath, open_file
 from .shielded_thread import run_shielded_in_thread
-from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
+from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
 from .unified_diff import Diff, diff_of
+from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
 from .workspace import Workspace
 
 CHANGE_LIMIT = 16 * 1024 * 1024
@@ -49,6 +51,11 @@ class LoadedFile:
     status: os.stat_result
     version: FileVersion
 
+    @property
+    def content(self) -> bytes:
+        """The content as it is in the file."""
+        return self.format.encode(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
@@ -64,6 +71,8 @@ class PlannedChange:
     diff: Diff
     notes: tuple[str, ...] = ()
     """Remarks that the diff does not show, a sentence each."""
+    unseen: UnseenChange | None = None
+    """A change of the file elsewhere that the model has not seen; its result reports it."""
 
     @property
     def change(self) -> Literal["created", "modified"]:
@@ -91,7 +100,7 @@ async def plan_file_change(
     plan: Callable[[Target, LoadedFile | None], PlannedChange],
     targets: Sequence[JudgedTarget] = (),
 ) -> PlannedChange:
-    """Return the change of the file that a call names, without making it.
+    """Return the change of the file that a call names, without making it. If it raises, the model gets the text.
 
     Args:
         workspace: the workspace of the call.
@@ -103,6 +112,19 @@ async def plan_file_change(
     Raises:
         ToolError: the path names a directory, the file cannot be changed, or `plan` refuses it.
     """
+    try:
+        return await _planned(workspace, path, plan, targets)
+    except UnseenChangeError as error:
+        error.unseen.count_as_seen(workspace.versions)
+        raise
+
+
+async def _planned(
+    workspace: Workspace,
+    path: str,
+    plan: Callable[[Target, LoadedFile | None], PlannedChange],
+    targets: Sequence[JudgedTarget] = (),
+) -> PlannedChange:
     target = await asyncio.to_thread(target_of, workspace, path, targets)
     before = await load_file(target.place, target.shown)
     return await asyncio.to_thread(plan, target, before)
@@ -121,10 +143,15 @@ async def preview_file_change(
         ToolError: the call would fail for another reason.
     """
     try:
-        return (await plan_file_change(workspace, path, checked)).preview()
+        return (await _planned(workspace, path, checked)).preview()
     except ToolError as error:
-        preview = (await plan_file_change(workspace, path, unchecked)).preview()
-        raise PreviewError(str(error), preview) from error
+        try:
+            preview = (await _planned(workspace, path, unchecked)).preview()
+        except ToolError:
+            raise error from None
+        unseen = error.unseen if isinstance(error, UnseenChangeError) else None
+        reported = partial(unseen.count_as_seen, workspace.versions) if unseen is not None else None
+        raise PreviewError(str(error), preview, reported) from error
 
 
 def target_of(workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()) -> Target:
@@ -174,20 +201,39 @@ def _decoded(content: bytes, status: os.stat_result, shown: str) -> LoadedFile:
     if is_binary(content[:SAMPLE_SIZE]):
         raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])
-    return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
+    text = form.decode(content)
+    form = whole_format(form, text)
+    try:
+        is_exact = form.encode(text) == content
+    except UnicodeEncodeError:
+        is_exact = False
+    if not is_exact:
+        how = "convert it first, such as with iconv -f ENCODING -t UTF-8"
+        raise ToolError(f"{shown} is not valid {form.words} throughout, so it cannot be written back exactly; {how}")
+    return LoadedFile(text, form, status, FileVersion.of(status, digest_of(content), content))
 
 
-def refuse_changed(workspace: Workspace, place: ResolvedPath, shown: str, now: LoadedFile) -> None:
-    """Refuse a file that changed since it was last read; accept one that was never read.
+def unseen_change(workspace: Workspace, place: ResolvedPath, now: LoadedFile) -> UnseenChange | None:
+    """Return how a loaded file differs from the version that the model knows; None if it does not."""
+    return find_unseen_change(workspace.versions, place.path, now.version, now.text)
 
-    Raises:
-        ToolError: it changed; the message says what changed.
-    """
-    seen = workspace.versions.last_seen(place.path)
-    if seen is not None and not seen.is_same_as(now.version):
-        changes = describe_change(seen, now.version)
-        what_to_do = "nothing was written: read it again, then repeat the call"
-        raise ToolError(f"{shown} changed on disk since it was last read; {what_to_do}; {changes}")
+
+async def report_later_change(workspace: Workspace, path: str) -> str:
+    """Return how the file of a call that has ended was changed since, for the model; empty if it was not."""
+    resolved = workspace.resolve(path)
+    if workspace.versions.last_seen(resolved) is None:
+        return ""
+    place, shown = ResolvedPath(resolved), workspace.display(resolved)
+    async with workspace.alone_with(resolved):
+        try:
+            now = await load_file(place, shown)
+        except ToolError:
+            return ""
+        unseen = await asyncio.to_thread(unseen_change, workspace, place, now) if now is not None else None
+        if unseen is None:
+            return ""
+        unseen.count_as_seen(workspace.versions)
+    return f"{shown} was changed after this call, by a hook or another program; {unseen.words}"
 
 
 def plan_change(
@@ -234,8 +280,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
             status = replace_file(plan.place, plan.content, before, plan.shown)
         if workspace.contents is not None:
             event.update(_tree_change(plan, status, workspace.contents).event_data(diff))
-        version = FileVersion.of(status, digest_of(plan.content), plan.content)
-        workspace.versions.remember(plan.place.path, version)
+        workspace.versions.remember(plan.place.path, _new_version(workspace, plan, status))
         written.append(status)
 
     context.cancellation.raise_if_set()
@@ -246,8 +291,23 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
         if written:
             context.emit("file.changed", event)
     verb = "Created" if plan.before is None else "Changed"
-    notes = "".join(f"\n[{note}]" for note in plan.notes)
+    lost = lost_ownership(plan.before.status, written[0]) if plan.before is not None else ""
+    notes = "".join(f"\n[{note}]" for note in filter(None, (*plan.notes, lost, *_unseen_note(plan))))
     return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
+
+
+def _new_version(workspace: Workspace, plan: PlannedChange, status: os.stat_result) -> FileVersion:
+    """Return the version that a planned change made; as much of it is known to the model as of the one before."""
+    version = FileVersion.of(status, digest_of(plan.content), plan.content)
+    seen = workspace.versions.last_seen(plan.place.path)
+    partly = seen is not None and seen.is_partly_seen if plan.unseen is None else not plan.unseen.is_whole
+    return replace(version, is_partly_seen=partly)
+
+
+def _unseen_note(plan: PlannedChange) -> tuple[str, ...]:
+    if plan.unseen is None:
+        return ()
+    return (f"{plan.shown} had also changed on disk since it was last read; that change stays; {plan.unseen.words}",)
 
 
 def unchanged(plan: PlannedChange) -> ToolResult:
@@ -262,6 +322,5 @@ def _tree_change(plan: PlannedChange, status: os.stat_result, contents: ContentS
     """Return the change with the file's states before and after, and store both contents."""
     before = None
     if plan.before is not None:
-        content = plan.before.format.encode(plan.before.text)
-        before = state_of_content(content, plan.before.status.st_mode, contents)
+        before = state_of_content(plan.before.content, plan.before.status.st_mode, contents)
     return TreeChange(plan.place.path, before, state_of_content(plan.content, status.st_mode, contents))

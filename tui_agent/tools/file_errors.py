@@ -5,10 +5,12 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from errno import EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
+from itertools import islice
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
+from .lookalikes import code_points, plain_form
 from .pinned_directory import names_in
 from .text_format import printable
 
@@ -37,6 +39,18 @@ def os_errors_as(what_failed: str) -> Generator[None, None, None]:
         raise ToolError(f"{what_failed}: {words}") from error
 
 
+def existing_name(directory: str, name: str) -> str | None:
+    """Return `name` if it exists in a directory, else the only name there that looks equal to it, or None. Blocks."""
+    try:
+        if os.path.lexists(os.path.join(directory, name)):
+            return name
+        names = [one for one in islice(os.listdir(directory), _NAMES_READ) if not (one + name).isascii()]
+    except (OSError, ValueError):
+        return None
+    found = [one for one in names if plain_form(one) == plain_form(name)]
+    return found[0] if len(found) == 1 else None
+
+
 def missing_file_error(path: Path, shown: str) -> ToolError:
     """Return an error that `path` does not exist, with similar names that do."""
     directory = path.parent
@@ -60,6 +74,10 @@ def is_directory_error(path: Path, shown: str) -> ToolError:
 def _hint(name: str, directory: Path) -> str:
     names = _names(directory)
     folded = [other for other in names if other.rstrip("/").casefold() == name.casefold()]
+    equal = [other for other in names if plain_form(other.rstrip("/")) == plain_form(name)]
+    if equal:
+        shown = " or ".join(f"{other} ({code_points(other.rstrip('/'), name)})" for other in equal)
+        return f"; names that look equal: {shown}"
     near = folded or difflib.get_close_matches(printable(name), names, n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 

@@ -7,17 +7,11 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .text_format import format_of, is_binary
-from .unified_diff import diff_of
-
-KEPT_CONTENT = 256 * 1024
+KEPT_CONTENT = 1024 * 1024
 """Largest content in bytes that is kept, to show later what changed."""
 
 KEPT_CONTENT_IN_ALL = 8 * 1024 * 1024
 """Most bytes of content kept for all files together; the least recently remembered go first."""
-
-CHANGES_SHOWN = 3_000
-"""Most characters of a diff in an error message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +26,8 @@ class FileVersion:
     """Hash of the content; None if the file was not read to its end."""
     content: bytes | None = None
     """The content, if it is short."""
+    is_partly_seen: bool = False
+    """True if the model was shown only a part of how it differs from the version before."""
 
     @classmethod
     def of(cls, status: os.stat_result, digest: str | None = None, content: bytes | None = None) -> "FileVersion":
@@ -58,6 +54,8 @@ class FileVersions:
         self._seen: dict[Path, FileVersion] = {}
         self._contents: OrderedDict[Path, int] = OrderedDict()
         self._kept = 0
+        self._own: dict[Path, str] = {}
+        """Hashes to which commands of the model changed the last known version."""
         self._lock = threading.Lock()
 
     def remember(self, path: Path, version: FileVersion) -> None:
@@ -65,6 +63,7 @@ class FileVersions:
         with self._lock:
             self._kept -= self._contents.pop(path, 0)
             self._seen[path] = version
+            self._own.pop(path, None)
             if version.content is None:
                 return
             self._contents[path] = len(version.content)
@@ -79,6 +78,18 @@ class FileVersions:
         with self._lock:
             return self._seen.get(path)
 
+    def remember_own_change(self, path: Path, before: str, after: str) -> None:
+        """Record that a command of the model changed `path` from one hash to another."""
+        with self._lock:
+            seen = self._seen.get(path)
+            if seen is not None and before and self._own.get(path, seen.digest) == before:
+                self._own[path] = after
+
+    def is_own(self, path: Path, version: FileVersion) -> bool:
+        """Return True if only commands of the model changed the last known version of `path` to this one."""
+        with self._lock:
+            return version.digest is not None and self._own.get(path) == version.digest
+
 
 def digest_of(content: bytes) -> str:
     """Return the hash of a whole content."""
@@ -88,11 +99,3 @@ def digest_of(content: bytes) -> str:
 def new_hash(data: bytes = b"") -> "hashlib.blake2b":
     """Return the hash object behind `FileVersion.digest`, to be updated piece by piece."""
     return hashlib.blake2b(data, digest_size=16)
-
-
-def describe_change(before: FileVersion, now: FileVersion) -> str:
-    """Describe the change between two versions: by a diff if both contents are kept, else by their sizes."""
-    if before.content is None or now.content is None or is_binary(before.content) or is_binary(now.content):
-        return f"it had {before.size:,} bytes and now has {now.size:,}"
-    old, new = (content.decode(format_of(content).encoding, "replace") for content in (before.content, now.content))
-    return f"what changed:\n{diff_of(old, new, 'as read', 'on disk').shortened(CHANGES_SHOWN).text}"

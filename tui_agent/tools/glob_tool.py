@@ -11,27 +11,33 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file_error, os_errors_as
-from .pinned_directory import regular_files
-from .search.file_listing import list_files, without_denied
+from .pinned_directory import ResolvedPath
+from .search.file_listing import without_denied
 from .search.glob_pattern import GlobPattern
+from .search.named_files import list_matching, list_matching_ignored
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
-from .typed_tool import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, TypedTool, WordText
 from .workspace import Workspace
 
 MOST_SHOWN = 1_000
 """Most files listed in one result."""
 
+MOST_IGNORED_NAMED = 5
+"""Most ignored files that a note names."""
+
 _DESCRIPTION = f"""Finds files by name, for example `**/*.py`, `src/*.{{ts,tsx}}` or `docs/**`.
 `*` and `?` match within one name, `**` matches any number of directories, `{{a,b}}` matches either.
-Lists at most {MOST_SHOWN:,} files, sorted by path; files that .gitignore excludes and symbolic links are left out."""
+A pattern that exists as a path is that path, also with brackets in its name.
+Lists at most {MOST_SHOWN:,} files, sorted by path; symbolic links are left out, and files that .gitignore excludes, \
+unless the pattern or `path` names them or their directory."""
 
 
 class GlobArguments(Arguments):
     """Arguments of the glob tool."""
 
     pattern: WordText = Field(description="Pattern for file paths relative to `path`; ** crosses directories.")
-    path: PathText = Field(default=".", description="Directory to search; by default the working directory.")
+    path: PlaceText = Field(default=".", description="Directory to search; by default the working directory.")
 
 
 class GlobTool(TypedTool[GlobArguments]):
@@ -41,6 +47,9 @@ class GlobTool(TypedTool[GlobArguments]):
         super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
         self._workspace = workspace
         self.working_directory = workspace.root
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: GlobArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))
@@ -57,13 +66,17 @@ class GlobTool(TypedTool[GlobArguments]):
         refuse_no_directory(self._workspace, place.path)
         with os_errors_as(f"cannot list {self._workspace.display(place.path)}"):
             ripgrep = find_ripgrep(self._workspace.root)
-            listing = await list_files(place, self._workspace.root, ripgrep, context.cancellation)
-        matching = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
-        matching, denied = await asyncio.to_thread(without_denied, matching, context.is_denied)
-        # The listing names paths; one of them may have become a symbolic link meanwhile.
-        regular = await asyncio.to_thread(regular_files, place, matching[:MOST_SHOWN])
-        shown = [self._workspace.display(place.path / name) for name in regular]
-        return _result(shown, len(matching), listing.complete, args.pattern, denied)
+            where = (place, self._workspace.root, ripgrep, pattern, context.cancellation)
+            listing = await list_matching(*where)
+            ignored = () if listing.names else await list_matching_ignored(*where)
+        matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
+        left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
+        shown = [self._shown(place, name) for name in matching[:MOST_SHOWN]]
+        nothing = [] if matching else [_nothing_note(args.pattern, [self._shown(place, name) for name in left_out])]
+        return _result(shown, len(matching), listing.complete, [*denied, *nothing])
+
+    def _shown(self, place: ResolvedPath, name: str) -> str:
+        return self._workspace.display(place.path / name) + ("/" if name.endswith("/") else "")
 
 
 def refuse_no_directory(workspace: Workspace, root: Path) -> None:
@@ -89,10 +102,17 @@ def _place(args: GlobArguments) -> tuple[str, str]:
     return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"
 
 
-def _result(shown: list[str], found: int, complete: bool, pattern: str, denied: list[str]) -> ToolResult:
-    notes = list(denied)
-    if not found:
-        notes.append(f"[no files match {printable(pattern)}]")
+def _nothing_note(pattern: str, ignored: list[str]) -> str:
+    """Return a note that no files match a pattern, except ignored ones."""
+    if not ignored:
+        return f"[no files match {printable(pattern)}]"
+    named = ", ".join(ignored[:MOST_IGNORED_NAMED]) + (", …" if len(ignored) > MOST_IGNORED_NAMED else "")
+    do = "does" if len(ignored) == 1 else "do"
+    words = f"but {counted(len(ignored), 'file')} that .gitignore excludes {do}: {named}"
+    return f"[no files match {printable(pattern)}, {words}]"
+
+
+def _result(shown: list[str], found: int, complete: bool, notes: list[str]) -> ToolResult:
     if found > len(shown):
         notes.append(f"[{len(shown):,} of {found:,} files; narrow the pattern to see the others]")
     if not complete:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import Field
 
@@ -16,11 +16,13 @@ from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
 from .search.content_search import FileHits, SearchResult, search_contents
-from .search.file_listing import FileListing, list_files, without_denied
+from .search.file_listing import FileListing, list_files, list_ignored, without_denied
 from .search.glob_pattern import GlobPattern
-from .search.search_engine import SearchMode, SearchRequest, find_ripgrep
+from .search.named_files import list_matching, list_matching_ignored
+from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
+from .search.unsearched import Unsearched, find_long_lines, find_unsearched
 from .text_format import counted, printable
-from .typed_tool import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PlaceText, TypedTool, WordText
 from .workspace import Workspace
 
 SHOWN_WIDTH = 400
@@ -39,14 +41,15 @@ _DESCRIPTION = """Searches files for a regular expression, line by line.
 `output_mode` "content" shows matching lines as path:line:text (context lines as path-line-text),
 "files_with_matches" only the paths, "count" the number of matching lines in each file.
 `glob` restricts the search: *.py matches at any depth, src/**/*.ts from `path`, !*.min.js excludes files.
-Files that .gitignore excludes, binary files and symbolic links are not searched."""
+Binary files and symbolic links are not searched, nor files that .gitignore excludes, unless `path` or `glob` names \
+them or their directory."""
 
 
 class GrepArguments(Arguments):
     """Arguments of the grep tool."""
 
     pattern: WordText = Field(description="Regular expression; a match cannot span lines.")
-    path: PathText = Field(default=".", description="File or directory to search; by default the working directory.")
+    path: PlaceText = Field(default=".", description="File or directory to search; by default the working directory.")
     glob: str = Field(default="", description="Pattern for the files to search; by default all files.")
     output_mode: SearchMode = Field(default="content", description="Form of the result.")
     context: int = Field(default=0, ge=0, le=50, description="Lines of context before and after each match.")
@@ -64,6 +67,7 @@ class _Found:
     denied: list[str]
     """A note on the files that a rule denies."""
     result: SearchResult
+    unsearched: Unsearched
 
     @property
     def is_complete(self) -> bool:
@@ -78,6 +82,9 @@ class GrepTool(TypedTool[GrepArguments]):
         super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
         self._workspace = workspace
         self.working_directory = workspace.root
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: GrepArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))
@@ -104,24 +111,63 @@ class GrepTool(TypedTool[GrepArguments]):
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
 
     async def _search(self, args: GrepArguments, context: ToolContext) -> _Found:
-        name_filter = _filter(args.glob)
+        glob = args.glob.removeprefix("!")
+        is_exclusion, wanted = glob != args.glob, GlobPattern.parse_filter(glob) if glob else None
         place, cancellation = self._workspace.place(args.path, context.targets), context.cancellation
         start = place.path
         if not os.path.lexists(start):
             raise missing_file_error(start, self._workspace.display(start))
         ripgrep = find_ripgrep(self._workspace.root)
         is_denied = context.is_denied
-        if os.path.isdir(start):
-            listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
+        is_directory = os.path.isdir(start)
+        if is_directory:
+            if wanted is None or is_exclusion:
+                listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
+            else:
+                listing = await list_matching(place, self._workspace.root, ripgrep, wanted, cancellation, regular=True)
         else:
             async with open_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
             is_denied = _never  # The policy allowed this very file.
-        wanted = await asyncio.to_thread(name_filter, listing.names)
-        names, denied = await asyncio.to_thread(without_denied, wanted, is_denied)
+            if wanted is not None and not is_exclusion and not wanted.matches(start.name):
+                listing = FileListing((), True)
+        names = await asyncio.to_thread(_filtered, listing.names, wanted if is_exclusion else None)
+        names, denied = await asyncio.to_thread(without_denied, names, is_denied)
+        unsearched = large = await asyncio.to_thread(find_long_lines, place, names, cancellation.is_set)
+        if left_out := {*large.binary, *large.too_long}:
+            names = [name for name in names if name not in left_out]
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
-        return _Found(place, listing, denied, await search_contents(place, names, request, ripgrep, cancellation))
+        result = await search_contents(place, names, request, ripgrep, cancellation)
+        if result.has_errors or not result.hits:
+            beyond_ascii = not args.pattern.isascii()
+            found = await asyncio.to_thread(
+                find_unsearched, place, names, cancellation.is_set, beyond_ascii=beyond_ascii
+            )
+            unsearched = replace(found, binary=[*large.binary, *found.binary], too_long=large.too_long)
+        if result.hits:
+            # What a search always leaves out is worth a line only if it found nothing.
+            unreadable, too_long = unsearched.unreadable, unsearched.too_long
+            unsearched = Unsearched(binary=large.binary, unreadable=unreadable, too_long=too_long)
+        elif is_directory:
+            ignored = await self._ignored(place, ripgrep, wanted, cancellation, is_exclusion=is_exclusion)
+            unsearched.ignored, _ = await asyncio.to_thread(without_denied, ignored, is_denied)
+        return _Found(place, listing, denied, result, unsearched)
+
+    async def _ignored(
+        self,
+        place: ResolvedPath,
+        ripgrep: Ripgrep | None,
+        wanted: GlobPattern | None,
+        cancellation: CancellationToken,
+        *,
+        is_exclusion: bool,
+    ) -> Sequence[str]:
+        """Return the files that were not searched because `.gitignore` excludes them."""
+        root = self._workspace.root
+        if wanted is not None and not is_exclusion:
+            return await list_matching_ignored(place, root, ripgrep, wanted, cancellation)
+        return _filtered(await list_ignored(place, root, ripgrep, cancellation), wanted)
 
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """Return the lines of the result."""
@@ -131,17 +177,9 @@ class GrepTool(TypedTool[GrepArguments]):
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 
 
-def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
-    """Return a function that selects the names a `glob` argument matches.
-
-    Raises:
-        ToolError: the pattern is invalid.
-    """
-    if not pattern:
-        return lambda names: names
-    wanted = GlobPattern.parse_filter(pattern.removeprefix("!"))
-    without = pattern.startswith("!")
-    return lambda names: [name for name in names if wanted.matches(name) != without]
+def _filtered(names: Sequence[str], without: GlobPattern | None) -> list[str]:
+    """Return the names of files that a pattern does not exclude."""
+    return [name for name in names if without is None or not without.matches(name)]
 
 
 def _never(name: str) -> bool:
@@ -160,7 +198,11 @@ def _notes(args: GrepArguments, found: _Found) -> list[str]:
     notes = list(found.denied)
     if not found.result.hits:
         one_line = "; a match cannot span lines" if "\n" in args.pattern or "\\n" in args.pattern else ""
-        notes.append(f"[nothing matches {printable(args.pattern)}{one_line}]")
+        left_out = found.unsearched.words()
+        unsearched = f"; not searched: {left_out}" if left_out else ""
+        notes.append(f"[nothing matches {printable(args.pattern)}{one_line}{unsearched}]")
+    elif left_out := found.unsearched.words():
+        notes.append(f"[not searched: {left_out}]")
     if found.result.more:
         notes.append(f"[stopped at the limit of {args.limit:,}; narrow the search or raise `limit` to see more]")
     if not found.is_complete:

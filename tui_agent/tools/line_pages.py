@@ -4,7 +4,7 @@ import asyncio
 import codecs
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import OperationCancelledError
@@ -35,6 +35,8 @@ class Line:
     """Decoded text; an invalid byte is a lone surrogate."""
     left_out: int = 0
     """Characters cut off after `text`."""
+    skipped: int = 0
+    """Characters left out before `text`."""
 
 
 @dataclass(slots=True)
@@ -65,6 +67,8 @@ class LineRequest:
     """Most characters kept in all; the first line is always kept."""
     overhead: int = 1
     """Characters that each line costs in addition to its text."""
+    column: int = 1
+    """First character to keep of the first line, from 1."""
 
 
 async def read_lines(
@@ -109,7 +113,8 @@ def read_lines_blocking(
     """
     with open(descriptor, "rb", closefd=False) as file:
         piece = file.read(PIECE)
-        reader = _PageReader(status, format_of(piece[:SAMPLE_SIZE]), request, stopped)
+        # Line numbers of search engines count LF only.
+        reader = _PageReader(status, replace(format_of(piece[:SAMPLE_SIZE]), is_cr=False), request, stopped)
         while reader.feed(piece):
             piece = file.read(PIECE)
     return reader.page
@@ -142,7 +147,8 @@ class _PageReader:
         self._hash.update(piece)
         if len(self._content) <= KEPT_CONTENT:
             self._content += piece
-        self._collector.feed(self._decoder.decode(piece[self._skip :], final=is_last))
+        text = self._decoder.decode(piece[self._skip :], final=is_last)
+        self._collector.feed(text.replace("\r", "\n") if self.page.format.is_cr else text)
         self._skip = 0
         if self._collector.done and self._status.st_size > WHOLE_LIMIT:
             return False
@@ -161,6 +167,7 @@ class _Collector:
         self._width = request.width
         self._room = request.budget
         self._overhead = request.overhead
+        self._skipped = request.column - 1
         self._number = 1
         self._parts: list[str] = []
         self._length = 0
@@ -204,9 +211,11 @@ class _Collector:
         """Take the rest of a wanted line, or as much of it as `text` has; return the position after it."""
         end = text.find("\n", start)
         stop = len(text) if end < 0 else end
+        first = start + max(self._skipped - self._length, 0)
         # One character more than the width: it may be the CR of the line ending.
-        if self._length < self._width + 1:
-            self._parts.append(text[start : min(stop, start + self._width + 1 - self._length)])
+        behind = min(stop, start + self._skipped + self._width + 1 - self._length)
+        if first < behind:
+            self._parts.append(text[first:behind])
         self._length += stop - start
         self._line_is_empty = False
         if end < 0:
@@ -225,7 +234,7 @@ class _Collector:
 
     def _keep(self, text: str) -> None:
         """Keep a complete line if the budget has room for it."""
-        if self._length <= self._width + 1 and text.endswith("\r"):
+        if self._length <= self._skipped + self._width + 1 and text.endswith("\r"):
             text = text[:-1]
             self._length -= 1
             self.page.crlf += 1
@@ -236,4 +245,6 @@ class _Collector:
             self._ranges.clear()
             return
         self._room -= cost
-        self.page.lines.append(Line(self._number, kept, self._length - len(kept)))
+        skipped = min(self._skipped, self._length)
+        self.page.lines.append(Line(self._number, kept, self._length - skipped - len(kept), skipped))
+        self._skipped = 0

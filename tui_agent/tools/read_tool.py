@@ -18,8 +18,8 @@ from .media.media_files import load_media, media_type_of
 from .media.notebook_file import SUFFIX, read_notebook
 from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file
-from .text_format import SAMPLE_SIZE, counted, format_of, is_binary, printable
-from .typed_tool import Arguments, PathText, TypedTool
+from .text_format import SAMPLE_SIZE, counted, find_format, is_binary, printable
+from .typed_tool import Arguments, PathText, Position, TypedTool
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -40,15 +40,19 @@ _NUMBER_WIDTH = 8
 _DESCRIPTION = f"""Reads a file: text with line numbers, an image, a PDF, or the cells of a notebook (.ipynb).
 Each line is shown as its number, a tab, and its text; number and tab are not part of the file.
 One call returns at most {PAGE_LINES:,} lines and {PAGE_CHARACTERS:,} characters; set `offset` to read further on.
-Lines longer than {LINE_WIDTH:,} characters are cut. You must read an existing file before you overwrite it."""
+Lines longer than {LINE_WIDTH:,} characters are cut; set `column` to read on inside the line at `offset`.
+You must read an existing file before you overwrite it."""
 
 
 class ReadArguments(Arguments):
     """Arguments of the read tool."""
 
     path: PathText = Field(description="File to read: absolute, relative to the working directory, or starting with ~.")
-    offset: int = Field(default=1, ge=1, description="Number of the first line, or cell, to read, from 1.")
+    offset: Position = Field(default=1, ge=1, description="Number of the first line, or cell, to read, from 1.")
     limit: int = Field(default=PAGE_LINES, ge=1, description="Most lines, or cells, to read.")
+    column: Position = Field(
+        default=1, ge=1, description="First character to read of the first line, from 1; pages inside one long line."
+    )
 
 
 class ReadTool(TypedTool[ReadArguments]):
@@ -58,6 +62,9 @@ class ReadTool(TypedTool[ReadArguments]):
         super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
         self._workspace = workspace
         self.working_directory = workspace.root
+
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
 
     def call_accesses(self, args: ReadArguments) -> Accesses:
         return Accesses(reads=frozenset({self._workspace.resolve(args.path)}))
@@ -86,10 +93,10 @@ class ReadTool(TypedTool[ReadArguments]):
                     if is_binary(sample) and not self._workspace.is_spooled(path):
                         raise ToolError(_binary_words(shown, status.st_size, sample))
                     first, last = args.offset, args.offset + args.limit - 1
-                    request = LineRequest(((first, last),), LINE_WIDTH, PAGE_CHARACTERS, _NUMBER_WIDTH)
-                    page = await read_lines(
-                        file, status, format_of(sample), start, request, context.cancellation.is_set
-                    )
+                    width = LINE_WIDTH if args.column == 1 else PAGE_CHARACTERS
+                    request = LineRequest(((first, last),), width, PAGE_CHARACTERS, _NUMBER_WIDTH, args.column)
+                    form = await find_format(sample)
+                    page = await read_lines(file, status, form, start, request, context.cancellation.is_set)
         except ToolError as error:
             if await asyncio.to_thread(os.path.isdir, path):
                 raise await asyncio.to_thread(is_directory_error, path, shown) from error
@@ -113,7 +120,7 @@ class ReadTool(TypedTool[ReadArguments]):
         """Return cells of the notebook in a file of which `start` was read; None, and the file is at its place, if it
         is not a notebook."""
         content = start + await file.read(NOTEBOOK_LIMIT)
-        form = format_of(content[:SAMPLE_SIZE])
+        form = await find_format(content[:SAMPLE_SIZE])
         book = await asyncio.to_thread(
             lambda: read_notebook(content[len(form.mark) :].decode(form.encoding, "replace"))
         )
@@ -154,21 +161,27 @@ class ReadTool(TypedTool[ReadArguments]):
 
 
 def numbered(line: Line) -> str:
-    """Return a line as the model sees it: number, tab, text, and a note if it was cut."""
-    more = f" [… {line.left_out:,} more characters in this line]" if line.left_out else ""
-    return f"{line.number:>{_NUMBER_WIDTH - 2}}\t{printable(line.text)}{more}"
+    """Return a line as the model sees it: number, tab, text, and notes if it was cut."""
+    before = f"[{line.skipped:,} characters …] " if line.skipped else ""
+    column = line.skipped + len(line.text) + 1
+    more = f" [… {line.left_out:,} more characters in this line, from column={column}]" if line.left_out else ""
+    return f"{line.number:>{_NUMBER_WIDTH - 2}}\t{before}{printable(line.text)}{more}"
 
 
 def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
     """Return the page as a result: its lines, then notes in brackets.
 
     Raises:
-        ToolError: the page would begin after the last line.
+        ToolError: the page would begin after the last line, or after the end of its first one.
     """
     if not page.lines:
         if page.total == 0:
             return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))
         raise ToolError(f"{shown} has only {page.total:,} lines; offset={args.offset} is past its end")
+    first = page.lines[0]
+    if first.skipped and not first.text:
+        words = f"line {first.number:,} of {shown} has only {first.skipped:,} characters"
+        raise ToolError(f"{words}; column={args.column} is past its end")
     notes = [note for note in (_range_note(page), _format_note(page)) if note]
     text = "\n".join([*map(numbered, page.lines), *(f"[{note}]" for note in notes)])
     return ToolResult.of_text(text, details=_details(page, path))
@@ -186,7 +199,15 @@ def _range_note(page: LinePage) -> str:
 
 def _format_note(page: LinePage) -> str:
     """Return a note on an unusual encoding or line ending; empty if there is nothing to note."""
-    ends = "CR LF line endings" if page.crlf == len(page.lines) else "some lines end in CR LF" if page.crlf else ""
+    ends = (
+        "CR line endings"
+        if page.format.is_cr
+        else "CR LF line endings"
+        if page.crlf == len(page.lines)
+        else "some lines end in CR LF"
+        if page.crlf
+        else ""
+    )
     odd = sum(printable(line.text) != line.text for line in page.lines)
     bytes_note = f"invalid bytes are shown as \\x.. in {odd:,} lines" if odd else ""
     return "; ".join(note for note in (page.format.words, ends, bytes_note) if note)

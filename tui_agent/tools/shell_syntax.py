@@ -6,10 +6,10 @@ from asyncio.subprocess import DEVNULL, PIPE
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.shell_script import open_script
 
 from .processes.child_environment import child_environment
-from .processes.programs import find_program
 
 _LONGEST = 2_000
 """Most characters of bash's message."""

@@ -1,10 +1,13 @@
 """The format of text files: encoding, byte order mark, line endings. Text that was read can be written back exactly."""
 
+import asyncio
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.protocol.errors import ToolError
+
+from .encodings import breaks_characters, detect_encodings
 
 SAMPLE_SIZE = 64 * 1024
 """Bytes at the start of a file that decide its format, the same for every tool."""
@@ -15,17 +18,36 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_NAMES = {
+    "cp1252": "Windows-1252",
+    "cp1250": "Windows-1250",
+    "cp1251": "Windows-1251",
+    "gb18030": "GB18030",
+    "big5hkscs": "BIG5-HKSCS",
+    "cp932": "Shift-JIS (CP932)",
+    "cp949": "EUC-KR (CP949)",
+    "euc_jis_2004": "EUC-JP",
+}
+_SOUND_FOR_ONE_DAMAGED = 10
+_INVALID = re.compile("[\udc80-\udcff]")
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _UNPRINTABLE = re.compile("[\x00\ud800-\udfff]")
 _MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """Encoding and byte order mark of a file."""
+    """Encoding, byte order mark and line endings of a file."""
 
     encoding: str = "utf-8"
     mark: bytes = b""
     """Byte order mark, preserved when the file is written."""
+    is_certain: bool = True
+    """False if the encoding is only a way to show the text."""
+    others: tuple[str, ...] = ()
+    """Encodings that the file may have as well, because its text does not tell them apart."""
+    is_cr: bool = False
+    """True if lines end in CR alone; the decoded text has LF instead."""
 
     @property
     def errors(self) -> str:
@@ -35,9 +57,12 @@ class TextFormat:
     @property
     def words(self) -> str:
         """Name of the format for messages; empty for plain UTF-8."""
-        if self.mark and self.encoding == "utf-8":
-            return "UTF-8 with byte order mark"
-        return {"utf-8": "", "cp1252": "Windows-1252 (not valid UTF-8)"}.get(self.encoding, self.encoding.upper())
+        if self.encoding == "utf-8" and not self.is_certain:
+            return "not valid UTF-8 throughout; its encoding is not known"
+        if self.encoding == "utf-8":
+            return "UTF-8 with byte order mark" if self.mark else ""
+        name = _NAMES.get(self.encoding, self.encoding.upper().replace("_", "-"))
+        return name if self.is_certain else f"not valid UTF-8; its encoding is not known, shown as {name}"
 
     def decode(self, data: bytes) -> str:
         """Decode a whole file, without its byte order mark.
@@ -50,7 +75,13 @@ class TextFormat:
             text = body.decode(self.encoding, self.errors)
         except UnicodeDecodeError as error:
             raise ToolError(f"the text is not valid {self.encoding.upper()}: {error.reason}") from error
-        return text
+        if not self.is_cr:
+            return text
+        if "\n" in text:
+            raise ToolError(
+                "its lines end in CR at first, and differently later; convert it with a program run by bash"
+            )
+        return text.replace("\r", "\n")
 
     def encode(self, text: str) -> bytes:
         """Encode a whole file, with its byte order mark.
@@ -58,29 +89,94 @@ class TextFormat:
         Raises:
             UnicodeEncodeError: the encoding lacks a character of the text.
         """
+        text = text.replace("\n", "\r") if self.is_cr else text
         return self.mark + text.encode(self.encoding, self.errors)
+
+    def encode_change(self, old: bytes, text: str, removed: str, added: str) -> bytes:
+        """Encode the new text of a file, in which `added` replaces `removed`.
+
+        Raises:
+            ToolError: the encoding lacks a character, or is not known well enough for the change.
+        """
+        how = "nothing was written: convert the file first, such as with iconv -f ENCODING -t UTF-8"
+        fresh, kept = _BEYOND_ASCII.findall(added), _BEYOND_ASCII.findall(removed)
+        doubt = f"the file is {self.words}; this change could make it unreadable; {how}"
+        if not self.is_certain and fresh and fresh != kept:
+            raise ToolError(doubt)
+        try:
+            content = self.encode(text)
+        except UnicodeEncodeError as error:
+            raise ToolError(f"its encoding, {self.words}, has no {text[error.start]!r}; {how}") from error
+        if not self.is_certain and breaks_characters(old, content):
+            raise ToolError(doubt)
+        for character in set(fresh).difference(kept) if self.others else ():
+            if any(not _is_same_in(character, self.encoding, other) for other in self.others):
+                names = f"{self.words} or {self.others[0].upper()}"
+                raise ToolError(f"the file may be {names}, which have other bytes for {character!r}; {how}")
+        return content
 
 
 def format_of(sample: bytes) -> TextFormat:
     """Return the format of a file.
 
-    Without a byte order mark it is UTF-8, or Windows-1252 if the sample has bytes beyond ASCII and none of them form a
-    valid UTF-8 character.
+    Without a byte order mark it is UTF-8, also with a few invalid bytes, or the encoding that its text certainly has;
+    otherwise UTF-8 or Windows-1252 as a way to show it.
 
     Args:
         sample: first `SAMPLE_SIZE` bytes of the file, or all of it.
     """
+    is_cr = b"\r" in sample and b"\n" not in sample
     for mark, encoding in _MARKS:
         if sample.startswith(mark):
-            return TextFormat(encoding, mark)
-    if sample.isascii():
-        return TextFormat()
+            return TextFormat(encoding, mark, is_cr=is_cr)
+    if is_utf_8(sample):
+        return TextFormat(is_cr=is_cr)
+    if found := detect_encodings(sample):
+        return TextFormat(found[0], others=found[1:], is_cr=is_cr)
+    _, sound = _utf_8_characters(sample)
+    return TextFormat("utf-8" if sound else "cp1252", is_certain=False, is_cr=is_cr)
+
+
+async def find_format(sample: bytes) -> TextFormat:
+    """Return the format of a file as `format_of` does, without blocking the event loop."""
+    return format_of(sample) if is_utf_8(sample) else await asyncio.to_thread(format_of, sample)
+
+
+def whole_format(form: TextFormat, text: str) -> TextFormat:
+    """Return the format of a file whose whole text was decoded by the format of its start."""
+    if form.encoding != "utf-8" or not form.is_certain or _is_sound(*_count(text)):
+        return form
+    return replace(form, is_certain=False)
+
+
+def is_utf_8(sample: bytes) -> bool:
+    """Return True if a file that begins with `sample` is certainly UTF-8, perhaps with a few invalid bytes, or UTF-16
+    with a byte order mark."""
+    marked = sample.startswith(tuple(mark for mark, _ in _MARKS))
+    return marked or sample.isascii() or _is_sound(*_utf_8_characters(sample))
+
+
+def _utf_8_characters(sample: bytes) -> tuple[int, int]:
+    """Return the number of invalid bytes, and of characters beyond ASCII, of a sample read as UTF-8."""
     is_whole = len(sample) < SAMPLE_SIZE
-    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample, is_whole)
-    beyond = [character for character in text if character > "\x7f"]
-    damaged = any("\udc80" <= character <= "\udcff" for character in beyond)
-    sound = any(not "\udc80" <= character <= "\udcff" for character in beyond)
-    return TextFormat("cp1252") if damaged and not sound else TextFormat()
+    return _count(codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample, is_whole))
+
+
+def _count(text: str) -> tuple[int, int]:
+    damaged = len(_INVALID.findall(text))
+    return damaged, len(_BEYOND_ASCII.findall(text)) - damaged if damaged else 1
+
+
+def _is_sound(damaged: int, sound: int) -> bool:
+    # Two bytes of another encoding often form a character of UTF-8 by accident.
+    return damaged * _SOUND_FOR_ONE_DAMAGED <= sound
+
+
+def _is_same_in(character: str, one: str, other: str) -> bool:
+    try:
+        return character.encode(one) == character.encode(other)
+    except UnicodeEncodeError:
+        return False
 
 
 def is_binary(sample: bytes) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.errors import ToolError
 
+from .lookalikes import code_points, find_lookalikes
 from .text_format import printable, uses_crlf
 
 _PLACES_SHOWN = 10
 _CANDIDATES = 3
 _LINES_COMPARED = 5_000
 _LONGEST_COMPARED = 300
+_LINE_END = "\n"
 _NUMBERED = re.compile(r"\s*\d+\t")
 
 
@@ -25,12 +27,17 @@ class Replacement:
     """The whole new text; everything else, line endings included, is unchanged."""
     count: int
     """Number of occurrences replaced."""
+    lines: tuple[tuple[int, int], ...] = ()
+    """First and last line of each place in the old text, from 0."""
+    note: str = ""
+    """A note if the text differs from the one asked for, although it looks equal."""
 
 
 def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
     """Replace `old`, which must occur exactly, with `new`.
 
-    The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces.
+    The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces. If
+    `old` does not occur, and exactly one text looks equal to it, that one is replaced.
 
     Args:
         text: the whole text.
@@ -44,16 +51,49 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
     view, old, new = (part.replace("\r\n", "\n") for part in (text, old, new))
     if old == new:
         raise ToolError("old_string and new_string are the same (edit does not change line endings)")
+    note = ""
+    if old not in view:
+        old, note = _lookalike(view, old, everywhere=everywhere)
     first = view.find(old)
-    if first < 0:
-        raise ToolError(_not_found(view, old))
     if not everywhere and view.find(old, first + 1) >= 0:
         lines = [view.count("\n", 0, place) + 1 for place in _places(view, old, overlapping=True)]
         raise ToolError(_ambiguous(lines))
     places = list(_places(view, old, overlapping=False)) if everywhere else [first]
+    lines = tuple(_lines_of(view, places, old))
     if len(view) == len(text):
-        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places))
-    return Replacement(_replaced_with_endings(text, places, old, new), len(places))
+        return Replacement(text.replace(old, new, -1 if everywhere else 1), len(places), lines, note)
+    return Replacement(_replaced_with_endings(text, places, old, new), len(places), lines, note)
+
+
+def _lookalike(view: str, old: str, *, everywhere: bool) -> tuple[str, str]:
+    """Return the only text that looks equal to `old`, and a note on how it differs.
+
+    Raises:
+        ToolError: no text looks equal to it, or several do.
+    """
+    spans = find_lookalikes(view, old, _PLACES_SHOWN + 1)
+    texts = list(dict.fromkeys(view[start:end] for start, end in spans))
+    if not texts:
+        raise ToolError(_not_found(view, old))
+    if len(texts) == 1 and (everywhere or len(spans) == 1):
+        return texts[0], f"the file had {code_points(texts[0], old)} in old_string; new_string was written as it is"
+    lines = [
+        f"line {view.count(_LINE_END, 0, start) + 1:,}: {code_points(view[start:end], old)}" for start, end in spans
+    ]
+    raise ToolError(
+        f"old_string was not found, but {len(spans)} places look equal to it; use their characters, and more of the "
+        f"surrounding lines: {'; '.join(lines)}"
+    )
+
+
+def _lines_of(text: str, places: list[int], part: str) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line, from 0, of each place at which `part` stands."""
+    line, counted = 0, 0
+    height = part.removesuffix("\n").count("\n")
+    for place in places:
+        line += text.count("\n", counted, place)
+        counted = place
+        yield line, line + height
 
 
 def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
@@ -97,12 +137,25 @@ def _not_found(view: str, old: str) -> str:
     if spaced is not None:
         first, last = spaced
         there = "\n".join(f"{number:>6}\t{printable(lines[number - 1])}" for number in range(first, last + 1))
-        return f"{words}, but lines {first:,} to {last:,} differ from it only in whitespace:\n{there}"
-    near = _nearest(lines, next((line for line in old.split("\n") if line.strip()), ""))
+        unusual = "".join(sorted({one for one in "".join(lines[first - 1 : last]) if one.isspace() and one != " "}))
+        points = f" (they have {code_points(unusual, '')})" if unusual else ""
+        return f"{words}, but lines {first:,} to {last:,} differ from it only in whitespace{points}:\n{there}"
+    wanted = next((line for line in old.split("\n") if line.strip()), "")
+    near = _nearest(lines, wanted)
     if not near:
         return f"{words}, nor any line similar to its first line; read the file again"
     there = "\n".join(f"{number:>6}\t{printable(line[:_LONGEST_COMPARED])}" for number, line in near)
-    return f"{words}; most similar to its first line:\n{there}"
+    # Letters of two alphabets may look equal, too.
+    hidden = [f"line {number:,} has {code_points(line, wanted)}" for number, line in near if _is_hidden(line, wanted)]
+    return f"{words}; most similar to its first line{''.join(f' ({one})' for one in hidden)}:\n{there}"
+
+
+def _is_hidden(line: str, wanted: str) -> bool:
+    """Return True if a line differs from the one wanted in few characters, none of them plain ASCII on both sides."""
+    if len(line) != len(wanted) or line == wanted:
+        return False
+    pairs = [(one, other) for one, other in zip(line, wanted, strict=True) if one != other]
+    return all(not (one + other).isascii() for one, other in pairs)
 
 
 def _match_ignoring_whitespace(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.function_schema import schema_of
@@ -94,6 +94,10 @@ class TypedTool(Tool, Generic[Args]):
         """Return a summary of this call; the caller puts it on one line."""
         return ""
 
+    async def call_later_changes(self, args: Args) -> str:
+        """Return how this call's files were changed since it ended, for the model; empty if they were not."""
+        return ""
+
     async def call_preview(self, args: Args) -> Preview | None:
         """Return a preview of the effect of this call; None if there is none.
 
@@ -159,6 +163,10 @@ class TypedTool(Tool, Generic[Args]):
             return None
         return await self.call_preview(args)
 
+    async def later_changes(self, arguments: JsonObject) -> str:
+        args = self._parsed(arguments)
+        return "" if args is None else await self.call_later_changes(args)
+
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:
             return self._model.model_validate(arguments)
@@ -186,5 +194,11 @@ def _without_nul(text: str) -> str:
 WordText = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
 """Text that is passed to the system, such as a command: not empty, without NUL."""
 
+Position = Annotated[int, BeforeValidator(lambda value: 1 if value == 0 else value)]
+"""A number that counts from 1; 0 also means the first."""
+
 PathText = WordText
 """A path in the arguments of a call: absolute, starting with `~`, or relative to the workspace."""
+
+PlaceText = Annotated[PathText, BeforeValidator(lambda value: "." if value == "" else value)]
+"""A path that may be left out; an empty one also means the workspace."""

@@ -80,6 +80,23 @@ def replaced_lines(old: str, new: str) -> tuple[int, int]:
     return len(before) - start - end, len(after) - start - end
 
 
+def unchanged_ranges(old: str, new: str) -> list[tuple[int, int]]:
+    """Return the ranges of lines of `new` that its diff from `old` leaves unchanged, whatever the line endings are.
+
+    Each is a first line, from 0, and the line after the last; lines were added, removed or replaced between any two.
+    """
+    before, after = (text.replace("\r\n", "\n").split("\n") for text in (old, new))
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    old_part, new_part = before[start : len(before) - end], after[start : len(after) - end]
+    found = [(0, start)]
+    if len(old_part) + len(new_part) <= _MOST_COMPARED:
+        blocks = difflib.SequenceMatcher(None, old_part, new_part).get_matching_blocks()
+        found += [(start + block.b, start + block.b + block.size) for block in blocks]
+    found.append((len(after) - end, len(after)))
+    return [(first, behind) for first, behind in found if first < behind]
+
+
 _Ends = Literal["none", "LF", "CR LF", "mixed"]
 
 

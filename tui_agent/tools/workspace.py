@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import JudgedTarget
 
 from .changing_calls import ChangingCalls
 from .content_store import ContentStore
+from .file_errors import existing_name
 from .file_versions import FileVersions
 from .pinned_directory import ResolvedPath
 from .processes.spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
@@ -76,6 +78,26 @@ class Workspace:
     def given(self, path: str) -> str:
         """Return a path from a call with `~` expanded, so that permission rules and tools mean the same file."""
         return os.path.expanduser(path)
+
+    def with_existing_name(self, arguments: JsonObject) -> JsonObject:
+        """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given.
+
+        Called before a call is judged, so that the name that is judged and shown is the one that is opened.
+        """
+        path = arguments.get("path")
+        return arguments | {"path": self._existing(path)} if isinstance(path, str) and path else arguments
+
+    def _existing(self, path: str) -> str:
+        given = self.given(path)
+        if "\0" in given or os.path.lexists(os.path.join(self.root, given)):
+            return path
+        reached = "/" if given.startswith("/") else ""
+        for name in filter(None, given.split("/")):
+            found = existing_name(os.path.join(self.root, reached), name)
+            if found is None:
+                return path
+            reached = os.path.join(reached, found)
+        return reached
 
     def resolve(self, path: str) -> Path:
         """Return the absolute path with every link followed; its last parts need not exist."""

@@ -6,6 +6,7 @@ from functools import partial
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
@@ -16,12 +17,14 @@ from .file_change import (
     plan_change,
     plan_file_change,
     preview_file_change,
-    refuse_changed,
+    report_later_change,
     unchanged,
+    unseen_change,
 )
 from .pinned_directory import ResolvedPath
-from .text_format import TextFormat, uses_crlf
+from .text_format import uses_crlf
 from .typed_tool import Arguments, PathText, TypedTool
+from .unseen_change import UnseenChangeError
 from .workspace import Workspace
 
 _DESCRIPTION = """Creates a file, or replaces the whole content of an existing file.
@@ -46,6 +49,9 @@ class WriteTool(TypedTool[WriteArguments]):
         self._workspace = workspace
         self.working_directory = workspace.root
 
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        return self._workspace.with_existing_name(arguments)
+
     def call_accesses(self, args: WriteArguments) -> Accesses:
         path = frozenset({self._workspace.resolve(args.path)})
         return Accesses(reads=path, writes=path)
@@ -68,6 +74,9 @@ class WriteTool(TypedTool[WriteArguments]):
             partial(self._plan, args, checked=False),
         )
 
+    async def call_later_changes(self, args: WriteArguments) -> str:
+        return await report_later_change(self._workspace, args.path)
+
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
             plan_checked = partial(self._plan, args, checked=True)
@@ -80,7 +89,7 @@ class WriteTool(TypedTool[WriteArguments]):
         """Return the change of a loaded file, or of a new one.
 
         Raises:
-            ToolError: `checked`, and the file was never read or changed since.
+            ToolError: its encoding does not allow the text; or `checked`, and the file was never read or changed since.
         """
         place, shown, notes = target
         if before is None:
@@ -91,10 +100,9 @@ class WriteTool(TypedTool[WriteArguments]):
             self._refuse_unknown(place, shown, before)
         text = _with_endings_of(before, args.content)
         try:
-            content = before.format.encode(text)
-        except UnicodeEncodeError:
-            content = TextFormat().encode(text)
-            notes += (f"the file was {before.format.words}, which cannot encode the new text; it is UTF-8 now",)
+            content = before.format.encode_change(before.content, text, before.text, text)
+        except ToolError as error:
+            raise ToolError(f"{shown} was not changed: {error}") from error
         return plan_change(place, shown, before, text, content, notes)
 
     def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
@@ -103,9 +111,15 @@ class WriteTool(TypedTool[WriteArguments]):
         Raises:
             ToolError: the call must not overwrite it.
         """
-        if self._workspace.versions.last_seen(place.path) is None:
+        seen = self._workspace.versions.last_seen(place.path)
+        if seen is None:
             raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")
-        refuse_changed(self._workspace, place, shown, before)
+        if unseen := unseen_change(self._workspace, place, before):
+            what_to_do = "repeat the call if it is right" if unseen.is_whole else "read it again, then repeat the call"
+            words = f"{shown} changed on disk since it was last read; nothing was written: {what_to_do}"
+            raise UnseenChangeError(words, unseen)
+        if seen.is_partly_seen:
+            raise ToolError(f"you have not seen all of what changed in {shown}; nothing was written: read it again")
 
 
 def _with_endings_of(before: LoadedFile, content: str) -> str:

@@ -210,6 +210,9 @@ def test_instructions_apply_once_they_are_trusted(words_only: Path, locations: L
     assert read(words_only, locations) == ["be mine", "be kind", "be quick"]
     assert folder_trust(words_only, locations).is_trusted
     assert folder_trust(words_only, locations).left_out == ()
+    locations.config_dir.mkdir(parents=True, exist_ok=True)
+    (locations.config_dir / "AGENTS.md").write_text("x" * 40_000)
+    assert "AGENTS.md: only the first 32,768 bytes are used" in folder_trust(words_only, locations).left_out[0]
 
 
 def test_changed_instructions_need_trust_again_and_settings_keep_it(project: Path, locations: Locations) -> None:

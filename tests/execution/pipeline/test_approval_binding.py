@@ -183,11 +183,14 @@ async def test_a_file_changed_since_it_was_read_fails_without_a_question(scene: 
     read = next(tool for tool in scene.tools if tool.name == "read")
     await run([read], [call("read", path="d/a")], policy=PermissionPolicy(scene.root))
     scene.replace("d/a", "old and more\n")
-    ran = await scene.play(call("edit", path="d/a", old_string="old", new_string="new"), at_once=True)
+    edit = call("edit", path="d/a", old_string="old", new_string="new")
+    ran = await scene.play(edit, at_once=True)
 
     assert questions(ran) == []
     assert ran.statuses == ["error"]
     assert "changed on disk since it was last read" in ran.texts[0]
+    again = await scene.play(edit, at_once=True)
+    assert (len(questions(again)), again.statuses) == (1, ["ok"])
 
 
 async def test_an_edit_that_an_earlier_call_makes_possible_needs_approval(scene: Scene) -> None:

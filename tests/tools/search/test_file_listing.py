@@ -132,15 +132,23 @@ async def test_ignore_rules_without_a_repository_apply_from_the_workspace_down(
 
     assert "b.log" not in await listed(root, root, engine)
     assert "a.py" in await listed(root, root, engine)
-    assert await listed(root / "keep", root, engine) == ()
+    (root / "keep" / "c.txt").touch()
+    assert await listed(root / "keep", root, engine) == ("c.txt",)
 
 
 async def test_an_ignored_directory_is_listed_when_named(root: Path, engine: Ripgrep | None) -> None:
-    grow(root, {"": ["build/", "*.o"]})
+    (root / "own").mkdir()
+    grow(root, {"": ["build/", "*.o", "scripts/*", "src/*", "!src/keep.c"], "own": ["*"]})
     (root / ".git").mkdir()
+    for name in ("scripts/a.py", "scripts/deep/b.py", "src/keep.c", "own/x"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
 
     assert await listed(root / "build", root, engine) == ("x.o",)
-    assert "build/x.o" not in await listed(root, root, engine)
+    assert await listed(root / "scripts", root, engine) == ("a.py", "deep/b.py")
+    assert await listed(root / "own", root, engine) == (".gitignore", "x")
+    assert await listed(root / "src", root, engine) == ("keep.c",)
+    assert not {"build/x.o", "scripts/a.py", "own/x"} & {*await listed(root, root, engine)}
 
 
 async def test_only_regular_files_are_listed(root: Path, engine: Ripgrep | None) -> None:

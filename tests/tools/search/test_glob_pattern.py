@@ -36,6 +36,15 @@ FITS = [
     ("./src//*.py", "src/a.py", True),
     ("A.py", "a.py", False),
     ("[", "[", True),
+    ("app/(group)/[slug]/page.tsx", "app/(group)/[slug]/page.tsx", True),
+    ("app/[slug]/page.tsx", "app/s/page.tsx", True),
+    ("app/[slug]/*.tsx", "app/[slug]/page.tsx", True),
+    ("**/[...all]/**", "app/[...all]/a/b.ts", True),
+    ("[[...opt]]/a", "[[...opt]]/a", True),
+    ("{a,b}.txt", "{a,b}.txt", True),
+    ("[[]id].js", "[id].js", True),
+    ("caf\u00e9*.txt", "cafe\u0301 1.txt", True),
+    ("* PM.png", "1.00\u202fPM.png", True),
 ]
 
 

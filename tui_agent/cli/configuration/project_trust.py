@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent.context import (
     ContextLayer,
+    cut_instructions,
     foreign_instructions,
     load_own_instructions,
     load_project_instructions,
@@ -112,7 +113,7 @@ class FolderTrust:
     is_trusted: bool
     """True if everything that the folder brings is trusted, or it brings nothing."""
     left_out: tuple[str, ...]
-    """Messages about the instructions that are not used."""
+    """Messages about the instructions that are not used, or not whole."""
     definitions: "tuple[Found, ...]" = ()
     """The project's skills, commands and sub-agents, if they are trusted, and the problems of such files."""
 
@@ -187,14 +188,15 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
     foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
     if not project and not used(definitions):
-        return FolderTrust(own, trusts_settings, foreign, definitions)
+        return FolderTrust(own, trusts_settings, (*foreign, *cut_instructions(own)), definitions)
     if trust is not None and trust.instructions in (None, _instructions_digest(project, definitions)):
-        return FolderTrust((*own, *project), trusts_settings, foreign, definitions)
+        used_layers = (*own, *project)
+        return FolderTrust(used_layers, trusts_settings, (*foreign, *cut_instructions(used_layers)), definitions)
     names = ", ".join([*(_relative_name(layer, folder) for layer in project), *counts_of(definitions)])
     was_trusted = trust is not None and trust.instructions != NO_INSTRUCTIONS
     reason = "changed since they were trusted" if was_trusted else "this folder is not trusted"
     advice = "; --trust uses them for one run" if _may_be_trusted(folder) else ""
-    return FolderTrust(own, False, (f"{folder}: {names} not used: {reason}{advice}", *foreign))
+    return FolderTrust(own, False, (f"{folder}: {names} not used: {reason}{advice}", *foreign, *cut_instructions(own)))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:

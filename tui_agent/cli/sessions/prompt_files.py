@@ -16,7 +16,7 @@ from tui_agent.tools.pinned_directory import ResolvedPath, open_file
 from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, ReadTool, numbered
 from tui_agent.tools.search.file_listing import list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
-from tui_agent.tools.text_format import SAMPLE_SIZE, counted, format_of, is_binary
+from tui_agent.tools.text_format import SAMPLE_SIZE, counted, find_format, is_binary
 from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.bridge.prompt_attachments import refuse_too_many
 from tui_agent.ui.bridge.services import Attachment, PromptAttachment
@@ -135,7 +135,7 @@ class PromptFiles:
             if is_binary(sample):
                 raise ToolError(f"{shown} is not a text file, so it has no lines.")
             request = LineRequest(((first, last),), LINE_WIDTH, PAGE_CHARACTERS)
-            page = await read_lines(file, status, format_of(sample), start, request, lambda: False)
+            page = await read_lines(file, status, await find_format(sample), start, request, lambda: False)
         if page.total is not None and page.total < last:
             raise ToolError(f"{shown} has only {counted(page.total, 'line')}; there is no line {last:,}.")
         text = await asyncio.to_thread(_page_text, page, last)

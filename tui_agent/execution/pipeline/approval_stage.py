@@ -158,6 +158,8 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         return invalid(preview.text)
     if isinstance(preview, Crash) and isinstance(preview.error, ToolError):
         if is_next and _may_read_target(services, state):
+            if isinstance(preview.error, PreviewError) and preview.error.reported is not None:
+                preview.error.reported()
             return failure("error", preview.text, "tool_error")
         known = preview.error.preview if isinstance(preview.error, PreviewError) else None
         preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")

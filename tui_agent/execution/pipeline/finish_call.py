@@ -27,6 +27,9 @@ _HEAD_SHARE = 0.6
 _LINE_SLACK = 200
 """Characters by which a cut may move to fall between two lines."""
 
+_LATER_CHANGES_SECONDS = 10.0
+"""Most seconds for finding out what hooks changed in the files of a call."""
+
 _JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 """Characters, beside combining ones, that modify the one before: joiner, variation selectors, skin tones."""
 
@@ -67,7 +70,20 @@ async def apply_result_hooks(services: ExecutionServices, state: CallState, outc
         ran = "did not run" if outcome.given and not state.started else "ran"
         text = f"The call {ran} (status {outcome.status}), and its result cannot be shown. {answer}."
         return replace(failure("error", text, "hook_failed"), halts=outcome.halts, why=outcome.why)
-    return outcome if answer is outcome.result else outcome.with_result(answer)
+    outcome = outcome if answer is outcome.result else outcome.with_result(answer)
+    return await _with_later_changes(state, outcome)
+
+
+async def _with_later_changes(state: CallState, outcome: Outcome) -> Outcome:
+    """Add to a result what hooks changed in the call's files: its tool knows the files as the call left them."""
+    tool = state.prepared.tool
+    if tool is None or not state.started or outcome.result.is_error:
+        return outcome
+    note = await asked(tool.later_changes, state.prepared.arguments, timeout=_LATER_CHANGES_SECONDS)
+    if not isinstance(note, str) or not note:
+        return outcome
+    content = (*outcome.result.content, TextBlock(text=f"[{note}]"))
+    return outcome.with_result(outcome.result.model_copy(update={"content": content}))
 
 
 async def guard_output(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:

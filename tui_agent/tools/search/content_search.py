@@ -11,7 +11,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.pinned_directory import ResolvedPath, open_regular_file, pinned_cwd
 from tui_agent.tools.processes.child_environment import child_environment
-from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.processes.process import ProcessOutcome, ProcessSpec, run_process
 from tui_agent.tools.text_format import is_binary
 
 from .file_listing import BoundedBytes
@@ -25,6 +25,8 @@ _BATCH_SIZE = 400 * 1024
 _OUTPUT_SIZE = 32 * 1024 * 1024
 _ERRORS_SIZE = 4_000
 _BINARY_SAMPLE = 8_192
+_HAD_ERRORS = 2
+"""Exit code of an engine that could not read a file."""
 
 _RECORDS: dict[SearchMode, re.Pattern[bytes]] = {
     "content": re.compile(rb"([^\0]+)\0(\d+):(\d+):[^\n]*\n"),
@@ -54,6 +56,8 @@ class SearchResult:
     """True if there are more matches than the limit."""
     complete: bool = True
     """False if the search ran out of time or memory."""
+    has_errors: bool = False
+    """True if a file could not be read."""
 
 
 async def search_contents(
@@ -75,8 +79,10 @@ async def search_contents(
     deadline = time.monotonic() + SEARCH_TIME
     for batch in _batches(files):
         seconds = max(deadline - time.monotonic(), 0.1)
-        hits, complete = await _search_batch(place, batch, request, engines, cancellation, seconds)
+        hits, outcome = await _search_batch(place, batch, request, engines, cancellation, seconds)
+        complete = outcome.ending == "exited"
         result.complete = complete
+        result.has_errors = result.has_errors or outcome.returncode == _HAD_ERRORS
         _add(result, hits, request)
         if result.more or not complete:
             break
@@ -90,8 +96,8 @@ async def _search_batch(
     engines: list[SearchEngine],
     cancellation: CancellationToken,
     seconds: float,
-) -> tuple[list[FileHits], bool]:
-    """Return the matches in one batch, and True if it was searched to its end.
+) -> tuple[list[FileHits], ProcessOutcome]:
+    """Return the matches in one batch, and how the engine ended.
 
     An engine that rejects the pattern is removed from `engines`: the engines differ in the syntax they accept.
     """
@@ -113,7 +119,7 @@ async def _search_batch(
     asked_for = (hit for hit in hits.values() if hit.name in places)
     found = sorted(asked_for, key=lambda hit: places[hit.name])
     text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
-    return text_only, outcome.ending == "exited"
+    return text_only, outcome
 
 
 def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:

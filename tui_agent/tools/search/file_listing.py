@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
@@ -61,7 +61,8 @@ def without_denied(names: Sequence[str], is_denied: Callable[[str], bool]) -> tu
 async def list_files(
     place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
 ) -> FileListing:
-    """List all files below a directory.
+    """List all files below a directory, without those that `.gitignore` excludes. If it excludes all of a directory
+    other than the workspace, list them: a call that names such a directory means its files.
 
     Raises:
         ToolError: the directory was replaced since the call was judged.
@@ -69,6 +70,29 @@ async def list_files(
         OSError: ripgrep could not be started.
     """
     scope = await asyncio.to_thread(SearchScope.of, place, workspace)
+    listing = await _list_scope(scope, ripgrep, cancellation)
+    if listing.names or scope.rules is None or place.path == workspace:
+        return listing
+    return await _list_scope(replace(scope, rules=None), ripgrep, cancellation)
+
+
+async def list_ignored(
+    place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
+) -> tuple[str, ...]:
+    """List the files that `list_files` leaves out because `.gitignore` excludes them, as far as time permits.
+
+    Raises:
+        ToolError, OperationCancelledError, OSError: as for `list_files`.
+    """
+    scope = await asyncio.to_thread(SearchScope.of, place, workspace)
+    if scope.rules is None:
+        return ()
+    every = await _list_scope(replace(scope, rules=None), ripgrep, cancellation)
+    listed = await list_files(place, workspace, ripgrep, cancellation)
+    return tuple(sorted(set(every.names).difference(listed.names))) if listed.complete else ()
+
+
+async def _list_scope(scope: SearchScope, ripgrep: Ripgrep | None, cancellation: CancellationToken) -> FileListing:
     listing = None
     if ripgrep is not None and not (scope.rules and scope.rules.files):
         listing = await _listed_by(ripgrep, scope, cancellation)

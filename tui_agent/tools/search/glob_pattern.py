@@ -2,11 +2,13 @@
 
 import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.lookalikes import plain_form
 
 _MOST_ALTERNATIVES = 256
+_WILD = re.compile(r"[*?\[]")
 _ANY_DEPTH = "**"
 
 
@@ -16,6 +18,8 @@ class GlobPattern:
 
     alternatives: tuple[tuple[re.Pattern[str] | None, ...], ...]
     """Segments of each alternative; None stands for any number of directories."""
+    choices: tuple[str, ...] = ()
+    """Paths that the pattern may be literally: itself, and what its braces expand to."""
 
     @classmethod
     def parse(cls, pattern: str) -> "GlobPattern":
@@ -24,7 +28,9 @@ class GlobPattern:
         Raises:
             ToolError: it contains `..`, or its braces expand to too many alternatives.
         """
-        return cls(tuple(_segments(alternative) for alternative in _without_braces(pattern)))
+        # Braces may also be part of a name.
+        choices = tuple(dict.fromkeys((*_without_braces(pattern), pattern)))
+        return cls(tuple(_segments(plain_form(choice)) for choice in choices), choices)
 
     @classmethod
     def parse_filter(cls, pattern: str) -> "GlobPattern":
@@ -33,11 +39,25 @@ class GlobPattern:
         Raises:
             ToolError: as for `parse`.
         """
-        return cls.parse(pattern if "/" in pattern else f"{_ANY_DEPTH}/{pattern}")
+        if "/" in pattern:
+            return cls.parse(pattern)
+        found = cls.parse(f"{_ANY_DEPTH}/{pattern}")
+        return replace(found, choices=(*found.choices, *cls.parse(pattern).choices))
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Directories below which files may match, from the leading names without wildcards; empty for the start."""
+        found: list[str] = []
+        for choice in self.choices:
+            names = [name for name in choice.split("/") if name not in ("", ".")]
+            plain = next((place for place, name in enumerate(names) if _WILD.search(name)), None)
+            if plain is not None:
+                found.append("/".join(names[:plain]))
+        return tuple(dict.fromkeys(found))
 
     def matches(self, path: str) -> bool:
-        """Return True if a file's relative path matches."""
-        parts = path.split("/")
+        """Return True if a file's relative path matches, or one that looks equal to it."""
+        parts = plain_form(path).split("/")
         return any(_matches(segments, parts) for segments in self.alternatives)
 
 
@@ -47,7 +67,12 @@ def _segments(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
         raise ToolError("a pattern cannot contain ..; name the directory in path")
     if names and names[-1] == _ANY_DEPTH:
         names.append("*")
-    return tuple(None if name == _ANY_DEPTH else re.compile(fnmatch.translate(name)) for name in names)
+    return tuple(None if name == _ANY_DEPTH else _segment(name) for name in names)
+
+
+def _segment(name: str) -> re.Pattern[str]:
+    """Return the expression for one name, which may be the pattern itself: routes of web frameworks have brackets."""
+    return re.compile(f"{fnmatch.translate(name)}|{re.escape(name)}\\Z")
 
 
 def _matches(segments: tuple[re.Pattern[str] | None, ...], parts: list[str]) -> bool:

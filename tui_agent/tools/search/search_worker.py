@@ -5,6 +5,7 @@ ended and blocks nothing. Arguments: a JSON object, then the files. The output h
 """
 
 import codecs
+import errno
 import json
 import os
 import re
@@ -14,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 _BINARY_SAMPLE = 8_192
-_LONGEST_LINE = 1024 * 1024
+_LONGEST_LINE = 32 * 1024 * 1024
+"""Bytes kept of a line; files with longer ones are not searched at all, if they are found in time."""
 _WHOLE_LIMIT = 64 * 1024 * 1024
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -25,7 +27,7 @@ Write = Callable[[bytes], object]
 
 
 def main(arguments: Sequence[str], write: Write) -> int:
-    """Search; return 0 if something was found, 1 if nothing was, 2 if the pattern is invalid.
+    """Search; return 0 if something was found, 1 if nothing was, 2 if the pattern is invalid or a file unreadable.
 
     Args:
         arguments: `{"pattern", "ignore_case", "mode", "limit"}` as JSON, then the files.
@@ -37,13 +39,14 @@ def main(arguments: Sequence[str], write: Write) -> int:
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(f"regex parse error: {error}\n")
         return 2
-    found = False
+    found = is_partial = False
     for name in arguments[1:]:
         try:
             found = _search(name, pattern, options["mode"], options["limit"], write) or found
-        except OSError:
-            continue
-    return 0 if found else 1
+        except OSError as error:
+            # Files may vanish, or be replaced, after they were listed.
+            is_partial = is_partial or error.errno not in (None, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+    return 2 if is_partial else 0 if found else 1
 
 
 def _search(name: str, pattern: re.Pattern[str], mode: str, limit: int, write: Write) -> bool:
