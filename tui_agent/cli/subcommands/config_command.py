@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
+from tui_agent.cli.configuration.definition_files import file_problems, own_definitions, project_definitions
 from tui_agent.cli.configuration.effective_settings import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
 from tui_agent.cli.configuration.permission_rules import parse_rules
@@ -79,6 +80,8 @@ def check() -> None:
         for found in (own_hooks(Path.cwd()), project_hooks(Path.cwd())):
             warnings.extend(f"hook not used: {problem}" for problem in (*found.problems, *found.links))
             warnings.extend(problem for file in found.files for problem in file.rule_problems)
+    locations = Locations.of_user(os.environ)
+    warnings.extend(file_problems((*own_definitions(locations), *project_definitions(Path.cwd(), locations))))
     files = ", ".join(str(file) for file in loaded.files) or "no file"
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:
