@@ -79,6 +79,10 @@ FORMS: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ),
     ({"url": "http://x", "headers": {"X-N": 1}}, {"headers": {"X-N": "1"}}, ""),
     ({"command": "x", "args": "x.py"}, {"args": ("x.py",)}, ""),
+    ({"command": "x", "args": ["--port", 3000]}, {"args": ("--port", "3000")}, ""),
+    ({"command": ["npx", "-y", "x"], "environment": {"A": 1}}, {"command": "npx", "args": ("-y", "x")}, ""),
+    ({"command": "x", "timeout": "30000"}, {"timeout": 30.0}, "timeout 30000 was read as milliseconds (30 s)"),
+    ({"command": "x", "disabled": "true", "type": "LOCAL"}, {"enabled": False}, ""),
     ({"httpUrl": "http://127.0.0.1:9/mcp"}, {"url": "http://127.0.0.1:9/mcp"}, ""),
     ({"serverUrl": "http://x/mcp", "transport": "http"}, {"url": "http://x/mcp"}, ""),
     (
@@ -116,7 +120,8 @@ def test_entries_of_other_programs_are_converted_or_named() -> None:
         if servers or reason not in notes[0]:
             wrong.append((entry, servers, notes))
     assert wrong == []
-    for form in ({"servers": {"x": {"command": "x"}}}, {"x": {"command": "x"}}, {"x": {"url": "http://x"}}):
+    entry = {"x": {"command": "x"}}
+    for form in (entry, {"servers": entry}, {"mcp": {"servers": entry}}, {"mcp": entry}, {"x": {"url": "http://x"}}):
         assert list(parse_server_file(json.dumps(form).encode())[0]) == ["x"]
 
 

@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.foreign_record import RecordFormat, as_list
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -26,6 +27,7 @@ _OTHER_NAMES = {
     "transport": "type",
     "includeTools": "tools",
     "startupTimeout": "startup_timeout",
+    "environment": "env",
 }
 """Names of the same fields in other programs."""
 _DESCRIBING = """
@@ -68,16 +70,18 @@ def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str,
 
 
 def _entries(values: object) -> JsonObject:
-    """Return the entries of a file: below `mcpServers`, `servers` as in VS Code, or without a key above them.
+    """Return the entries of a file: below `mcpServers`, another program's key, or without a key above them.
 
     Raises:
         ConfigurationError: there are none.
     """
     if is_object(values):
-        for key in ("mcpServers", "servers"):
+        for key in ("mcpServers", "servers", "mcp_servers", "context_servers"):
             entries = values.get(key)
             if is_object(entries):
                 return entries
+        if is_object(values.get("mcp")):
+            return _entries(values["mcp"])
         if values and all(is_object(one) and not _TRANSPORTS.isdisjoint(one) for one in values.values()):
             return values
     raise ConfigurationError("an object `mcpServers` was expected")
@@ -107,17 +111,17 @@ def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
     for other, own in _OTHER_NAMES.items():
         if other in given:
             given.setdefault(own, given.pop(other))
-    kind: object = given.get("type", "http" if "url" in given else "stdio")
+    kind = str(given.get("type", "http" if "url" in given else "stdio")).lower()
     if kind == "sse":
         address = re.sub(r"/sse/?$", "/mcp", str(given.get("url", "")))
         raise ConfigurationError(
             f"the transport `sse` was replaced by `http`, the one supported here; most servers also offer it: "
             f'"type": "http", "url": {json.dumps(address)}'
         )
-    if kind not in ("stdio", "http", "streamable-http", "streamableHttp"):
+    if kind not in ("stdio", "local", "http", "remote", "streamable-http", "streamablehttp"):
         raise ConfigurationError(f"unknown transport {kind!r}")
     fields, notes = _in_our_form({name: value for name, value in given.items() if name in _KNOWN})
-    if given.get("disabled") is True:
+    if str(given.get("disabled")).lower() == "true":
         fields["enabled"] = False
     tools = {"allow": fields.pop("tools", None), "deny": given.get("excludeTools")}
     fields |= {"tools": {key: names for key, names in tools.items() if names is not None}}
@@ -138,11 +142,18 @@ def _in_our_form(fields: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     notes: list[str] = []
     for name in ("timeout", "startup_timeout"):
         value = fields.get(name)
+        if isinstance(value, str):
+            with suppress(ValueError):
+                value = float(value)
         if isinstance(value, int | float) and value > MOST_SECONDS:
             fields[name] = value / 1000
             notes.append(f"{name} {value:g} was read as milliseconds ({value / 1000:g} s)")
-    if isinstance(args := fields.get("args"), str):
-        fields["args"] = [args]
+    args = fields.get("args", [])
+    words = [_as_text(word) for word in args] if is_array(args) else [_as_text(args)]
+    if is_array(command := fields.get("command")) and command:
+        fields["command"], words = command[0], [*map(_as_text, command[1:]), *words]
+    if words:
+        fields["args"] = words
     for name in ("env", "headers"):
         table = fields.get(name)
         if is_object(table):
