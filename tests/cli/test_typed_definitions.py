@@ -19,9 +19,10 @@ from tui_agent.cli.typed_definitions import (
 )
 from tui_agent.definitions.discovery import Place, read_definitions
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import PermissionDecided, RunStarted
 from tui_agent.protocol.provider import ModelInfo
+from tui_agent.protocol.tool import ToolContext
 from tui_agent.providers import ScriptedProvider
 from tui_agent.settings import Settings
 from tui_agent.tools import BackgroundJobs
@@ -140,21 +141,21 @@ async def test_skills_are_listed_for_the_model_and_loaded_by_it_or_by_name(tmp_p
     assert any("- pdf: Fills forms." in part.text for part in request.system)
     (sent,) = b.sent(0)
     assert f"Skill pdf, in {tmp_path}/.claude/skills/pdf." in sent
-    assert "\n- fill.py\n\nUse fill.py.\n\nThe task: the tax form" in sent
+    assert "\n- fill.py\n\nUse fill.py.\n\nArguments: the tax form" in sent
     assert [one.slash for one in typed.commands] == ["pdf"], "a skill never replaces a built-in command"
 
 
 def test_a_page_lists_what_is_used_and_what_is_not(tmp_path: Path) -> None:
     write(tmp_path, "agents/review.md", "---\ndescription: Reviews.\n---\nText")
     write(tmp_path, "commands/help.md", "Mine.")
-    write(tmp_path, "skills/bad/SKILL.md", "---\nname: other\ndescription: x\n---\n")
+    write(tmp_path, "skills/bad/SKILL.md", "---\nname: bad\ndescription: x\n---\n")
     _, typed = made(tmp_path, [])
 
     used, *problems = typed.facts()
 
     assert (used.kind, used.name, used.description) == ("sub-agent", "review", "Reviews.")
     assert [(one.kind, one.problem.partition(": ")[2]) for one in problems] == [
-        ("skill", "`name` is other, but the folder is bad; they must be the same"),
+        ("skill", "the text of the skill is missing"),
         ("command", "not used: /help is a built-in command"),
     ]
 
@@ -176,3 +177,33 @@ def test_without_definitions_nothing_of_them_is_loaded(tmp_path: Path) -> None:
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+async def test_a_skill_is_filled_in_as_a_command_is(tmp_path: Path, jobs: BackgroundJobs) -> None:
+    body = "Now: !`echo DYN` args=$ARGUMENTS a1=$1 b=$ARGUMENTS[1] c=$second in ${CLAUDE_SKILL_DIR}"
+    write(tmp_path, "skills/dyn/SKILL.md", f"---\narguments: [first, second]\n---\n{body}")
+    b, typed = made(tmp_path, ["Done."], ["allow bash(echo DYN)"], jobs=jobs)
+
+    assert typed.needs_own_run("/dyn one two")
+    await typed.run("/dyn one two")
+
+    (sent,) = b.sent(0)
+    filled = f"args=one two a1=one b=two c=two in {tmp_path}/.claude/skills/dyn"
+    assert sent.endswith(f'Now: <output of="echo DYN">DYN</output> {filled}')
+
+
+async def test_skills_for_the_user_or_the_model_alone_are_only_there_for_one(tmp_path: Path) -> None:
+    write(tmp_path, "skills/manual/SKILL.md", "---\ndisable-model-invocation: true\n---\nMANUAL")
+    write(tmp_path, "skills/auto/SKILL.md", "---\nuser-invocable: false\nname: automatic\n---\nAUTO")
+    b, typed = made(tmp_path, ["Done."])
+
+    await typed.run("/manual")
+
+    system = "".join(part.text for part in b.provider.requests[0].system)
+    assert ("manual" in system, "- automatic: AUTO" in system) == (False, True)
+    assert "MANUAL" in b.sent(0)[0]
+    assert (typed.knows("/auto"), typed.knows("/automatic")) == (False, False)
+    skills = next(tool for tool in b.loop.tools if tool.name == "skill")
+    assert "AUTO" in (await skills.execute({"name": "auto"}, ToolContext("1", "skill"))).text
+    with pytest.raises(ToolError, match="no skill 'manual'"):
+        await skills.execute({"name": "manual"}, ToolContext("1", "skill"))

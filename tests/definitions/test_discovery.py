@@ -12,7 +12,7 @@ from tui_agent.definitions.discovery import (
     skill_files,
     user_places,
 )
-from tui_agent.definitions.records import AgentFile, CommandFile, Definitions, Problem, Skill
+from tui_agent.definitions.records import AgentFile, CommandFile, Definitions, Skill, is_allowed
 
 
 def write(path: Path, text: str) -> Path:
@@ -109,11 +109,8 @@ def test_one_file_under_two_names_is_read_once(project: Path) -> None:
 @pytest.mark.parametrize(
     ("front", "reason"),
     [
-        ("description: x", "`name` is missing"),
-        ("name: other\ndescription: x", "`name` is other, but the folder is pdf"),
-        ("name: Pdf\ndescription: x", "lower-case letters"),
-        ("name: pdf", "`description` is missing"),
-        (f"name: pdf\ndescription: {'x' * 1_025}", "`description` has 1,025 characters"),
+        ("hooks: {PreToolUse: []}\ndescription: x", "'hooks' is not supported and changes what it may do"),
+        ("shell: powershell", "'shell' is not supported and changes what it may do"),
         ("name: pdf\ndescription: {a: b}", "`description` must be text"),
         ("name: pdf\n\tdescription: x", "SKILL.md:3: not valid YAML"),
         ("- name", "SKILL.md:2: the front matter must be a table"),
@@ -131,6 +128,86 @@ def test_a_bad_skill_is_a_problem_with_file_and_line(project: Path, front: str, 
 
     assert text.startswith(".claude/skills/pdf/SKILL.md")
     assert reason in text
+
+
+SKILLS: dict[str, tuple[str, str, str, list[str]]] = {
+    "long": (f"---\nname: long\ndescription: {'x' * 1_068}\n---\nA", "long", "x" * 1_023 + "…", ["1,068 characters"]),
+    "postgresql": ("---\nname: pg-design\ndescription: d\n---\nText", "pg-design", "d", ["the folder is postgresql"]),
+    "Big Name": ("---\nname: Big Name\ndescription: d\n---\nText", "Big-Name", "d", ["it is Big-Name here"]),
+    "unnamed": ("---\ndescription: d\n---\nText", "unnamed", "d", []),
+    "bare": ("# First paragraph\ntells.\n\nMore", "bare", "First paragraph tells.", []),
+    "undescribed": ("---\nname: undescribed\n---\nTells.\n\nMore", "undescribed", "Tells.", []),
+    "when": ("---\ndescription: d\nwhen_to_use: Often.\nshell: bash\n---\nText", "when", "d Often.", []),
+    "keys": (
+        "---\ndescription: d\ncontext: fork\neffort: high\nlicense: MIT\nallowed-tools: Bash\n---\nText",
+        "keys",
+        "d",
+        ["'context' has no effect here", "'effort' has no effect here"],
+    ),
+}
+
+
+def test_skills_of_other_agents_are_loaded_and_odd_parts_named(project: Path) -> None:
+    for folder, (text, *_) in SKILLS.items():
+        write(project / f".claude/skills/{folder}/SKILL.md", text)
+
+    found = read(project)
+
+    assert found.problems == ()
+    skills = {skill.folder.name: skill for skill in found.skills}
+    for folder, (_, name, description, notes) in SKILLS.items():
+        skill = skills[folder]
+        assert (skill.name, skill.description) == (name, description)
+        assert len(skill.source.notes) == len(notes), skill.source.notes
+        for said, note in zip(skill.source.notes, notes, strict=True):
+            assert (said.startswith(f".claude/skills/{folder}/SKILL.md: "), note in said) == (True, True)
+
+
+def test_keys_that_restrict_a_skill_are_honoured(project: Path) -> None:
+    for name, key in {
+        "manual": "disable-model-invocation: true",
+        "odd": "disable-model-invocation: perhaps",
+        "automatic": "user-invocable: false",
+        "both": "user-invocable: yes\ndisable-model-invocation: no",
+        "reading": "disallowed-tools: Bash, Write",
+    }.items():
+        write(project / f".claude/skills/{name}/SKILL.md", f"---\n{key}\n---\nText")
+
+    found = {skill.name: (skill.for_model, skill.for_user, skill.tools) for skill in read(project).skills}
+
+    assert found == {
+        "manual": (False, True, None),
+        "odd": (False, True, None),
+        "automatic": (True, False, None),
+        "both": (True, True, None),
+        "reading": (False, True, ("!bash", "!write", "!bash_output", "!kill_bash")),
+    }
+
+
+def test_sub_agents_are_found_in_folders_and_under_odd_names(project: Path) -> None:
+    agents = project / ".claude/agents"
+    write(agents / "sub/deep/a4.md", "---\ndescription: d\ncolor: red\n---\nText")
+    fields = "name: A Two\ndescription: d\ntools: Read\ndisallowedTools: Bash\nmaxTurns: 3"
+    write(agents / "a2.md", f"---\n{fields}\n---\nText")
+    write(agents / "plan.md", "---\ndescription: d\npermissionMode: plan\n---\nText")
+    write(agents / "free.md", "---\ndescription: d\npermissionMode: acceptEdits\n---\nText")
+
+    found = read(project)
+
+    assert {agent.name: agent.tools for agent in found.agents} == {
+        "a4": None,
+        "A-Two": ("read", "!bash", "!bash_output", "!kill_bash"),
+        "free": None,
+    }
+    notes = [note for agent in found.agents for note in agent.source.notes]
+    assert notes == [
+        ".claude/agents/a2.md: 'maxTurns' has no effect here",
+        ".claude/agents/a2.md: `name` is A Two; it is A-Two here",
+    ]
+    (problem,) = found.problems
+    assert problem.text == ".claude/agents/plan.md: 'permissionMode' is not supported and changes what it may do"
+    cases = (("grep", ("!bash",), True), ("bash", ("*", "!bash"), False), ("edit", ("read",), False))
+    assert [is_allowed(tool, patterns) for tool, patterns, _ in cases] == [expected for *_, expected in cases]
 
 
 def test_files_that_cannot_be_read_are_problems(project: Path) -> None:
@@ -162,7 +239,7 @@ def test_links_out_of_the_repository_or_of_a_skills_folder_are_not_used(project:
     found = read(project)
 
     assert (found.skills, found.commands) == ((), ())
-    reasons = sorted(problem.reason for problem in found.problems if isinstance(problem, Problem))
+    reasons = sorted(problem.reason for problem in found.problems)
     assert reasons[0].endswith("README.md, outside the skill's folder: not used")
     assert reasons[1].endswith("secret.md, outside this repository: not used")
 

@@ -77,7 +77,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
             file_hooks.begin()
             await asyncio.sleep(0)
             await loop.run("write it")
-            while not (folder / "Notification.json").exists():
+            while not all((folder / f"{event}.json").exists() for event in ("Notification", "PermissionRequest")):
                 await asyncio.sleep(0.01)
             await delegate(loop, "a task", context="fresh")
             await loop.compact("keep names")
@@ -139,6 +139,17 @@ ANSWERS: dict[tuple[str, str], tuple[int, str, HookAnswer]] = {
         0,
         own("PostToolUse", updatedToolOutput="new"),
         HookAnswer(updated_output="new"),
+    ),
+    ("PermissionRequest", "exit 2"): (2, "", HookAnswer(verdict="deny", reason="why")),
+    ("PermissionRequest", "behavior: deny"): (
+        0,
+        own("PermissionRequest", decision={"behavior": "deny", "message": "r", "interrupt": True}),
+        HookAnswer(verdict="deny", reason="r", stop_reason="r"),
+    ),
+    ("PermissionRequest", "behavior: allow"): (
+        0,
+        own("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"command": "ls"}}),
+        HookAnswer(verdict="allow", updated_input={"command": "ls"}),
     ),
     ("SessionEnd", "exit 2"): (2, "", HookAnswer(message="why")),
     ("PreCompact", "exit 2"): (2, "", HookAnswer(message="why")),
@@ -237,6 +248,42 @@ async def test_an_allow_answers_the_mode_and_neither_a_rule_nor_the_floor(tmp_pa
     for text in (*denied, *asks, *floor, *settings):
         assert "ermission denied" in text
     assert not (tmp_path / ".git").exists()
+
+
+@pytest.mark.parametrize(
+    ("hook", "command", "rules", "outcome"),
+    [
+        ({"behavior": "allow"}, "touch made", (), "ran"),
+        ({"behavior": "allow", "updatedInput": {"command": "touch other"}}, "touch made", (), "ran other"),
+        ({"behavior": "allow"}, "touch made", ("ask bash(touch:*)",), "asked"),
+        ({"behavior": "deny", "message": "not now"}, "touch made", (), "denied"),
+        ({"behavior": "perhaps"}, "touch made", (), "asked"),
+        (None, "touch made", (), "asked"),
+    ],
+)
+async def test_a_hook_answers_a_question_that_only_the_mode_asks(
+    hook: Any, command: str, rules: tuple[str, ...], outcome: str, tmp_path: Path
+) -> None:
+    gate = ApprovalGate(interactive=True)
+    said = f"echo '{own('PermissionRequest', decision=hook)}'"
+    steps = [reply(call("bash", command=command)), "done"]
+    options = {"mode": PermissionMode.ASK, "gate": gate, "rules": rules}
+    loop, file_hooks = agent_in(tmp_path, every("PermissionRequest", said, "Bash"), steps, **options)
+    ends: list[str] = []
+    loop.bus.on(HookEnded, lambda event: ends.append(event.event))
+
+    async with file_hooks.serve(), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(loop.run("go"))
+        while not running.done():
+            if outcome == "asked" and ends and gate.pending:
+                gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="deny", note="by the user"))
+            await asyncio.sleep(0.01)
+
+    (text,) = [message.text for message in loop.history.messages() if message.role == "tool_result"]
+    assert (tmp_path / "made").exists() is (outcome == "ran")
+    assert (tmp_path / "other").exists() is (outcome == "ran other")
+    assert ("by the user" in text) is (outcome == "asked")
+    assert ("not now" in text) is (outcome == "denied")
 
 
 async def test_the_strictest_answer_counts_and_an_ask_asks_even_in_mode_allow(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def group(event: str = "Stop", matcher: object = "", **entry: object) -> dict[st
         ({"hooks": {"Stop": {}}}, "hooks.Stop is not a list"),
         ({"hooks": {"Stop": [{"command": "x"}]}}, "not of the form"),
         ({"hooks": {"Stop": [{"hooks": ["x"]}]}}, "a hook is not an object"),
-        (group("PermissionRequest"), "x.json:1: the event PermissionRequest is not known here"),
+        (group("PostToolUseFailure"), "x.json:1: the event PostToolUseFailure is not known here"),
         (group(type="prompt"), 'only hooks of the type command run here, not "prompt"'),
         (group(command=" "), "a hook without a command"),
         (group(command="a\ud800"), "a hook without a command"),

@@ -1,8 +1,11 @@
 """Servers from settings, from `.mcp.json` and from the command line, and the trust that a project's need."""
 
+import base64
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +14,14 @@ from tests.mcp.pools import SERVERS, running, until
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.configuration.effective_settings import load_effective_settings
 from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.cli.tool_servers import configured_servers
-from tui_agent.mcp.server_config import expanded, parse_server_file
+from tui_agent.cli.tool_servers import check_image, configured_servers
+from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.tool_server import ToolServer
+from tui_agent.protocol.messages import ImageBlock, TextBlock
+from tui_agent.protocol.tool_server import ToolFilter, ToolServer
 from tui_agent.settings import Locations, load_settings
+from tui_agent.tools.media import image_files
+from tui_agent.tools.media.image_files import can_scale_images, size_of_image
 
 MCP_JSON = {
     "mcpServers": {
@@ -58,9 +64,110 @@ def test_the_file_of_other_agents_is_read() -> None:
     assert list(servers) == ["files", "git_hub"], "names become parts of names of tools"
     assert servers["files"].args == ("-y", "${PACKAGE:-files}")
     assert [problem.partition(":")[0] for problem in problems] == ["old", "wrong", "git__hub"]
-    for content in (b"{", b"[]", b'{"servers": {}}', b"\xff", b"[" * 100_000):
+    for content in (b"{", b"[]", b"{}", b'{"x": {}}', b"\xff", b"[" * 100_000):
         with pytest.raises(ConfigurationError):
             parse_server_file(content)
+
+
+FORMS: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
+    ({"command": "x", "timeout": 30000}, {"timeout": 30.0}, "timeout 30000 was read as milliseconds (30 s)"),
+    ({"command": "x", "timeout": 900}, {"timeout": 900.0}, ""),
+    (
+        {"command": "x", "env": {"PORT": 3000, "DEBUG": True, "F": 1.5, "T": "t"}},
+        {"env": {"PORT": "3000", "DEBUG": "true", "F": "1.5", "T": "t"}},
+        "",
+    ),
+    ({"url": "http://x", "headers": {"X-N": 1}}, {"headers": {"X-N": "1"}}, ""),
+    ({"command": "x", "args": "x.py"}, {"args": ("x.py",)}, ""),
+    ({"command": "x", "args": ["--port", 3000]}, {"args": ("--port", "3000")}, ""),
+    ({"command": ["npx", "-y", "x"], "environment": {"A": 1}}, {"command": "npx", "args": ("-y", "x")}, ""),
+    ({"command": "x", "timeout": "30000"}, {"timeout": 30.0}, "timeout 30000 was read as milliseconds (30 s)"),
+    ({"command": "x", "disabled": "true", "type": "LOCAL"}, {"enabled": False}, ""),
+    ({"httpUrl": "http://127.0.0.1:9/mcp"}, {"url": "http://127.0.0.1:9/mcp"}, ""),
+    ({"serverUrl": "http://x/mcp", "transport": "http"}, {"url": "http://x/mcp"}, ""),
+    (
+        {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]},
+        {"tools": ToolFilter(allow=("a",), deny=("b",))},
+        "",
+    ),
+    ({"command": "x", "args": ["${env:HOME}"]}, {"args": ("${HOME}",)}, ""),
+    ({"command": "x", "description": "d", "autoApprove": ["a"], "disabled": True}, {"enabled": False}, ""),
+)
+UNUSED: tuple[tuple[object, str], ...] = (
+    ({"type": "sse", "url": "http://127.0.0.1:9/sse"}, '"type": "http", "url": "http://127.0.0.1:9/mcp"'),
+    ({"transport": "sse", "url": "http://x"}, "the transport `sse` was replaced by `http`"),
+    ({"command": "x", "envFile": ".env"}, "not used: 'envFile' is not supported and may change what the server does"),
+    ({"command": "x", "headersHelper": "y", "user": "root"}, "'headersHelper', 'user' is not supported"),
+    (
+        {"command": "x", "args": ["${input:token}"]},
+        "only variables such as ${NAME} can be used here, not ${input:token}",
+    ),
+    ({"command": "x", "env": {"A": []}}, "env.A: "),
+    ({"command": "x", "url": "http://x"}, "either `command` or `url`"),
+    (3, "an object was expected"),
+)
+
+
+def test_entries_of_other_programs_are_converted_or_named() -> None:
+    wrong: list[object] = []
+    for entry, fields, note in FORMS:
+        servers, notes = parse_server_file(json.dumps({"mcpServers": {"x": entry}}).encode())
+        found = {name: getattr(servers.get("x"), name, None) for name in fields}
+        if (found, "\n".join(notes)) != (fields, f"x: {note}" if note else ""):
+            wrong.append((entry, found, notes))
+    for entry, reason in UNUSED:
+        servers, notes = parse_server_file(json.dumps({"mcpServers": {"x": entry}}).encode())
+        if servers or reason not in notes[0]:
+            wrong.append((entry, servers, notes))
+    assert wrong == []
+    entry = {"x": {"command": "x"}}
+    for form in (entry, {"servers": entry}, {"mcp": {"servers": entry}}, {"mcp": entry}, {"x": {"url": "http://x"}}):
+        assert list(parse_server_file(json.dumps(form).encode())[0]) == ["x"]
+
+
+async def test_the_workspace_has_a_name_in_entries_of_other_programs(tmp_path: Path) -> None:
+    entry = {"command": "sh", "args": ["-c", "echo at ${CLAUDE_PROJECT_DIR}/x.py and ${workspaceFolder} >&2"]}
+    servers, _ = parse_server_file(json.dumps({"mcpServers": {"x": entry}}).encode())
+
+    async with running(servers["x"].model_copy(update={"startup_timeout": 60.0}), root=tmp_path) as found:
+        await until(lambda: "at " in found.task().log.text)
+        assert f"at {tmp_path}/x.py and {tmp_path}" in found.task().log.text
+    assert variables_of(servers["x"]) == ()
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""An image of one pixel."""
+
+
+@pytest.mark.parametrize("has_pillow", [True, False])
+async def test_images_of_servers_are_checked_as_those_of_files(
+    has_pillow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    can_scale_images.cache_clear()
+    monkeypatch.setattr(image_files, "find_spec", {"PIL": has_pillow or None}.get)
+    dot = base64.b64decode(PNG)
+    wide = dot[:16] + (8_001).to_bytes(4, "big") + (2).to_bytes(4, "big") + dot[24:]
+    if has_pillow:
+        from PIL import Image
+
+        file = io.BytesIO()
+        Image.new("L", (8_001, 2)).save(file, "PNG")
+        wide = file.getvalue()
+
+    kinds = [await check_image(ImageBlock(media_type="image/jpeg", data=base64.b64encode(data).decode())) for data in (
+        dot, wide, b"GIF89a", b"BM1234", dot[:40])]  # fmt: skip
+
+    can_scale_images.cache_clear()
+    same, scaled, *rest = kinds
+    assert isinstance(same, ImageBlock)
+    assert same.media_type == "image/png"
+    if has_pillow:
+        assert isinstance(scaled, ImageBlock)
+        assert size_of_image(base64.b64decode(scaled.data), scaled.media_type, "x")[0] <= 2_000
+    else:
+        assert isinstance(scaled, TextBlock)
+        assert "8,001" in scaled.text
+    assert [block.type for block in rest] == ["text"] * 3
 
 
 def test_variables_are_replaced_when_a_server_starts() -> None:

@@ -3,18 +3,20 @@
 import asyncio
 import json
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.mcp.pools import hostile, running, until
+from tests.mcp.pools import SERVERS, hostile, running, until
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import complaints_about
-from tui_agent.mcp import server_task, stdio_transport
+from tui_agent.mcp import server_pool, server_task, stdio_transport
 from tui_agent.mcp.tool_listing import LONGEST_DESCRIPTION
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolCall
+from tui_agent.protocol.tool_server import ToolServer
 
 
 async def test_what_a_server_says_about_its_tools_is_checked_cut_and_shown_with_escapes() -> None:
@@ -132,6 +134,42 @@ async def test_a_silent_server_delays_nothing_longer_than_its_startup_timeout() 
         assert servers.task().error == "it was not ready within 0.3 s"
 
 
+async def test_a_late_server_is_reported_and_brings_its_tools_to_a_later_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_pool, "FIRST_WAIT", 0.1)
+    late = ToolServer(command=sys.executable, args=(str(SERVERS / "hostile.py"), "late"))
+    async with running(late) as servers:
+        assert servers.tools.names == ()
+        await servers.update()
+        problems = [event.problem for event in servers.published("mcp.status")]
+        assert problems == ["", "Tool server h is still starting: its tools come with a later step"]
+
+        await until(lambda: servers.task().state == "ready")
+
+        assert "mcp__h__echo" in await servers.update()
+
+
+async def test_a_server_that_is_missing_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/x"
+    program.write_text("#!/bin/sh\nexit 9\n")
+    program.chmod(0o700)
+    servers = {
+        "gone": (ToolServer(command="no-such-program"), "no-such-program cannot be started: No such file or directory"),
+        "unset": (ToolServer(command="x", env={"K": "${NOT_SET}"}), "the variable NOT_SET is not set"),
+        "windows": (ToolServer(command="cmd", args=("/c", "npx", "-y", "x")), "it is in the form for Windows"),
+        "home": (ToolServer(command="~/bin/x"), "it exited with code 9"),
+    }
+    wrong: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path))
+        async with running(*((name, server) for name, (server, _) in servers.items())) as found:
+            problems = {event.server: event.problem for event in found.published("mcp.status") if event.problem}
+        for name, (_, reason) in servers.items():
+            if reason not in problems.get(name, ""):
+                wrong.append((name, problems.get(name)))
+    assert wrong == []
+
+
 async def test_a_tool_that_changes_is_reported_and_loses_what_was_allowed() -> None:
     async with running(hostile()) as servers:
         before = servers.tools.names
@@ -169,12 +207,36 @@ async def test_a_message_without_an_end_ends_the_connection_only(monkeypatch: py
             await servers.call("huge")
 
 
-async def test_a_result_that_contradicts_its_schema_is_an_error() -> None:
+async def test_one_bad_entry_costs_itself() -> None:
+    """Lists and results keep everything that follows the protocol, and name the rest."""
+    async with running(hostile("odd")) as servers:
+        tools = {tool.name.removeprefix("mcp__h__"): tool.spec.input_schema for tool in servers.tools}
+        left_out = servers.task().left_out
+        prompts = [prompt.name for prompt in servers.task().prompts]
+        resources = [resource.uri for resource in servers.task().resources]
+        texts = {name: (await servers.call(name)).text for name in ("unstructured", "blocks", "value")}
+
+    assert {"echo", "empty", "unschemed", "output", "unstructured", "hinted", "blocks"} <= tools.keys()
+    assert tools["empty"] == tools["unschemed"] == {"type": "object"}
+    assert (prompts, resources) == (["explain"], ["memo://one"])
+    assert [problem.partition(": ")[0] for problem in left_out] == [
+        "array", "wrong", "tool number 17", "tool number 18", "prompt number 2", "bad", "nowhere"
+    ]  # fmt: skip
+    assert "wrong: it breaks the protocol: inputSchema.required: " in left_out[1]
+    note = "[The result contradicts what the server claims about it: it has no structured content]"
+    assert texts["unstructured"].endswith(f"\nno structured\n{note}")
+    odd = ("[a block of type 'hologram' that breaks the protocol]", "[a block of type None that breaks the protocol]")
+    assert texts["blocks"].endswith("\n".join(("\nfirst", *odd, "last")))
+    assert texts["value"].endswith('{"value": [1, 2]}')
+
+
+async def test_a_result_that_contradicts_its_schema_reaches_the_model_with_a_note() -> None:
     async with running(hostile("lying")) as servers:
-        with pytest.raises(ToolError, match="The call ran, but its result contradicts what h claims"):
-            await servers.call("lie")
-    async with running(hostile("array")) as servers:
-        assert servers.task().error.startswith("its answer breaks the protocol: tools.12.inputSchema.type")
+        said = await servers.call("lie")
+
+    assert not said.is_error
+    assert '{"n": "no number"}' in said.text
+    assert "[The result contradicts what the server claims about it: 'no number' is not of type 'integer']" in said.text
 
 
 async def test_a_cancelled_call_tells_the_server_and_keeps_it(tmp_path: Path) -> None:

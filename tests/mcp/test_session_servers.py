@@ -1,10 +1,17 @@
 """Servers on the screen: the page, restart and log, and prompts and resources that the user names in an input."""
 
+from typing import Any
+
 import pytest
 
 from tests.mcp.pools import hostile, running, until
+from tui_agent.acp.session_updates import note_of
 from tui_agent.cli.session_servers import SessionServers
+from tui_agent.headless.plain_reporter import PlainReporter
+from tui_agent.headless.reporters import JsonReporter, TextReporter
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import McpStatus
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.dialogs.info_pages import servers_text
@@ -59,3 +66,24 @@ async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> Non
 
 def test_without_servers_no_input_names_one() -> None:
     assert not ServerQueries(Exchange()).are_named_in("/h:explain a")
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "problem"),
+    [
+        ("failed", "x cannot be started", "Tool server s does not run: x cannot be started"),
+        ("degraded", "it exited", "Tool server s stopped and starts again: it exited"),
+        ("connecting", "its tools come later", "Tool server s is still starting: its tools come later"),
+        ("connecting", None, ""),
+        ("ready", None, ""),
+        ("closed", "", ""),
+    ],
+)
+def test_missing_tools_are_one_warning_beside_the_output_and_in_editors(
+    state: Any, error: str | None, problem: str
+) -> None:
+    envelope = Envelope(McpStatus(server="s", state=state, error=error), 1, 0, 0.0, Origin("s"))
+
+    for reporter in (TextReporter(terminal=False), PlainReporter(lambda _: ()), JsonReporter("s")):
+        assert reporter.note(envelope) == (f"warning: {problem}" if problem else "")
+    assert note_of(envelope) == problem

@@ -31,6 +31,7 @@ from tui_agent.protocol.events import (
     CompactionEnded,
     ContextUsage,
     Failed,
+    McpStatus,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
@@ -124,6 +125,8 @@ def note_of(envelope: Envelope) -> str:
     match envelope.event:
         case Failed(text=text) | Warned(text=text):
             return text
+        case McpStatus(problem=problem) if problem:
+            return problem
         case SessionSaveFailed(error=error):
             return error
         case SessionRepaired(what=what):

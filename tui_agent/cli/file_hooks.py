@@ -50,7 +50,7 @@ from tui_agent.protocol.hooks import (
     RequireApproval,
 )
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
-from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
@@ -152,6 +152,8 @@ class FileHooks:
             async with asyncio.TaskGroup() as tasks:
                 self._session_tasks = tasks
                 services = [tasks.create_task(run_service("session start hooks", self._start()))]
+                if any(hook.event == "PermissionRequest" for hook in self.hooks):
+                    services.append(tasks.create_task(run_service("permission hooks", self._answer_questions())))
                 if any(hook.event == "Notification" for hook in self.hooks):
                     services.append(tasks.create_task(run_service("notification hooks", self._notify())))
                 try:
@@ -201,6 +203,46 @@ class FileHooks:
         pairs = (line.partition("=") for line in ended.out.split("\0") if "=" in line)
         changed = {name: value for name, _, value in pairs if environment.get(name) != value}
         self._variables |= {name: value for name, value in changed.items() if name not in _OF_THE_SHELL}
+
+    async def _answer_questions(self) -> None:
+        """Let hooks answer questions to the user, while they wait for the user."""
+        with self._loop.bus.subscribe() as subscription:
+            async with asyncio.TaskGroup() as tasks:
+                async for batch in subscription.batches():
+                    for envelope in batch:
+                        if isinstance(envelope.event, ApprovalRequested) and envelope.event.question is None:
+                            tasks.create_task(run_service("permission hook", self._answer_question(envelope.event)))
+
+    async def _answer_question(self, request: ApprovalRequested) -> None:
+        gate, hooks = self._loop.config.gate, self._about("PermissionRequest", request.tool, request.args)
+        if gate is None or not hooks:
+            return
+        given = foreign_input(request.tool, request.args, self._cwd)
+        fields: JsonObject = {"tool_name": foreign_name(request.tool), "tool_input": given}
+        answer = await self._ask_all("PermissionRequest", hooks, fields)
+        verdict, reason = answer.verdict
+        sources = ", ".join(hook.source for hook, one in answer.answers if verdict and one.verdict == verdict)
+        decision: ApprovalDecision | None = None
+        if verdict == "deny":
+            decision = ApprovalDecision(decision="deny", note=f"A hook ({sources}) denies it: {reason}")
+        elif verdict == "allow" and self._is_asked_by_the_mode(request):
+            changed = own_input(request.tool, request.args, answer.updated_input, self._cwd)
+            decision = ApprovalDecision(decision="approve", input=changed if changed != request.args else None)
+        if decision is not None and gate.resolve(
+            request.request_id, decision, by="policy" if verdict == "deny" else "user"
+        ):
+            text = f"A hook ({sources}) answered the question about {request.tool} for you: {verdict}."
+            self._loop.bus.publish(Noticed(code="hook_message", text=text))
+        if answer.stop is not None:
+            self._stop(*answer.stop)
+
+    def _is_asked_by_the_mode(self, request: ApprovalRequested) -> bool:
+        """Return True if neither a rule nor a protected path asks about a call: hooks answer nothing else for you."""
+        tool = next((tool for tool in self._loop.tools if tool.name == request.tool), None)
+        if tool is None:
+            return False
+        decision = self._loop.policy.check(tool, request.args)
+        return decision.decision == "ask" and decision.source == "mode"
 
     async def _notify(self) -> None:
         """Run the hooks of notifications: about questions, and once no input has followed a run for a while."""

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,11 +46,11 @@ def definitions_in_force(found: "Sequence[Found]") -> Definitions:
 
 def catalogue_layers(definitions: Definitions) -> tuple[ContextLayer, ...]:
     """Return the list of skills as a layer of the system prompt, if there are some."""
-    if not definitions.skills:
+    if not any(skill.for_model for skill in definitions.skills):
         return ()
     layer = ContextLayer(
         name=CATALOGUE_LAYER,
-        content=skill_catalogue(definitions.skills),
+        content=skill_catalogue([skill for skill in definitions.skills if skill.for_model]),
         priority=CATALOGUE_PRIORITY,
         tags=("system",),
         owner="definitions",
@@ -92,8 +93,8 @@ class NamedModels:
 
 def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedModels) -> tuple[AgentProfile, ...]:
     """Give an agent the tool for skills, if there are some, and return the kinds of sub-agents."""
-    if definitions.skills:
-        loop.add_tool(SkillTool(definitions.skills))
+    if skills := [skill for skill in definitions.skills if skill.for_model]:
+        loop.add_tool(SkillTool(skills))
     return tuple(
         AgentProfile(
             agent.name,
@@ -113,7 +114,9 @@ class TypedDefinitions:
         self._loop = loop
         self._definitions = definitions
         self._models = models
-        by_name: dict[str, Skill | CommandFile] = {skill.name: skill for skill in definitions.skills}
+        skills = [skill for skill in definitions.skills if skill.for_user]
+        by_name: dict[str, Skill | CommandFile] = {skill.folder.name: skill for skill in skills}
+        by_name |= {skill.name: skill for skill in skills}
         reserved = {command.slash for command in CHAT_COMMANDS}
         self._by_name = {name: skill for name, skill in by_name.items() if name not in reserved}
         self._by_name |= {command.name: command for command in definitions.commands}
@@ -121,7 +124,7 @@ class TypedDefinitions:
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The `/` commands for menus, sorted by name."""
-        return tuple(_command(name, one) for name, one in sorted(self._by_name.items()))
+        return tuple(_command(name, one) for name, one in sorted(self._by_name.items()) if name == one.name)
 
     def facts(self) -> tuple[DefinitionFact, ...]:
         """Return all definitions for a page, those in force first."""
@@ -129,6 +132,7 @@ class TypedDefinitions:
         used = (*found.skills, *found.commands, *found.agents)
         return (
             *(DefinitionFact(_label(kind_of(one)), one.name, one.description, one.source.shown) for one in used),
+            *(DefinitionFact(_label(kind_of(one)), "", problem=note) for one in used for note in one.source.notes),
             *(DefinitionFact(_label(one.kind), one.name, problem=one.text) for one in found.problems),
         )
 
@@ -138,10 +142,10 @@ class TypedDefinitions:
 
     def needs_own_run(self, text: str) -> bool:
         """True if a text cannot be a message to a run: it has commands to run, other tools, or another model."""
-        command, _ = self._find(text) or (None, None)
-        if not isinstance(command, CommandFile):
+        one, _ = self._find(text) or (None, None)
+        if one is None:
             return False
-        return bool(command.tools is not None or command.model or PromptTemplate.of(command.body).commands)
+        return bool(one.tools is not None or one.model or PromptTemplate.of(one.body).commands)
 
     def expanded(self, text: str) -> str:
         """Return the message for a text that needs no run of its own; other texts as they are. Reads a skill's folder.
@@ -154,11 +158,7 @@ class TypedDefinitions:
         found = self._find(text)
         if found is None:
             return text
-        one, arguments = found
-        if isinstance(one, CommandFile):
-            return PromptTemplate.of(one.body).prompt(arguments)
-        request = f"\n\nThe task: {arguments.text}" if arguments.text else ""
-        return f"Use this skill.\n\n{skill_text(one)}{request}"
+        return _prompt_of(*found)
 
     async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
@@ -173,18 +173,19 @@ class TypedDefinitions:
         Raises:
             ConfigurationError: the model that it names cannot be used.
         """
-        command, arguments = self._find(text) or (None, Arguments(""))
-        if not isinstance(command, CommandFile):
-            prompt, tools, provider = self.expanded(text), None, None
+        found = self._find(text)
+        if found is None:
+            prompt, tools, provider = text, None, None
         else:
-            provider, tools = self._models.provider(command.model), command.tools
-            template, outputs = PromptTemplate.of(command.body), list[str]()
-            for shell in template.commands_with(arguments):
-                output = await self._output(shell, command.name)
+            one, arguments = found
+            provider, tools = self._models.provider(one.model), one.tools
+            outputs: list[str] = []
+            for shell in _template_of(one).commands_with(arguments):
+                output = await self._output(shell, one.name)
                 if output is None:
                     return None
                 outputs.append(output)
-            prompt = template.prompt(arguments, outputs)
+            prompt = _prompt_of(one, arguments, outputs)
         if not prompt.strip():
             raise ConfigurationError("the command has no text")
         return await self._loop.run(
@@ -209,11 +210,22 @@ class TypedDefinitions:
         return (found, Arguments((match[2] or "").strip())) if found is not None and match is not None else None
 
 
+def _template_of(one: Skill | CommandFile) -> PromptTemplate:
+    folder = str(one.folder) if isinstance(one, Skill) else ""
+    return PromptTemplate.of(one.body.replace("${CLAUDE_SKILL_DIR}", folder) if folder else one.body)
+
+
+def _prompt_of(one: Skill | CommandFile, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
+    """Return the message for a command file or a skill that the user typed. Reads a skill's folder."""
+    prompt = _template_of(one).prompt(arguments, outputs)
+    return prompt if isinstance(one, CommandFile) else f"Use this skill.\n\n{skill_text(replace(one, body=prompt))}"
+
+
 def _label(kind: Kind) -> str:
     return "sub-agent" if kind == "agent" else kind
 
 
 def _command(name: str, one: Skill | CommandFile) -> PromptCommand:
     help_text = shortened(one.description) or f"Run {Path(one.source.shown).name}"
-    hint = one.hint if isinstance(one, CommandFile) else "[task]"
+    hint = one.hint or ("[task]" if isinstance(one, Skill) else "")
     return PromptCommand(name, hint, help_text)

@@ -8,14 +8,16 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tui_agent.protocol.foreign_record import RecordFormat, as_list
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import repository_root, target_outside
 from tui_agent.protocol.visible_text import escaped
 
-from .front_matter import FrontMatterError, parse_document
+from .front_matter import Document, FrontMatterError, parse_document
 from .records import AgentFile, CommandFile, Found, Kind, Origin, Problem, Skill, Source, shortened
 
 MAX_FILE = 256 * 1024
@@ -23,12 +25,33 @@ MAX_FILE = 256 * 1024
 MAX_FILES = 500
 """Most files of one kind in one folder."""
 MAX_DEPTH = 5
-"""Levels of folders below `commands`."""
+"""Levels of folders below `commands` and `agents`."""
 MAX_DESCRIPTION = 1_024
 """Most characters of a description."""
 MAX_HINT = 100
 
-_SKILL_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+_ABOUT = frozenset(
+    ("version", "author", "license", "compatibility", "metadata", "tags", "category", "keywords", "homepage", "color")
+)
+"""Fields that only describe a file."""
+_PROMPT = frozenset(("description", "argument-hint", "arguments", "model", "user-invocable", "disallowed-tools"))
+_FORMATS: dict[Kind, RecordFormat] = {
+    "skill": RecordFormat(
+        _PROMPT | {"name", "when_to_use", "disable-model-invocation"},
+        _ABOUT | {"allowed-tools"},
+        frozenset(("hooks", "shell")),
+    ),
+    "command": RecordFormat(
+        _PROMPT | {"allowed-tools"}, _ABOUT | {"name", "disable-model-invocation"}, frozenset(("hooks", "shell"))
+    ),
+    "agent": RecordFormat(
+        frozenset(("name", "description", "tools", "disallowedTools", "model")),
+        _ABOUT,
+        frozenset(("hooks", "permissionMode", "isolation")),
+    ),
+}
+_LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
+"""Permission modes that restrict nothing; the mode of the session counts."""
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9][\w.-]*", re.ASCII)
 _SKILL_FILE = "SKILL.md"
 
@@ -96,9 +119,7 @@ def _files(place: Place, problems: list[Found]) -> Iterator[tuple[Kind, Path, st
     """Yield kind, path and name of each file of a folder."""
     for kind in place.kinds:
         folder = place.path / f"{kind}s"
-        files = (
-            _skill_files(folder) if kind == "skill" else _markdown_files(folder, MAX_DEPTH if kind == "command" else 1)
-        )
+        files = _skill_files(folder) if kind == "skill" else _markdown_files(folder, MAX_DEPTH)
         for count, (path, name) in enumerate(files, 1):
             if count > MAX_FILES:
                 reason = f"only the first {MAX_FILES} files are used"
@@ -152,48 +173,89 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
 def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
     """
     Raises:
-        FrontMatterError: a field is missing or wrong.
+        FrontMatterError: a field is missing or wrong, or restricts in a way that is not supported.
         UnicodeDecodeError: it is not text.
     """
     text = escaped(content.decode("utf-8-sig").replace("\r\n", "\n"))
     document = parse_document(text)
-    description = document.text("description")
-    if kind == "skill":
-        _check_skill(document.text("name"), name, description)
-        return Skill(name, description, document.body, source)
-    description, model = shortened(description, MAX_DESCRIPTION), document.text("model")
-    model = "" if model == "inherit" else model
+    fields = {key: value for key, value in document.fields.items() if value not in ("", "null", "~", "false")}
+    _expect_supported(kind, fields)
+    notes = [f"{as_list((key,))} has no effect here" for key in _FORMATS[kind].ignored(fields)]
+    description, model = document.text("description"), document.text("model")
+    if len(description) > MAX_DESCRIPTION:
+        notes.append(f"`description` has {len(description):,} characters and is cut after {MAX_DESCRIPTION:,}")
+    written = document.text("name") if kind != "command" else ""
+    if (named := _slug(written)) != written:
+        notes.append(f"`name` is {written}; it is {named or name} here")
+    elif kind == "skill" and written and written != name:
+        notes.append(f"`name` is {written}, but the folder is {name}; both load it")
+    source = replace(source, notes=tuple(f"{source.shown}: {note}" for note in notes))
+    description, model = shortened(description, MAX_DESCRIPTION), "" if model == "inherit" else model
+    if kind == "agent":
+        return _agent(named or name.rpartition(":")[2], description, model, document, source)
+    body, hint = _with_numbers(document), shortened(document.text("argument-hint"), MAX_HINT)
+    first = shortened(document.body.partition("\n\n")[0].lstrip("#"), MAX_DESCRIPTION)
+    forbidden = tuple(f"!{tool}" for tool in document.tools("disallowed-tools") or ())
+    for_user = document.flag("user-invocable", default=True)
     if kind == "command":
         if not all(_NAME.fullmatch(part) for part in name.split(":")):
             raise FrontMatterError("a command's name has letters, digits, `.`, `_` and `-`, at most 64 each part")
-        hint = shortened(document.text("argument-hint"), MAX_HINT)
-        description = description or shortened(document.body.lstrip("#").strip().partition("\n")[0])
-        return CommandFile(name, description, hint, document.body, source, document.tools("allowed-tools"), model)
-    name = document.text("name") or name
+        if not for_user:
+            raise FrontMatterError("`user-invocable` is false, and the model runs no commands here")
+        description = description or shortened(first)
+        allowed = document.tools("allowed-tools")
+        tools = (*(allowed or ()), *forbidden) if allowed is not None or forbidden else None
+        return CommandFile(name, description, hint, body, source, tools, model)
+    name = named or _slug(name)
+    if not name or not document.body:
+        raise FrontMatterError("the text of the skill is missing" if name else "the folder has no name for a skill")
+    # What the model loads during a run cannot restrict that run.
+    for_model = not document.flag("disable-model-invocation", default=False) and not forbidden
+    description = " ".join(filter(None, (description or first, document.text("when_to_use"))))
+    description = shortened(description, MAX_DESCRIPTION)
+    return Skill(name, description, body, source, hint, forbidden or None, model, for_model, for_user)
+
+
+def _agent(name: str, description: str, model: str, document: Document, source: Source) -> AgentFile:
+    """
+    Raises:
+        FrontMatterError: it lacks a part that a sub-agent needs.
+    """
     if not _NAME.fullmatch(name):
         raise FrontMatterError("a sub-agent's `name` has 1 to 64 letters, digits, `.`, `_` and `-`")
     if not description:
         raise FrontMatterError("`description` is missing: the model chooses sub-agents by it")
     if not document.body:
         raise FrontMatterError("the text below the front matter is missing: it is the sub-agent's prompt")
-    return AgentFile(name, description, document.body, source, document.tools("tools"), model)
+    forbidden = tuple(f"!{tool}" for tool in document.tools("disallowedTools") or ())
+    allowed = document.tools("tools")
+    tools = (*(allowed or ()), *forbidden) if allowed is not None or forbidden else None
+    return AgentFile(name, description, document.body, source, tools, model)
 
 
-def _check_skill(name: str, folder: str, description: str) -> None:
+def _expect_supported(kind: Kind, fields: JsonObject) -> None:
     """
     Raises:
-        FrontMatterError: a field breaks the rules of agentskills.io.
+        FrontMatterError: a field restricts what the file may do, and is not supported.
     """
-    if not name:
-        raise FrontMatterError("`name` is missing")
-    if not _SKILL_NAME.fullmatch(name):
-        raise FrontMatterError("`name` must have 1 to 64 lower-case letters, digits and single hyphens")
-    if name != folder:
-        raise FrontMatterError(f"`name` is {name}, but the folder is {escaped(folder)}; they must be the same")
-    if not description:
-        raise FrontMatterError("`description` is missing")
-    if len(description) > MAX_DESCRIPTION:
-        raise FrontMatterError(f"`description` has {len(description):,} characters; it may have {MAX_DESCRIPTION:,}")
+    changing = _FORMATS[kind].changing(fields)
+    if fields.get("shell") == "bash" or fields.get("permissionMode") in _LENIENT_MODES:
+        changing = tuple(key for key in changing if key not in ("shell", "permissionMode"))
+    if changing:
+        raise FrontMatterError(f"{as_list(changing)} is not supported and changes what it may do")
+
+
+def _slug(name: str) -> str:
+    """Return a name in the characters that names have here; empty if nothing is left."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-_.")[:64]
+
+
+def _with_numbers(document: Document) -> str:
+    """Return the text with `$1` … `$9` for the names that the field `arguments` gives to arguments."""
+    names = re.findall(r"[A-Za-z_]\w*", document.text("arguments"))
+    numbers = {name: str(place) for place, name in enumerate(names[:9], 1)}
+    pattern = re.compile(rf"\$({'|'.join(numbers)})(?!\w)")
+    return pattern.sub(lambda match: f"${numbers[match[1]]}", document.body) if numbers else document.body
 
 
 def _target_outside(place: Place, kind: Kind, path: Path) -> str:

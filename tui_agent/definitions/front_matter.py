@@ -33,6 +33,7 @@ TOOL_NAMES = {
     "skill": "skill",
 }
 """Our names for the tools of other agents, in lower case."""
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "null", "~")
 _TOOL = re.compile(r"([^\s,()]+)(\([^)]*\))?")
 _BEHIND_BASH = ("bash_output", "kill_bash")
 """Tools for the background commands of `bash`."""
@@ -68,6 +69,11 @@ class Document:
         if not isinstance(value, str):
             raise FrontMatterError(f"`{key}` must be text")
         return " ".join(value.split())
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return a field that is true or false; a value that is neither counts as the opposite of the default."""
+        value = self.text(key).lower()
+        return default if value in ("", *(_TRUE if default else _FALSE)) else not default
 
     def tools(self, key: str) -> tuple[str, ...] | None:
         """Return the tools of a field by our names, `(…)` behind a name left out; None if the field is missing.

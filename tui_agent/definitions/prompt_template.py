@@ -16,7 +16,7 @@ _COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`")
 _UNCLEAR = re.compile(r"\$['$\[]|\$\{(?!\w+\})|\(\(|(?<!<)<<(?!<)|(?:^|[\s;&|(])#|\bcase\b")
 """Shell text in which quotes have another meaning than that of their usual place."""
 _PLAIN_WORDS = re.compile(r"[\w./:@%+=, -]*", re.ASCII)
-_ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\w)")
+_ARGUMENT = re.compile(r"\$(ARGUMENTS(?:\[\d\])?|[1-9])(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Arguments:
             return self.text.split()
 
     def value(self, placeholder: str) -> str:
-        """Return the text for `ARGUMENTS` or `1` … `9`; empty for a missing argument."""
+        """Return the text for `ARGUMENTS`, `ARGUMENTS[0]` or `1` … `9`; empty for a missing argument."""
         if placeholder == "ARGUMENTS":
             return self.text
-        words, place = self.words, int(placeholder)
+        words, place = self.words, int(placeholder) if placeholder.isdigit() else int(placeholder[-2]) + 1
         return words[place - 1] if place <= len(words) else ""
 
 

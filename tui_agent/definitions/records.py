@@ -26,6 +26,8 @@ class Source:
     """The path for messages: relative to the repository, or with `~`."""
     digest: str
     """SHA-256 of the content."""
+    notes: tuple[str, ...] = ()
+    """Messages about parts of the file that have no effect here, each with the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,16 @@ class Skill:
     description: str
     body: str
     source: Source
+    hint: str = ""
+    """Its arguments for the menu, such as `[issue]`."""
+    tools: tuple[str, ...] | None = None
+    """Patterns for the tools of a run that the user starts with it; None: no limit."""
+    model: str = ""
+    """Model of such a run; empty: the model in use."""
+    for_model: bool = True
+    """False if only the user may load it."""
+    for_user: bool = True
+    """False if only the model may load it."""
 
     @property
     def folder(self) -> Path:
@@ -154,8 +166,12 @@ def kind_of(definition: Definition) -> Kind:
 
 
 def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:
-    """True if a tool may be used: None allows all, `*` in a pattern stands for any text."""
-    return patterns is None or any(fnmatchcase(tool, pattern) for pattern in patterns)
+    """True if a tool may be used: None allows all, `*` in a pattern stands for any text, and `!` forbids."""
+    if patterns is None:
+        return True
+    allowing = [pattern for pattern in patterns if not pattern.startswith("!")]
+    is_forbidden = any(fnmatchcase(tool, pattern[1:]) for pattern in patterns if pattern.startswith("!"))
+    return not is_forbidden and (not allowing or any(fnmatchcase(tool, pattern) for pattern in allowing))
 
 
 def shortened(text: str, limit: int = SHORT_DESCRIPTION) -> str:

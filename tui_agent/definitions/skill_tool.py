@@ -47,14 +47,15 @@ def skill_text(skill: Skill) -> str:
     other = (
         f"Its other files, to be read if the instructions need them:\n{listed}" if files else "It has no other files."
     )
-    return f"Skill {skill.name}, in {skill.folder}. {other}\n\n{skill.body}"
+    body = skill.body.replace("${CLAUDE_SKILL_DIR}", str(skill.folder))
+    return f"Skill {skill.name}, in {skill.folder}. {other}\n\n{body}"
 
 
 class SkillTool(Tool):
     """Tool that returns the instructions of a skill. It changes nothing and never needs permission."""
 
     def __init__(self, skills: Sequence[Skill]) -> None:
-        self._skills = {skill.name: skill for skill in skills}
+        self._skills = {skill.folder.name: skill for skill in skills} | {skill.name: skill for skill in skills}
         schema: JsonObject = {
             "type": "object",
             "properties": {"name": {"type": "string", "minLength": 1, "description": "Name of the skill."}},

@@ -17,9 +17,10 @@ def trust_entry(definition: Definition) -> str:
         model = f" and the model {definition.model}" if definition.model else ""
         entry = f"{definition.name} ({definition.source.shown}), with {tools}{model}"
         return f"{entry}: {shortened(definition.description)}"
-    if isinstance(definition, Skill):
-        return f"{definition.name} ({definition.source.shown}): {shortened(definition.description)}"
     commands = PromptTemplate.of(definition.body).commands
     runs = f", runs {', '.join(f'`{command}`' for command in commands)}" if commands else ""
     model = f", uses the model {definition.model}" if definition.model else ""
-    return f"/{definition.name} ({definition.source.shown}){runs}{model}"
+    entry = f"({definition.source.shown}){runs}{model}"
+    if isinstance(definition, Skill):
+        return f"{definition.name} {entry}: {shortened(definition.description)}"
+    return f"/{definition.name} {entry}"

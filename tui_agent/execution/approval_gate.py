@@ -85,8 +85,10 @@ class ApprovalGate:
         """
         self._prefed[call_id] = (decision, digest)
 
-    def resolve(self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user") -> bool:
-        """Answer a question for the user, or for a front end that can no longer ask the user.
+    def resolve(
+        self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody", "policy"] = "user"
+    ) -> bool:
+        """Answer a question for the user, for a front end that can no longer ask the user, or for a hook.
 
         Returns:
             True for the first answer to a waiting question; any other answer changes nothing.

@@ -19,6 +19,7 @@ from tui_agent.protocol.events import (
     CompactionStarted,
     Failed,
     InputRejected,
+    McpStatus,
     MessageEnded,
     Noticed,
     PermissionModeChanged,
@@ -95,8 +96,9 @@ class PlainReporter:
         return in_lines(lines)
 
     def note(self, envelope: Envelope) -> str:
-        """Return nothing: the lines contain everything."""
-        return ""
+        """Return a warning about missing tools for the error output; the lines contain everything else."""
+        problem = envelope.event.problem if isinstance(envelope.event, McpStatus) else ""
+        return f"warning: {problem}" if problem else ""
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Return the line for the end of a run."""

@@ -10,6 +10,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     Failed,
+    McpStatus,
     RunEnded,
     RunStarted,
     SessionRepaired,
@@ -145,6 +146,8 @@ class _WithNotes:
                 return f"error: {text}"
             case Warned(text=text):
                 return f"warning: {text}"
+            case McpStatus(problem=problem) if problem:
+                return f"warning: {problem}"
             case SessionSaveFailed(error=error):
                 return f"warning: {error}"
             case SessionRepaired(what=what):

@@ -9,6 +9,7 @@ from .foreign_rules import ForeignRule
 
 FileHookEvent: TypeAlias = Literal[
     "PreToolUse",
+    "PermissionRequest",
     "PostToolUse",
     "UserPromptSubmit",
     "Stop",
@@ -22,6 +23,8 @@ EVENTS: tuple[FileHookEvent, ...] = get_args(FileHookEvent)
 """Events with hooks, in the order of a page."""
 CALL_EVENTS: tuple[FileHookEvent, ...] = ("PreToolUse", "PostToolUse")
 """Events about a call; the call's own events report their hooks."""
+ABOUT_CALLS: tuple[FileHookEvent, ...] = (*CALL_EVENTS, "PermissionRequest")
+"""Events whose matchers and rules are about a call."""
 
 
 def as_event(name: str) -> FileHookEvent | None:

@@ -33,6 +33,7 @@ _OWN_ANSWER = RecordFormat(
     ),
     harmless=frozenset(),
 )
+_DECISION = RecordFormat(frozenset(("behavior", "message", "updatedInput", "interrupt")), harmless=frozenset())
 _OUTPUTS = ("updatedToolOutput", "updatedMCPToolOutput")
 
 _BLOCKABLE = frozenset(("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SubagentStop"))
@@ -117,6 +118,8 @@ def _structured(event: FileHookEvent, answer: JsonObject) -> HookAnswer:
         return HookAnswer(failure="its updatedInput is not an object, or not for PreToolUse")
     output = next((own[name] for name in _OUTPUTS if name in own), None) if event == "PostToolUse" else None
     ignored = [name for name in _OWN_ANSWER.ignored(own) if output is None or name not in _OUTPUTS]
+    if event == "PermissionRequest":
+        return _permission(own, answer)
     stops = answer.get("continue") is False
     return HookAnswer(
         verdict=next((known for known in _VERDICTS if known == verdict), None),
@@ -131,8 +134,28 @@ def _structured(event: FileHookEvent, answer: JsonObject) -> HookAnswer:
     )
 
 
+def _permission(own: JsonObject, answer: JsonObject) -> HookAnswer:
+    """Return the answer to a question that the user would be asked."""
+    decision = own.get("decision")
+    if decision is None:
+        return HookAnswer(message=_text(answer.get("systemMessage")), unused=_ANSWER.ignored(answer))
+    behavior = decision.get("behavior") if is_object(decision) else decision
+    updated = decision.get("updatedInput") if is_object(decision) else None
+    if behavior not in ("allow", "deny") or not is_object(decision) or not is_object(updated or {}):
+        return HookAnswer(failure=f"{_clean(str(behavior))[:60]!r} is not a decision with a behavior: allow or deny")
+    reason = _text(decision.get("message"))
+    return HookAnswer(
+        verdict="allow" if behavior == "allow" else "deny",
+        reason=reason,
+        updated_input=dict(updated) if is_object(updated) and updated else None,
+        stop_reason=(reason or "a hook ended the run") if decision.get("interrupt") is True else None,
+        message=_text(answer.get("systemMessage")),
+        unused=(*_ANSWER.ignored(answer), *_DECISION.ignored(decision)),
+    )
+
+
 def _objection(event: FileHookEvent, reason: str) -> HookAnswer:
-    if event == "PreToolUse":
+    if event in ("PreToolUse", "PermissionRequest"):
         return HookAnswer(verdict="deny", reason=reason)
     return HookAnswer(blocks=True, reason=reason) if event in _BLOCKABLE else HookAnswer(message=reason)
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.script_input import script_reader, script_reader_of_line
 
-from .file_hook import CALL_EVENTS, DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
+from .file_hook import ABOUT_CALLS, DEFAULT_TIMEOUT, MAX_TIMEOUT, FileHook, FileHookEvent, HookFile, Origin, as_event
 from .foreign_rules import own_rule, read_permissions
 from .pattern_cost import is_costly
 
@@ -134,7 +134,7 @@ class _Reader:
             self._note(f"{name}: only bash is supported as its shell", line)
         elif not isinstance(fail_open, bool) or not isinstance(runs_beside, bool):
             self._note(f"{name}: fail_open or async is neither true nor false", line)
-        elif condition is not None and (rule is None or event not in CALL_EVENTS):
+        elif condition is not None and (rule is None or event not in ABOUT_CALLS):
             self._note(f"{name}: its `if` is not a rule for calls such as Bash(git *)", line)
         elif unused := HOOK.changing(entry):
             self._note(f"{name}: {as_list(unused)} is not supported and may change what the hook does", line)

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import mcp_types as types
 
@@ -11,22 +11,25 @@ from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserB
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.visible_text import escaped
 
-LARGEST_IMAGE = 5 * 1024 * 1024
-"""Characters of an image in base64."""
 MOST_IMAGES = 20
-IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 _LARGEST_DETAILS = 256 * 1024
 """Characters of structured content that is kept for the screen and the journal."""
 
 
-def result_of(server: str, answer: types.CallToolResult) -> ToolResult:
-    """Return the result of a call."""
+ImageCheck = Callable[[ImageBlock], Awaitable[UserBlock]]
+
+
+def result_of(server: str, answer: types.CallToolResult, contradiction: str = "") -> ToolResult:
+    """Return the result of a call; the model also reads how it contradicts what the server claims about it."""
     blocks: list[UserBlock] = list(blocks_of(answer.content))
     structured: object = answer.structured_content
     as_json = "" if structured is None else json.dumps(structured, ensure_ascii=False, default=str)
     if as_json and not blocks:
         blocks.append(TextBlock(text=escaped(as_json)))
+    if contradiction:
+        words = escaped(contradiction)
+        blocks.append(TextBlock(text=f"[The result contradicts what the server claims about it: {words}]"))
     details: JsonObject = {"server": server}
     if as_json and len(as_json) <= _LARGEST_DETAILS:
         details["structured"] = structured
@@ -81,12 +84,10 @@ def _block_of(part: types.ContentBlock) -> UserBlock:
 def _image(kind: str, data: str, what: str) -> UserBlock:
     """Return an image; if a model cannot take it, words about it."""
     about = escaped(f"{what}, {kind or 'unknown type'}, {len(data) * 3 // 4:,} bytes")
-    if kind not in IMAGE_TYPES:
+    if not kind.startswith("image/"):
         return TextBlock(text=f"[{about}: cannot be shown]")
-    if len(data) > LARGEST_IMAGE:
-        return TextBlock(text=f"[{about}: too large to be shown]")
     try:
-        base64.b64decode(data, validate=True)
+        content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return TextBlock(text=f"[{about}: not valid base64]")
-    return ImageBlock(media_type=kind, data=data)
+    return ImageBlock(media_type=kind, data=data) if content else TextBlock(text=f"[{about}: it is empty]")

@@ -18,6 +18,8 @@ from .server_tool import ServerTool
 from .tool_listing import PREFIX, ListedTool
 
 CHARACTERS_PER_TOKEN = 4
+FIRST_WAIT = 10.0
+"""Seconds that the first request waits for a server whose settings do not say how long it may take."""
 LARGEST_SHARE = 0.1
 """Share of the context window that schemas of servers may take; beyond it they are loaded on demand."""
 
@@ -102,12 +104,15 @@ class ServerPool:
             raise group.exceptions[0] from None
 
     async def settled(self) -> None:
-        """Wait until each server is ready or has failed, no longer than its `startup_timeout` from the start."""
+        """Wait until each server is ready or has failed, no longer than `FIRST_WAIT` or the `startup_timeout` that its
+        settings choose, from the start. One that still starts is reported."""
         for task in self.tasks.values():
-            left = task.began + task.server.startup_timeout - time.monotonic()
+            is_chosen = "startup_timeout" in task.server.model_fields_set
+            left = task.began + (task.server.startup_timeout if is_chosen else FIRST_WAIT) - time.monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(left, 0.0)):
                     await task.settled.wait()
+            task.note_waiting()
 
     async def update(self, tools: Tools) -> None:
         """Give the agent the tools that the servers offer now, and remove those that are gone."""

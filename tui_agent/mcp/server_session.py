@@ -23,19 +23,20 @@ from pydantic import AnyUrl, ValidationError
 from tui_agent import __version__
 from tui_agent.protocol.background import first_error, reason_of
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.messages import JsonObject, UserBlock
+from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .call_result import blocks_of, framed, resource_blocks, result_of
+from .call_result import ImageCheck, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
 from .limited_transport import LimitedTransport
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
+from .protocol_repair import repaired, with_repair
 from .server_log import ServerLog
 from .server_questions import ServerQuestions
 from .stdio_transport import ProcessTree, ServerProcess, start_process, stdio_streams
 from .token_store import TokenStore
-from .tool_listing import OfferedTool, clipped
+from .tool_listing import OfferedTool, clipped, contradiction_of
 
 # Without a handler, Python would print the SDK's warnings and errors on the terminal.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -88,6 +89,8 @@ class Offers:
     resources: list[OfferedResource] = field(default_factory=list[OfferedResource])
     info: str = ""
     """Name and version, as the server reports them."""
+    left_out: tuple[str, ...] = ()
+    """Messages about entries that break the protocol."""
 
 
 @dataclass(slots=True)
@@ -112,6 +115,8 @@ class SessionSetup:
     """The stored tokens (OAuth); None: the server needs none."""
     signs_in: bool = False
     """True if the user wants to sign in now."""
+    check_image: ImageCheck | None = None
+    """Returns an image as models take it, or a line of text in its place; None: images stay as they are."""
 
 
 _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
@@ -132,6 +137,8 @@ class ServerSession:
         self._process: ServerProcess | None = None
         self._status = ""
         self._sign_in: SignIn | None = None
+        self._left_out: list[str] = []
+        self._outputs: dict[str, JsonObject] = {}
         self._calls: dict[str, ToolContext] = {}
         self._reported: dict[str, float] = {}
         self._callbacks = ClientCallbacks(setup.name, setup.questions, lambda: self._calls, setup.log)
@@ -181,7 +188,7 @@ class ServerSession:
         questions, callbacks = self._setup.questions, self._callbacks
         may_sample = self._setup.server.sampling and questions.sample is not None
         return Client(
-            transport,
+            with_repair(transport, lambda result: repaired(result, self._left_out.append, self._outputs)),
             mode=mode,
             client_info=types.Implementation(name="tui-agent", version=__version__),
             cache=None,
@@ -277,6 +284,7 @@ class ServerSession:
             ToolError: it could not be listed.
         """
         self.has_changed = False
+        self._left_out.clear()
         client = self._open_client
         can = client.server_capabilities
         made = Offers()
@@ -294,6 +302,7 @@ class ServerSession:
                     made.resources += [_offered_resource(resource) for resource in page.resources]
         except (MCPError, httpx2.HTTPError, ValidationError) as error:
             raise ToolError(self._reason(error)) from error
+        made.left_out = tuple(self._left_out)
         return made
 
     async def _pages(self, ask: Callable[[str | None], Awaitable[Any]]) -> AsyncGenerator[Any]:
@@ -339,7 +348,17 @@ class ServerSession:
         finally:
             self._calls.pop(context.call_id, None)
             self._reported.pop(context.call_id, None)
-        return result_of(name, answer)
+        contradiction = ""
+        if (schema := self._outputs.get(tool)) is not None and not answer.is_error:
+            contradiction = await asyncio.to_thread(contradiction_of, schema, answer.structured_content)
+        return await self._with_checked_images(result_of(name, answer, contradiction))
+
+    async def _with_checked_images(self, result: ToolResult) -> ToolResult:
+        check = self._setup.check_image
+        if check is None or not any(isinstance(block, ImageBlock) for block in result.content):
+            return result
+        content = [await check(block) if isinstance(block, ImageBlock) else block for block in result.content]
+        return result.model_copy(update={"content": tuple(content)})
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """Return the text of a prompt.

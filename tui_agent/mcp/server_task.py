@@ -20,7 +20,7 @@ from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .server_config import expanded, variables_of
+from .server_config import WORKSPACE_VARIABLES, expanded, variables_of
 from .server_log import ServerLog
 from .server_questions import NO_QUESTIONS, ServerQuestions
 from .token_store import TokenStore
@@ -28,6 +28,7 @@ from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:
     # The SDK is loaded in a thread, once a server starts.
+    from .call_result import ImageCheck
     from .server_session import OfferedPrompt, OfferedResource, ServerSession
     from .stdio_transport import ProcessTree
 
@@ -57,6 +58,8 @@ class ServerParts:
     """Returns the marks for the processes of one start of a server; None: there are none."""
     tokens: Path | None = None
     """Directory with the tokens of servers (OAuth); None: no one can sign in."""
+    check_image: "ImageCheck | None" = None
+    """Returns an image as models take it, or a line of text in its place; None: images stay as they are."""
 
 
 def not_installed() -> str:
@@ -120,6 +123,11 @@ class ServerTask:
         finally:
             self._session = None
             self._set("closed")
+
+    def note_waiting(self) -> None:
+        """Report once that the server is still starting, so that its tools are missing."""
+        if not self.settled.is_set():
+            self._set("connecting", "its tools come with a later step")
 
     def restart(self) -> None:
         """Start the server anew."""
@@ -240,7 +248,8 @@ class ServerTask:
             raise ToolError(session.end)
 
     async def _make_session(self) -> "ServerSession":
-        server = expanded(self.server, self._parts.secrets)
+        workspace = {name: str(self._parts.root) for name in WORKSPACE_VARIABLES}
+        server = expanded(self.server, {**self._parts.secrets, **workspace})
         inherited, secrets = self._parts.environment, self._parts.secrets
         self.log.secrets = frozenset(
             secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
@@ -263,12 +272,14 @@ class ServerTask:
                 new_tree=parts.new_tree,
                 tokens=self.tokens,
                 signs_in=self._signs_in,
+                check_image=parts.check_image,
             )
         )
 
     async def _list(self, session: "ServerSession") -> None:
         offers = await session.offers()
-        self.tools, self.left_out = await asyncio.to_thread(check_tools, self.name, offers.tools, self.server.tools)
+        self.tools, left_out = await asyncio.to_thread(check_tools, self.name, offers.tools, self.server.tools)
+        self.left_out = (*offers.left_out, *left_out)
         self.prompts, self.resources, self.info = offers.prompts, offers.resources, offers.info
         for problem in self.left_out:
             self.log.add(f"tool left out: {problem}")

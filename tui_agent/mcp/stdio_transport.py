@@ -100,7 +100,8 @@ async def start_process(
         ToolError: the program cannot be started.
     """
     directory = root / Path(server.cwd or ".").expanduser()
-    argv, variables = (server.command or "", *server.args), {**environment, **server.env}
+    program = os.path.expanduser(server.command or "")
+    argv, variables = (program, *server.args), {**environment, **server.env}
     process: asyncio.subprocess.Process | None = None
     try:
         if tree is not None:
@@ -117,6 +118,8 @@ async def start_process(
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if program.lower().removesuffix(".exe") in ("cmd", "powershell") and os.name == "posix":
+            reason = "it is in the form for Windows; write the program itself, such as npx, as the command"
         raise ToolError(f"{shown} cannot be started: {reason}") from error
     finally:
         if tree is not None and process is None:

@@ -134,6 +134,22 @@ def problem_of(schema: JsonObject) -> str:
     return ""
 
 
+def contradiction_of(schema: JsonObject, value: object) -> str:
+    """Return how a structured result contradicts the schema that its server claims; empty if it does not. Blocks."""
+    if value is None:
+        return "it has no structured content"
+    if problem_of(schema):
+        return ""
+    from jsonschema import validate
+    from jsonschema.exceptions import ValidationError
+
+    try:
+        validate(value, _for_model(schema))  # pyright: ignore[reportArgumentType] — its type names only JSON
+    except ValidationError as error:
+        return clipped(error.message, _LONGEST_WORDS)
+    return ""
+
+
 def _check_schema(schema: JsonObject) -> None:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for

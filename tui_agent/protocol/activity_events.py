@@ -86,6 +86,14 @@ class McpStatus(FrozenModel):
     error: str | None = None
     tools: tuple[str, ...] = ()
 
+    @property
+    def problem(self) -> str:
+        """Message that the server's tools are missing, with the reason; empty if they are not."""
+        words = {"failed": "does not run", "degraded": "stopped and starts again", "connecting": "is still starting"}
+        outcome = words.get(self.state, "") if self.state != "connecting" or self.error else ""
+        reason = f": {self.error}" if self.error else ""
+        return f"Tool server {self.server} {outcome}{reason}" if outcome else ""
+
 
 class TodoItem(FrozenModel):
     """One item of the model's plan."""

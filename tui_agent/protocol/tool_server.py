@@ -54,8 +54,8 @@ class ToolServer(FrozenModel):
     """Variable of the environment with a bearer token."""
     timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)
     """Seconds of one call."""
-    startup_timeout: float = Field(default=10.0, gt=0, allow_inf_nan=False)
-    """Seconds until the server must be ready; the first request waits no longer."""
+    startup_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """Seconds until the server must be ready, else it is started again; the first request waits no longer."""
     tools: ToolFilter = ToolFilter()
     """Tools to use."""
     sampling: bool = False

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.command_line import run_program
+from tui_agent.cli.configuration.permission_rules import shadowed_rules
 from tui_agent.cli.subcommands.doctor import examine
+from tui_agent.permissions import Rule
 from tui_agent.protocol.extras import install_command
 from tui_agent.tools import JOB_TOOLS
 
@@ -68,6 +70,56 @@ def test_config_check_warns_of_an_unknown_theme(capsys: pytest.CaptureFixture[st
 
     words = f"{user_file}:2: `ui.theme`: no theme 'drak'; did you mean dark?\n"
     assert out_of(capsys, "config", "check").endswith(words)
+
+
+SHADOWED: tuple[tuple[list[tuple[str, str]], bool], ...] = (
+    ([("allow", "bash(git:*)"), ("ask", "bash(git push:*)")], True),
+    ([("allow", "bash(git *)"), ("deny", "bash(git push --force)")], True),
+    ([("allow", "bash(git:*)"), ("ask", "bash(git)")], True),
+    ([("allow", "bash"), ("deny", "bash(rm:*)")], True),
+    ([("deny", "*"), ("allow", "read(src/**)")], True),
+    ([("allow", "read"), ("ask", "grep(secrets/**)")], True),
+    ([("allow", "edit(**)"), ("deny", "write(.env)")], True),
+    ([("allow", "mcp__docs__*"), ("ask", "mcp__docs__delete")], True),
+    ([("ask", "bash(git push:*)"), ("allow", "bash(git:*)")], False),
+    ([("allow", "bash(git:*)"), ("ask", "bash(gitk:*)")], False),
+    ([("allow", "bash(git push)"), ("ask", "bash(git push:*)")], False),
+    ([("allow", "bash(git * --dry-run)"), ("ask", "bash(git push:*)")], False),
+    ([("allow", "read(src/**)"), ("deny", "read(.env)")], False),
+    ([("allow", "bash(git:*)"), ("allow", "bash(git push:*)")], False),
+    ([("allow", "bash(ls:*)"), ("deny", "bash")], False),
+)
+
+
+def test_config_check_names_a_rule_that_can_never_decide(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    wrong: list[object] = []
+    for rules, is_shadowed in SHADOWED:
+        found = shadowed_rules([[Rule.parse(*rule) for rule in rules]])
+        if len(found) != is_shadowed:
+            wrong.append((rules, found))
+    assert wrong == []
+    assert shadowed_rules([[Rule.parse("allow", "bash")], [Rule.parse("deny", "bash(rm:*)")]]) == []
+    user_file.write_text('[permissions]\nrules = [["allow", "bash(git:*)"],\n  ["ask", "bash(git push:*)"]]\n')
+
+    told = out_of(capsys, "config", "check")
+
+    assert "rule `ask bash(git push:*)" in told
+    assert "can never decide: `allow bash(git:*)" in told
+    user_file.write_text(f'{user_file.read_text()}rule_resolution = "severity"\n')
+    assert "can never decide" not in out_of(capsys, "config", "check")
+
+
+def test_config_check_names_entries_of_tool_servers_that_are_not_used(
+    capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    servers = {"old": {"type": "sse", "url": "http://x/sse"}, "slow": {"command": "x", "timeout": 30000}}
+    Path(".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    told = out_of(capsys, "config", "check")
+
+    assert ".mcp.json: old: not used: the transport `sse`" in told
+    assert ".mcp.json: slow: timeout 30000 was read as milliseconds (30 s)" in told
 
 
 def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:

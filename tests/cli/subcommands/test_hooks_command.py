@@ -177,3 +177,30 @@ def test_a_command_that_would_run_the_call_as_a_script_is_refused_in_the_setting
 
     assert run_program(["config", "check"]) == 2
     assert "python3 would run its input as a script" in capsys.readouterr().err
+
+
+def test_the_check_names_files_of_definitions_that_are_not_used(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "skills/empty/SKILL.md": "---\nname: empty\n---\n",
+        "skills/guarded/SKILL.md": "---\nhooks: {Stop: []}\n---\nText",
+        "skills/other/SKILL.md": "---\nname: another\n---\nText",
+        "agents/a.md": "---\nname: a\n---\nText",
+        "commands/c.md": "---\ndescription: x\n",
+    }
+    for name, text in files.items():
+        path = Path(".claude", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    assert run_program(["config", "check"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert sorted(line for line in lines if "not trusted" not in line) == [
+        ".claude/skills/other/SKILL.md: `name` is another, but the folder is other; both load it",
+        "command not used: .claude/commands/c.md:1: the front matter has no end: a line `---` is missing",
+        "skill not used: .claude/skills/empty/SKILL.md: the text of the skill is missing",
+        "skill not used: .claude/skills/guarded/SKILL.md: 'hooks' is not supported and changes what it may do",
+        "sub-agent not used: .claude/agents/a.md: `description` is missing: the model chooses sub-agents by it",
+    ]

@@ -47,8 +47,21 @@ def tools():
         made.append(tool("top", schema={"type": "object", "anyOf": [{"required": ["a"]}], "properties": {"a": {}}}))
         made.append(tool("echo"))
         made.append(tool("we ird/näme"))
-    if "array" in FLAGS:
-        made.append(tool("array", schema={"type": "array"}))
+    if "odd" in FLAGS:
+        figure = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+        made += [
+            {"name": "empty", "inputSchema": {}},
+            {"name": "unschemed"},
+            tool("array", schema={"type": "array"}),
+            tool("wrong", schema={"type": "object", "required": "text"}),
+            {"description": "no name"},
+            "no object",
+            tool("output", outputSchema={"$id": "x", "description": "y"}),
+            tool("unstructured", outputSchema=figure),
+            tool("hinted", annotations={"readOnlyHint": "yes"}, icons="none", title=3),
+            tool("blocks"),
+            tool("value"),
+        ]
     if "many" in FLAGS:
         made += [tool(f"extra_{n}", f"Extra tool number {n}. " + "words " * 200) for n in range(60)]
     if changed:
@@ -115,6 +128,13 @@ def call(name, arguments, key, token):
         send({"id": "q1", **asked})
         waiting["q1"] = key
         return None
+    if name == "unstructured":
+        return text("no structured")
+    if name == "blocks":
+        hologram = {"type": "hologram", "data": "x"}
+        return {"content": [{"type": "text", "text": "first"}, hologram, 3, {"type": "text", "text": "last"}]}
+    if name == "value":
+        return {"structuredContent": [1, 2], "isError": None}
     if name == "figures":
         return {"content": [{"type": "text", "text": "two"}], "structuredContent": {"n": 2}}
     if name == "folders":
@@ -151,7 +171,7 @@ def answer(message):
         return
     if method == "initialize":
         capabilities = {"tools": {"listChanged": True}, "logging": {}}
-        if "prompts" in FLAGS:
+        if FLAGS & {"prompts", "odd"}:
             capabilities |= {"prompts": {}, "resources": {}}
         info = {"name": "hostile", "version": "1\u202e"}
         result = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
@@ -163,11 +183,15 @@ def answer(message):
     elif method == "prompts/list":
         arguments = [{"name": "what", "description": "The thing.", "required": True}]
         result = {"prompts": [{"name": "explain", "description": "Explain a thing.", "arguments": arguments}]}
+        if "odd" in FLAGS:
+            result["prompts"] += [{"title": "no name"}, {"name": "bad", "arguments": 3}]
     elif method == "prompts/get":
         words = f"Please explain {params['arguments']['what']}.\u200b"
         result = {"messages": [{"role": "user", "content": {"type": "text", "text": words}}]}
     elif method == "resources/list":
         result = {"resources": [{"uri": "memo://one", "name": "first memo", "mimeType": "text/plain"}]}
+        if "odd" in FLAGS:
+            result["resources"].append({"name": "nowhere"})
     elif method == "resources/read":
         result = {"contents": [{"uri": params["uri"], "text": f"content of {params['uri']}"}]}
     elif method == "logging/setLevel":
@@ -181,6 +205,8 @@ def answer(message):
 
 if "silent" in FLAGS:
     time.sleep(30)
+if "late" in FLAGS:
+    time.sleep(0.5)
 if "broken" in FLAGS:
     print("Traceback: cannot start", file=sys.stderr)
     sys.exit(7)

@@ -81,6 +81,18 @@ def counts_of(found: "Iterable[Found]") -> list[str]:
     return [f"{count} {name}{'s' * (count != 1)}" for count, name in counts if count]
 
 
+def file_problems(found: "Iterable[Found]") -> tuple[str, ...]:
+    """Return a message for each file, or part of one, that has no effect."""
+    if not found:
+        return ()
+    from tui_agent.definitions.records import Definitions
+
+    definitions = Definitions.of(found)
+    of_kind = {"skill": "skill", "command": "command", "agent": "sub-agent"}
+    notes = [note for one in used(found) for note in one.source.notes]
+    return (*(f"{of_kind[one.kind]} not used: {one.text}" for one in definitions.problems), *notes)
+
+
 def link_problems(found: "Iterable[Found]") -> tuple[str, ...]:
     """Return a message for each link that is not used because it leads out of the repository."""
     if not found:

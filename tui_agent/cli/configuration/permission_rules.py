@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,31 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
         parsed.require_tool(RULE_TOOL_NAMES if parsed.tool in RULE_TOOL_NAMES else rule_tool_names())
         layers.setdefault(rule.layer, []).append(parsed)
     return list(layers.values())
+
+
+def shadowed_rules(layers: Sequence[Sequence[Rule]]) -> list[str]:
+    """Return a message about each rule whose calls an earlier rule of its list decides in another way."""
+    return [
+        f"rule `{rule.verdict} {rule.cited}` can never decide: `{first.verdict} {first.cited}` comes before it and "
+        "matches the same calls; put the narrower rule first"
+        for rules in layers
+        for place, rule in enumerate(rules)
+        if (first := next((one for one in rules[:place] if _covers(one, rule)), None)) and first.verdict != rule.verdict
+    ]
+
+
+def _covers(wide: Rule, narrow: Rule) -> bool:
+    """Return True if a rule matches every call that another one matches."""
+    if not wide.applies_to(narrow.tool):
+        return False
+    if wide.pattern is None or wide.pattern == narrow.pattern:
+        return True
+    if narrow.pattern is None or (wide.tool, narrow.tool) != ("bash", "bash"):
+        return wide.pattern.strip() in ("*", "**")
+    glob, text = (re.sub(r":\*$", " *", one.strip()) for one in (wide.pattern, narrow.pattern))
+    # A star of the narrow pattern is matched only by one of the wide pattern.
+    parts = (re.escape(part) for part in glob.split("*"))
+    return text == glob.removesuffix(" *") or re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
 
 
 def rule_tool_names() -> tuple[str, ...]:

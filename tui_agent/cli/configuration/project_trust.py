@@ -237,6 +237,20 @@ def project_servers(folder: Path, trust: ProjectTrust | None) -> tuple[bytes | N
     return None, f"{folder / SERVERS_FILE}: tool servers not started ({names}), because {reason}; {advice}"
 
 
+def server_file_problems(folder: Path) -> tuple[str, ...]:
+    """Return a message about each entry of the project's file of tool servers that is not used as written. Blocks."""
+    content = _servers_content(Path(os.path.realpath(folder)))
+    if content is None:
+        return ()
+    from tui_agent.mcp.server_config import parse_server_file
+
+    try:
+        _, problems = parse_server_file(content)
+    except ConfigurationError as error:
+        problems = (str(error),)
+    return tuple(f"{SERVERS_FILE}: {problem}" for problem in problems)
+
+
 class TrustStore:
     """The user's answers, in a private file (0600)."""
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
+from tui_agent.cli.configuration.definition_files import file_problems, own_definitions, project_definitions
 from tui_agent.cli.configuration.effective_settings import wrong_key_settings, wrong_theme_setting
 from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
-from tui_agent.cli.configuration.permission_rules import parse_rules
-from tui_agent.cli.configuration.project_trust import folder_trust, trust_for, trust_request_for
+from tui_agent.cli.configuration.permission_rules import parse_rules, shadowed_rules
+from tui_agent.cli.configuration.project_trust import folder_trust, server_file_problems, trust_for, trust_request_for
 from tui_agent.cli.process.controlling_terminal import say, say_json
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
@@ -67,6 +68,9 @@ def check() -> None:
     """
     loaded = _load()
     warnings = list(loaded.ignored)
+    if loaded.settings.permissions.rule_resolution == "first_match":
+        warnings.extend(shadowed_rules(parse_rules(loaded.rules)))
+    warnings.extend(server_file_problems(Path.cwd()))
     try:
         trust_request_for(Path.cwd(), Locations.of_user(os.environ))
     except ConfigurationError as error:
@@ -79,6 +83,8 @@ def check() -> None:
         for found in (own_hooks(Path.cwd()), project_hooks(Path.cwd())):
             warnings.extend(f"hook not used: {problem}" for problem in (*found.problems, *found.links))
             warnings.extend(problem for file in found.files for problem in file.rule_problems)
+    locations = Locations.of_user(os.environ)
+    warnings.extend(file_problems((*own_definitions(locations), *project_definitions(Path.cwd(), locations))))
     files = ", ".join(str(file) for file in loaded.files) or "no file"
     say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for warning in warnings:

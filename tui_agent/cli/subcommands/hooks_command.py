@@ -24,7 +24,7 @@ from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.session_hooks import hook_file_facts, plugin_hook_facts, settings_hook_facts
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
-from tui_agent.hook_files.file_hook import CALL_EVENTS, EVENTS, FileHookEvent, as_event
+from tui_agent.hook_files.file_hook import ABOUT_CALLS, EVENTS, FileHookEvent, as_event
 from tui_agent.hook_files.tool_vocabulary import (
     foreign_input,
     foreign_name,
@@ -96,7 +96,7 @@ def test_hooks(event: str, tool: str | None, input_json: str | None, result: str
 def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | None, result: str) -> int:
     """Run the hooks of hook files for one call, or another cause."""
     folder, subjects, arguments, fields = Path.cwd(), (), dict[str, object](), dict[str, object]()
-    if event in CALL_EVENTS:
+    if event in ABOUT_CALLS:
         if tool is None or input_json is None:
             raise click.UsageError(f'{event} needs a tool and its input, such as Bash \'{{"command":"ls"}}\'')
         name, arguments = tool_of_name(tool), _arguments(input_json)

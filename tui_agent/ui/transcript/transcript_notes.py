@@ -126,9 +126,8 @@ def _watch_note(event: AgentEvent) -> Note | None:
         case LoopDetected(tool=tool, count=count, action=action):
             what = "the run was ended" if action == "abort" else "the model was notified"
             return "warning", f"The model called {tool} {count} times with the same input; {what}"
-        case McpStatus(server=server, state="failed" | "degraded" as state, error=error):
-            outcome = "does not run" if state == "failed" else "stopped and starts again"
-            return "warning", f"Tool server {server} {outcome}{f': {error}' if error else ''} · /mcp shows it"
+        case McpStatus(problem=problem) if problem:
+            return "warning", f"{problem} · /mcp shows it"
         case BackgroundEnded(status=status, code=code):
             is_bad = bool(code) or status in ("failed", "timeout")
             return ("warning" if is_bad else "notice"), background_end_text(event)

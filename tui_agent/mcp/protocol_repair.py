@@ -1,0 +1,151 @@
+"""Repair of a server's answers before the SDK checks them: one bad entry costs itself, not the whole answer."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+from mcp_types import methods
+from pydantic import TypeAdapter, ValidationError
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.visible_text import escaped
+
+_LISTS = ("tools", "prompts", "resources")
+_STRICT_VERSION = "2025-11-25"
+"""The version with a handshake; the one without is more lenient about schemas."""
+_TEXTS = ("name", "title", "description")
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_LONGEST_NAME = 64
+_block: TypeAdapter[types.ContentBlock] = TypeAdapter(types.ContentBlock)
+
+Note = Callable[[str], object]
+"""Receives a message about an entry that is left out, with its name."""
+
+
+def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> JsonObject:
+    """Return a server's result without the parts that break the protocol.
+
+    Args:
+        result: the result, of any request.
+        note: receives what is left out of a list.
+        outputs: gets the output schema of each tool. The SDK would refuse a result that contradicts it.
+    """
+    for key in _LISTS:
+        entries = result.get(key)
+        if is_array(entries):
+            kept = [found for place, one in enumerate(entries) if (found := _entry(key, place, one, note, outputs))]
+            return {**result, key: kept}
+    if "content" in result or "structuredContent" in result:
+        return _call_result(result)
+    return result
+
+
+def _entry(key: str, place: int, entry: object, note: Note, outputs: dict[str, JsonObject]) -> JsonObject | None:
+    name = entry.get("name") if is_object(entry) else None
+    shown = escaped(name[:_LONGEST_NAME]) if isinstance(name, str) else f"number {place + 1}"
+    if not is_object(entry) or not isinstance(name, str):
+        note(f"{key[:-1]} {shown}: it has no name")
+        return None
+    if key == "tools":
+        output = entry.get("outputSchema")
+        if is_object(output) and output.get("type") == "object":
+            outputs[name] = output
+        entry = _plain_tool(entry)
+        kind = entry["inputSchema"]["type"]
+        if kind != "object":
+            note(f"{shown}: its arguments are not an object")
+            return None
+    try:
+        methods.validate_server_result(f"{key}/list", _STRICT_VERSION, {key: [entry]})
+    except (ValidationError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+        where = ".".join(str(part) for part in first["loc"][2:])
+        note(f"{shown}: it breaks the protocol: {where}: {first['msg']}"[:300])
+        return None
+    return entry
+
+
+def _plain_tool(entry: JsonObject) -> JsonObject:
+    """Return the fields of a tool that are used here."""
+    schema = entry.get("inputSchema")
+    plain = {name: entry[name] for name in _TEXTS if isinstance(entry.get(name), str)}
+    plain["inputSchema"] = {"type": "object", **schema} if is_object(schema) else {"type": "object"}
+    if is_object(hints := entry.get("annotations")):
+        plain["annotations"] = {name: hints[name] for name in _HINTS if isinstance(hints.get(name), bool)}
+    return plain
+
+
+def _call_result(result: JsonObject) -> JsonObject:
+    content = result.get("content", [])
+    blocks = [_plain_block(block) for block in content] if is_array(content) else [_text(str(content))]
+    fixed = {**result, "content": blocks, "isError": result.get("isError") is True}
+    structured = result.get("structuredContent")
+    if structured is None:
+        fixed.pop("structuredContent", None)
+    elif not is_object(structured):
+        fixed["structuredContent"] = {"value": structured}
+    return fixed
+
+
+def _plain_block(block: object) -> JsonObject:
+    """Return a block of content; in place of one that breaks the protocol a line of text."""
+    if is_object(block) and block.get("type") == "image" and isinstance(block.get("data"), str):
+        # The type is detected from the data.
+        block = {"mimeType": "image/unknown", **block}
+    try:
+        _block.validate_python(block, by_name=False)
+    except ValidationError:
+        kind = block.get("type") if is_object(block) else None
+        text = block.get("text") if is_object(block) else block
+        about = f"[a block of type {kind!r} that breaks the protocol]"
+        return _text(text if isinstance(text, str) else escaped(about[:200]))
+    assert is_object(block)
+    return block
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+class RepairedStream:
+    """The messages of a server, with repaired results."""
+
+    def __init__(self, stream: Any, repair: Callable[[JsonObject], JsonObject]) -> None:
+        self._stream = stream
+        self._repair = repair
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *details: Any) -> Any:
+        return await self._stream.__aexit__(*details)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._repaired(await self._stream.__anext__())
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        return self._repaired(await self._stream.receive())
+
+    def _repaired(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        result: object = getattr(getattr(item, "message", None), "result", None)
+        if isinstance(item, Exception) or not is_object(result):
+            return item
+        message = item.message.model_copy(update={"result": self._repair(result)})
+        return SessionMessage(message, item.metadata)
+
+
+@asynccontextmanager
+async def with_repair(transport: Any, repair: Callable[[JsonObject], JsonObject]) -> AsyncGenerator[Any]:
+    """Yield the streams of a transport; what comes from the server is repaired."""
+    async with transport as (read, write):
+        yield RepairedStream(read, repair), write
