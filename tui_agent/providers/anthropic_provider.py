@@ -25,9 +25,10 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
+from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
 from .provider_failures import ErrorFactory
-from .refused_fields import VERSION_FIELD, Refusal, dropped_text, refused_fields
+from .refused_fields import VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
 from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, countable
 from .response_decoder import ResponseDecoder
 
@@ -276,6 +277,7 @@ class AnthropicProvider:
             refused = refused_fields(answer.body, sent)
             if not refused:
                 await self._leave_out(self._builder.settings.drop - added)
+                answer.failure.subject = refusal_subject(statements(answer.body), body)
                 raise answer.failure
             added |= refused - self._builder.settings.drop
             await self._leave_out(self._builder.settings.drop | refused)

@@ -16,8 +16,6 @@ VERSION_FIELD = "anthropic-version"
 """The header with the version of the API, by the name it has among the fields."""
 SYSTEM_BLOCKS = "system_blocks"
 """The system prompt as a list of blocks; without it, it is one text."""
-THINKING_BLOCKS = "thinking_blocks"
-"""Reasoning in earlier answers."""
 IS_ERROR = "is_error"
 CACHE_CONTROL = "cache_control"
 
@@ -54,7 +52,6 @@ _NAMES: dict[str, re.Pattern[str]] = {
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
     SYSTEM_BLOCKS: re.compile(r"\bsystem\b", re.IGNORECASE),
-    THINKING_BLOCKS: re.compile(r"\b(?:redacted_)?thinking\b", re.IGNORECASE),
     VERSION_FIELD: re.compile(r"\banthropic[-_]version\b", re.IGNORECASE),
 }
 DROPPABLE = frozenset(_NAMES)
@@ -62,7 +59,6 @@ DROPPABLE = frozenset(_NAMES)
 
 _SHOWN = {
     SYSTEM_BLOCKS: "`system` as blocks",
-    THINKING_BLOCKS: "earlier thinking",
     VERSION_FIELD: "the newest `anthropic-version`",
 }
 
@@ -77,7 +73,7 @@ def refused_fields(body: object, sent: Set[str]) -> frozenset[str]:
         sent: the optional fields that the request had.
     """
     found: set[str] = set()
-    for text in _statements(body):
+    for text in statements(body):
         if _REFUSAL.search(text) is None:
             continue
         in_messages = _IN_MESSAGES.search(text) is not None
@@ -96,14 +92,12 @@ def _names(name: str, text: str, *, in_messages: bool) -> bool:
         return False
     if name == SYSTEM_BLOCKS:
         return not in_messages and _TYPE_MISMATCH.search(text) is not None
-    if name == THINKING_BLOCKS:
-        return in_messages or _SIGNATURE.search(text) is not None
     if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD):
         return True
     return not in_messages and _SIGNATURE.search(text) is None
 
 
-def _statements(body: object) -> Iterable[str]:
+def statements(body: object) -> Iterable[str]:
     """Return the texts of an error, so that one is about one field; lists of problems become several texts."""
     for whole in _texts(body, 0):
         text = whole[:LONGEST_TEXT]

@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, T
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .refused_fields import CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS, THINKING_BLOCKS
+from .refused_fields import CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -151,8 +151,6 @@ class WireConversation:
 
     def _blocks(self, message: Message) -> list[JsonObject]:
         blocks = blocks_of(message)
-        if THINKING_BLOCKS in self.without:
-            blocks = [block for block in blocks if "thinking" not in block["type"]]
         if IS_ERROR in self.without:
             for block in blocks:
                 block.pop(IS_ERROR, None)
@@ -238,8 +236,6 @@ class RequestBuilder:
         for message in request.messages:
             if isinstance(message, ToolResultMessage) and message.is_error:
                 found.add(IS_ERROR)
-            elif isinstance(message, AssistantMessage) and any(one.type == "thinking" for one in message.content):
-                found.add(THINKING_BLOCKS)
         return frozenset(found - self._settings.drop)
 
     @property
