@@ -119,7 +119,8 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
     "401": refused(
         fails(401, "authentication_error", "invalid x-api-key"),
         "The model's server did not accept the key",
-        "check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
+        "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
+        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header.",
     ),
     "403": refused(
         fails(403, "permission_error", "not yours"),
@@ -257,14 +258,11 @@ async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
     assert seen.screen == ("The model's server is overloaded (529); tried again after 0.1 s (attempt 2 of 3)",)
 
 
-async def test_a_server_that_cannot_be_reached_is_named() -> None:
-    seen = await shown_after([], "http://127.0.0.1:1", attempts=1)
+async def test_a_server_that_does_not_run_is_named_at_once() -> None:
+    seen = await shown_after([], "http://127.0.0.1:1")
 
-    text = (
-        f"The model's server cannot be reached at {HERE}: Connection refused{KEPT}check the network and the base URL, "
-        "then try again."
-    )
-    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.RETRY_LATER)
+    text = f"No server answers at {HERE}: Connection refused{KEPT}is the server running? Start it, then try again."
+    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.FAILED)
 
 
 WINDOW = "The conversation is longer than the model's context window"

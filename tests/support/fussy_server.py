@@ -25,6 +25,8 @@ def has_field(body: Any, headers: Mapping[str, str], name: str) -> bool:
     match name:
         case "anthropic-version":
             return headers.get("anthropic-version") != "2023-06-01"
+        case "anthropic-beta":
+            return name in headers
         case "system_blocks":
             return isinstance(body.get("system"), list)
         case "cache_control" | "is_error":

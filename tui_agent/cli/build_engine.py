@@ -76,6 +76,9 @@ HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
 ONLY_AT_START = (
     "base_url",
+    "key_command",
+    "betas",
+    "extra_body",
     "hooks",
     "hook_files",
     "mcp",

@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .configuration.effective_settings import Credentials
 from .configuration.named_endpoints import key_of, plugin_of, target_of
+from .key_command import printed_key
 from .launch_options import LaunchOptions
 from .plugins.plugin_loader import LoadedPlugins
 
@@ -80,9 +82,15 @@ class ProviderBuilder:
 
     def _build_default(self, settings: Settings) -> AnthropicProvider:
         """Return the provider for a model of the default endpoint."""
-        found = Credentials.require(os.environ, settings.base_url)
+        found = Credentials.require(os.environ, settings.base_url, settings.key_command)
         return AnthropicProvider(
-            settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
+            settings.model,
+            api_key=found.api_key,
+            auth_token=found.auth_token,
+            base_url=found.base_url,
+            betas=settings.betas,
+            extra_body=settings.extra_body,
+            key_source=_key_source(settings.key_command),
         )
 
     def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
@@ -94,6 +102,9 @@ class ProviderBuilder:
             auth_token=key_of(target.provider, endpoint, os.environ),
             base_url=endpoint.base_url,
             headers={**version, **endpoint.headers},
+            betas=endpoint.betas,
+            extra_body=endpoint.extra_body,
+            key_source=_key_source(endpoint.key_command),
             endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
         )
 
@@ -114,3 +125,8 @@ class ProviderBuilder:
         from tui_agent.providers.recorded_streams import RecordingProvider
 
         return RecordingProvider(provider, lambda note: sink.note("stream", note))
+
+
+def _key_source(command: str) -> KeySource | None:
+    """Return the key source of a command of the settings; None without one."""
+    return partial(printed_key, command) if command else None

@@ -24,6 +24,14 @@ _MESSAGES_PATH = "/v1/messages"
 _PAGE = "A proxy, firewall or web server answered with a page"
 _PAGE_ADVICE = "check the network, the proxy and the base URL"
 _FINAL_ADVICE = "the server says that another attempt would fail, too"
+GATEWAY_KEY_ADVICE = (
+    "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
+    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header"
+)
+ISOLATED_KEY_ADVICE = (
+    "check the endpoint's key, which is sent as Authorization: Bearer; `headers` of `[providers.NAME]` adds any other "
+    "header"
+)
 _MEDIA_ADVICE = "use a model that takes images and PDF files, or remove them from the conversation with /rewind"
 _SPENT = re.compile(
     r"spend_limit_reached$|insufficient_(?:quota|balance|credits?)|credit balance|billing", re.IGNORECASE
@@ -102,6 +110,8 @@ class ErrorFactory:
     """Credentials that no message may contain."""
     address: str = ""
     """Address of the requests, without user name and password."""
+    key_advice: str = _ADVICE["authentication"]
+    """Advice about a key that the server does not accept."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
@@ -191,6 +201,8 @@ class ErrorFactory:
         summary = f"{what or happened + place}{code}{cause}"
         if not advice and kind in RETRYABLE_KINDS and retry_after:
             advice = f"try again in {wait_text(retry_after)}, as the server asks"
+        elif not advice and kind == "authentication":
+            advice = self.key_advice
         return ProviderError(
             f"{summary}. The conversation is kept; {advice or _ADVICE[kind]}.",
             kind=kind,

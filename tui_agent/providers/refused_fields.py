@@ -14,6 +14,8 @@ from tui_agent.protocol.messages import is_array, is_object
 
 VERSION_FIELD = "anthropic-version"
 """The header with the version of the API, by the name it has among the fields."""
+BETA_FIELD = "anthropic-beta"
+"""The header with the betas of the API."""
 SYSTEM_BLOCKS = "system_blocks"
 """The system prompt as a list of blocks; without it, it is one text."""
 IS_ERROR = "is_error"
@@ -53,6 +55,7 @@ _NAMES: dict[str, re.Pattern[str]] = {
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
     SYSTEM_BLOCKS: re.compile(r"\bsystem\b", re.IGNORECASE),
     VERSION_FIELD: re.compile(r"\banthropic[-_]version\b", re.IGNORECASE),
+    BETA_FIELD: re.compile(r"\banthropic[-_]beta\b|\bbeta (?:header|flag|feature)", re.IGNORECASE),
 }
 DROPPABLE = frozenset(_NAMES)
 """Fields that are left out once the endpoint refuses them."""
@@ -65,12 +68,13 @@ _SHOWN = {
 _IN_MESSAGES = re.compile(r"\bmessages\b[.\[\"', ()]*\d", re.IGNORECASE)
 
 
-def refused_fields(body: object, sent: Set[str]) -> frozenset[str]:
+def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> frozenset[str]:
     """Return the fields of a request that an error names as refused; none if the error is about something else.
 
     Args:
         body: the body of the error, JSON or text.
-        sent: the optional fields that the request had.
+        sent: the optional fields that the request had, among them any that the user added.
+        betas: the values of the header with the betas.
     """
     found: set[str] = set()
     for text in statements(body):
@@ -78,6 +82,9 @@ def refused_fields(body: object, sent: Set[str]) -> frozenset[str]:
             continue
         in_messages = _IN_MESSAGES.search(text) is not None
         found |= {name for name in sent & DROPPABLE if _names(name, text, in_messages=in_messages)}
+        found |= {name for name in sent - DROPPABLE if re.search(rf"\b{re.escape(name)}\b", text)}
+        if BETA_FIELD in sent and any(beta in text for beta in betas):
+            found.add(BETA_FIELD)
     return frozenset(found)
 
 
@@ -92,7 +99,7 @@ def _names(name: str, text: str, *, in_messages: bool) -> bool:
         return False
     if name == SYSTEM_BLOCKS:
         return not in_messages and _TYPE_MISMATCH.search(text) is not None
-    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD):
+    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD, BETA_FIELD):
         return True
     return not in_messages and _SIGNATURE.search(text) is None
 

@@ -108,6 +108,10 @@ class ResponseReader:
         handler = self._handlers.get(_text(event, "type"))
         return handler(event) if handler else []
 
+    def knows(self, event: JsonObject) -> bool:
+        """True if an event is one of the API's."""
+        return _text(event, "type") in self._handlers
+
     def finish(self) -> list[StreamEvent]:
         """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut.
 
