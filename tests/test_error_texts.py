@@ -252,6 +252,15 @@ async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_d
     assert (seen.requests, seen.code) == (2, ExitCode.RETRY_LATER)
 
 
+@pytest.mark.parametrize("name", ["cut", "error inside the answer", "529", "502 with a page"])
+async def test_the_note_of_a_retry_changes_with_each_attempt(name: str) -> None:
+    reply, text = RETRIED[name]
+
+    seen = await shown_after([reply, reply, RETRIED["500"][0], reply, FINE], attempts=6)
+
+    assert seen.screen == (f"{text}; tried again at once (attempt 5 of 6)",)
+
+
 async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
     seen = await shown_after([fails(529, "overloaded_error", "Overloaded", **{"retry-after": "0.1"}), FINE])
 

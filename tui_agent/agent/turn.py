@@ -240,7 +240,7 @@ class Turn:
         self._publish(
             StepRetry(
                 attempt=number,
-                max=number if is_empty else self._agent.config.retry.max_attempts,
+                max=number if is_empty else self._agent.config.retry.most_attempts(problem),
                 wait_s=wait,
                 error_kind="empty_answer" if is_empty else problem.kind,
                 status=problem.status,

@@ -121,7 +121,7 @@ class AnthropicProvider:
             betas, extra_body: values of the header `anthropic-beta`, and more fields of each request.
             key_source: returns the key, instead of `api_key` and `auth_token`; called again once after a 401 or 403.
             connect_timeout: seconds to connect.
-            silence_timeout: seconds without a byte, or half of those with pings alone, until an answer is abandoned.
+            silence_timeout: seconds without a byte until an answer is abandoned; twice as many with pings alone.
             endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
 
         Raises:

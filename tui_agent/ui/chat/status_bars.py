@@ -40,6 +40,8 @@ TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
+SILENT_SECONDS = 20.0
+"""Seconds without a sign of the model after which the line says so."""
 _NARROW = 80
 """Cells below which the mark for background commands is short."""
 _LONGEST = 200
@@ -300,7 +302,9 @@ class StatusLine(CoalescedRefresh):
         if status.status == "stopping" and status.detail:
             return f"stopping {status.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
-        return f"{words} {clock}"
+        silence = now - status.progress.heard_at
+        is_silent = status.status in ("thinking", "streaming") and silence >= SILENT_SECONDS
+        return f"{words} {clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
