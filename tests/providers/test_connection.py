@@ -42,7 +42,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 async def asked(address: str, notices: list[str] | None = None) -> tuple[str, ProviderError | None]:
     """Return the answer of a server, or the error of the one request."""
     async with aclosing(AnthropicProvider("some-model", base_url=address)) as provider:
-        provider.on_notice = None if notices is None else notices.append
+        provider.on_warning = None if notices is None else notices.append
         facts, error = await heard(provider.stream(HELLO))
         return text_of(facts), error
 

@@ -123,7 +123,7 @@ def provider_for(server: FussyServer, notices: list[str]) -> AnthropicProvider:
         betas=["new-2026-01-01"],
         extra_body={"context_management": {"edits": []}},
     )
-    provider.on_notice = notices.append
+    provider.on_notice = provider.on_warning = notices.append
     return provider
 
 

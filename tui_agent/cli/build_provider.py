@@ -43,6 +43,8 @@ class ProviderBuilder:
         self._built: dict[tuple[str, str | None], ModelProvider] = {}
         self.on_notice: Callable[[str], object] | None = None
         """Called with a notice of a provider for the user; set once there is a session."""
+        self.on_warning: Callable[[str], object] | None = None
+        """Called with a warning of a provider for the user; set once there is a session."""
 
     async def build_first(self, options: LaunchOptions, loaded: LoadedSettings) -> tuple[ModelProvider, LoadedSettings]:
         """Return the provider, and the settings with the rules of the offline model's tour.
@@ -112,8 +114,12 @@ class ProviderBuilder:
         if self.on_notice is not None:
             self.on_notice(text)
 
+    def _warning(self, text: str) -> None:
+        if self.on_warning is not None:
+            self.on_warning(text)
+
     def _keep_own(self, provider: AnthropicProvider) -> ModelProvider:
-        provider.on_notice = self._notice
+        provider.on_notice, provider.on_warning = self._notice, self._warning
         return self._keep(provider)
 
     def _keep(self, provider: ModelProvider) -> ModelProvider:

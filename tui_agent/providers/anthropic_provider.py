@@ -140,9 +140,11 @@ class AnthropicProvider:
         self._builder = RequestBuilder(
             RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
         )
-        self._notices: list[str] = []
+        self._warnings: list[str] = []
         self.on_notice: Callable[[str], object] | None = None
         """Called with a notice for the user, such as that requests leave out a field that the endpoint refuses."""
+        self.on_warning: Callable[[str], object] | None = None
+        """Called with a warning for the user, such as that something that they set has no effect."""
         self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
         self._key_source, self._key, self._closed = key_source, "", False
 
@@ -221,20 +223,20 @@ class AnthropicProvider:
                 raise ErrorFactory().write("unavailable", "the provider was closed", advice="create another one")
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
-                self._notices += here.client.notices
+                self._warnings += here.client.warnings
             if self._key_source is not None and here.client.key is None:
                 self._key = self._key or await self._key_source()
                 here.client.use_key(self._key)
-        self._publish_notices()
+        self._warn()
         return here.client
 
-    def _publish_notices(self, *notices: str) -> None:
-        """Pass notices on, or keep them until someone reads them."""
-        self._notices += notices
-        if self.on_notice is not None:
-            waiting, self._notices = self._notices, []
-            for notice in waiting:
-                self.on_notice(notice)
+    def _warn(self, *warnings: str) -> None:
+        """Pass warnings on, or keep them until someone reads them."""
+        self._warnings += warnings
+        if self.on_warning is not None:
+            waiting, self._warnings = self._warnings, []
+            for warning in waiting:
+                self.on_warning(warning)
 
     async def _open_with_key(
         self, client: "SdkClient", request: ModelRequest
@@ -322,8 +324,10 @@ class AnthropicProvider:
             version = _OLDEST_VERSION if VERSION_FIELD in dropped else None
             answer = await client.open(body, version, () if BETA_FIELD in dropped else settings.betas)
             if not isinstance(answer, Refusal):
-                if added:
-                    self._publish_notices(dropped_text(self.model.name, added))
+                if added & {BETA_FIELD, *settings.extra}:
+                    self._warn(dropped_text(self.model.name, added))
+                elif added and self.on_notice is not None:
+                    self.on_notice(dropped_text(self.model.name, added))
                 return answer, is_taken
             sent = RequestBuilder(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
             refused = refused_fields(answer.body, sent, settings.betas)

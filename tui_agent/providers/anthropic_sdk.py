@@ -89,7 +89,7 @@ class SdkClient:
             failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", root_cause(error), advice=advice)
         if failure is not None:
             raise failure
-        self.notices = network.notices
+        self.warnings = network.warnings
         """Sentences for the user about variables that could not be used in whole."""
         self._proxy = network.proxy
         self._key: str | None = None

@@ -35,7 +35,7 @@ class Network:
 
     context: ssl.SSLContext
     proxy: WebProxy | None
-    notices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """Sentences about variables that could not be used in whole."""
 
 
