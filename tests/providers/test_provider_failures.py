@@ -101,6 +101,7 @@ tools.0.custom.name: String should have at most 64 characters
 temperature: range: 0..1
 messages.1.content.0: `tool_use` ids were found without `tool_result` blocks
 model: some-model is not known
+The request exceeded the time limit
 """.strip().splitlines()
 
 
@@ -108,6 +109,10 @@ def test_a_conversation_that_does_not_fit_has_its_own_kind_in_any_words() -> Non
     kinds = {words: WRITER.of_status(400, body("invalid_request_error", words), {}).kind for words in TOO_LONG}
     others = {words: WRITER.of_status(400, body("invalid_request_error", words), {}).kind for words in OTHER_REFUSALS}
 
+    kinds["a failure of the server"] = WRITER.of_status(500, {"error": "context size exceeded"}, {}).kind
+    kinds["only a code"] = WRITER.of_status(400, {"error": {"code": "context_length_exceeded"}}, {}).kind
+
+    assert WRITER.of_status(500, {"error": "the request exceeded a limit"}, {}).kind == "server"
     assert [words for words, kind in kinds.items() if kind != "context_exceeded"] == []
     assert [words for words, kind in others.items() if kind == "context_exceeded"] == []
 

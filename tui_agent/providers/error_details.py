@@ -132,11 +132,13 @@ _TOO_LONG = re.compile(
 )
 """Texts about a conversation that is too long. Servers have dozens of wordings, so this matches what they share."""
 _OTHER_LIMIT = re.compile(
-    r"rate[ _-]?limit|quota|per[ _-](?:minute|hour|day|second)|\b[tr]p[md]\b|credits?\b|billing|budget_tokens"
+    r"rate[ _-]?limit|quota|time[ -]?out|timed out|time limit|deadline|per[ _-](?:minute|hour|day|second)"
+    r"|\b[tr]p[md]\b|credits?\b|billing|budget_tokens"
     r"|\b(?:output|completion)[ _]tokens|cache_control|\btools?\.\d",
     re.IGNORECASE,
 )
-_CONTEXT = re.compile(r"context|input|prompt", re.IGNORECASE)
+_CONTEXT = re.compile(r"context|input|prompt|token|上下文|超长|过长", re.IGNORECASE)
+_INPUT = re.compile(r"context|input|prompt", re.IGNORECASE)
 _SIZE = re.compile(r"token|length|size|\blong|large|\blimit|exceed|maxim", re.IGNORECASE)
 _MEDIA = re.compile(
     r"(?<![a-z])(?:images?|pictures?|photos?|media|mime|pdfs?|documents?|vision|visual|multi-?modal|png|jpe?g|gif|webp"
@@ -153,12 +155,19 @@ _PICTURES = frozenset({"image", "document"})
 _PLACE = re.compile(r"messages\W{1,3}(\d+)\W{1,3}content\W{1,3}(\d+)", re.IGNORECASE)
 
 
-def is_about_length(words: str) -> bool:
-    """True if an error says, in whatever words, that the conversation is longer than the model or the server takes."""
+def is_about_length(words: str, *, names_context: bool = False) -> bool:
+    """True if an error says, in whatever words, that the conversation is longer than the model or the server takes.
+
+    Args:
+        words: what it says.
+        names_context: True to require that it names the context, the input or tokens.
+    """
     words = words[:_LONGEST_WORDS]
+    if names_context and not _CONTEXT.search(words):
+        return False
     other = _OTHER_LIMIT.search(words)
     is_output = other is not None and other.group().lower().startswith(("output", "completion"))
-    if other is not None and not (is_output and _CONTEXT.search(words)):
+    if other is not None and not (is_output and _INPUT.search(words)):
         return False
     return _TOO_LONG.search(words) is not None
 

@@ -166,7 +166,7 @@ class ErrorFactory:
         kind = _BY_TYPE.get(details.kind)
         if kind is None:
             kind = "server" if details.status is None else _kind_of_status(details.status, details)
-        if kind in ("invalid_request", "server") and is_about_length(details.words):
+        if _is_full(kind, details):
             kind = "context_exceeded"
         return self.write(kind, details.words, status=200, request_id=request_id or details.request_id)
 
@@ -266,9 +266,16 @@ def _kind_of_status(status: int, details: ErrorDetails) -> ProviderErrorKind:
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
     if details.kind == "overloaded_error":
         kind = "overloaded"
-    if kind == "invalid_request" and is_about_length(details.words):
+    if _is_full(kind, details):
         kind = "context_exceeded"
     if kind in ("rate_limit", "invalid_request") and (_SPENT.search(details.code) or _SPENT.search(details.words)):
         # A spent budget looks like a rate limit, yet waiting does not help.
         kind = "permission"
     return kind
+
+
+def _is_full(kind: ProviderErrorKind, details: ErrorDetails) -> bool:
+    """True if the conversation is too long; some servers report that as their own failure."""
+    if kind not in ("invalid_request", "server"):
+        return False
+    return is_about_length(f"{details.code}\n{details.words}", names_context=kind == "server")
