@@ -119,7 +119,8 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
     "401": refused(
         fails(401, "authentication_error", "invalid x-api-key"),
         "The model's server did not accept the key",
-        "check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
+        "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
+        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header.",
     ),
     "403": refused(
         fails(403, "permission_error", "not yours"),
@@ -130,11 +131,6 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
         fails(404, "not_found_error", "model: foo"),
         f"The model's server does not know this model or address at {HERE}",
         "check the model's name and the base URL.",
-    ),
-    "413": refused(
-        fails(413, "request_too_large", "too many bytes"),
-        "The request is larger than the model's server takes",
-        "take large files or images out, or compact the conversation.",
     ),
     "429 for an hour": refused(
         fails(429, "rate_limit_error", "Number of requests", **{"retry-after": "3600"}),
@@ -176,11 +172,6 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
         {"stop_reason": "refusal"},
         f"The model declined to answer{KEPT}rephrase your request.",
     ),
-    "full window": (
-        {"blocks": [BEGUN], "stop_reason": "model_context_window_exceeded"},
-        f"The conversation is longer than the model's context window{KEPT}remove its largest messages or start a new "
-        "one.",
-    ),
 }
 
 
@@ -206,10 +197,10 @@ RETRIED: dict[str, tuple[Reply, str]] = {
     ),
     "502 with a page": (
         raw("<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"}),
-        "The model's server failed (502)",
+        f"A proxy, firewall or web server answered with a page for {HERE} (502)",
     ),
     "504": (fails(504, "timeout_error", "upstream"), "The model's server did not answer in time (504): upstream"),
-    "529": (fails(529, "overloaded_error", "Overloaded"), "The model's server is overloaded (529): Overloaded"),
+    "529": (fails(529, "overloaded_error", "Overloaded"), "The model's server is overloaded (529)"),
     "cut": ({"blocks": [BEGUN], "ending": "cut"}, f"{BROKE_OFF}: the server closed the connection{LOST}"),
     "end without a stop reason": (
         {"blocks": [BEGUN], "ending": "no_message_stop"},
@@ -218,7 +209,7 @@ RETRIED: dict[str, tuple[Reply, str]] = {
     "reset": ({"blocks": [BEGUN], "ending": "reset"}, f"{BROKE_OFF}: Connection reset by peer{LOST}"),
     "error inside the answer": (
         {"blocks": [BEGUN], "ending": "error", "error_type": "overloaded_error", "error_message": "Overloaded"},
-        f"The model's server is overloaded: Overloaded{LOST}",
+        f"The model's server is overloaded{LOST}",
     ),
     "silence inside the answer": (
         {"blocks": [BEGUN, {"type": "pause", "until": "never"}]},
@@ -255,38 +246,59 @@ async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_d
     note, error = seen.printed
     happened = text.removesuffix(LOST)
     assert note == f"note: {text}; trying again now (attempt 2 of 2)"
-    assert re.fullmatch(rf"error: {re.escape(happened + KEPT)}try again( later)?\.", error)
+    advice = r"(?:try again( later)?|check the network, the proxy and the base URL)\."
+    assert re.fullmatch(rf"error: {re.escape(happened + KEPT)}{advice}", error)
     assert seen.screen == (in_the_past(note.removeprefix("note: ")), error.removeprefix("error: "))
     assert (seen.requests, seen.code) == (2, ExitCode.RETRY_LATER)
+
+
+@pytest.mark.parametrize("name", ["cut", "error inside the answer", "529", "502 with a page"])
+async def test_the_note_of_a_retry_changes_with_each_attempt(name: str) -> None:
+    reply, text = RETRIED[name]
+
+    seen = await shown_after([reply, reply, RETRIED["500"][0], reply, FINE], attempts=6)
+
+    assert seen.screen == (f"{text}; tried again at once (attempt 5 of 6)",)
 
 
 async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
     seen = await shown_after([fails(529, "overloaded_error", "Overloaded", **{"retry-after": "0.1"}), FINE])
 
-    assert seen.screen == (
-        "The model's server is overloaded (529): Overloaded; tried again after 0.1 s (attempt 2 of 3)",
-    )
+    assert seen.screen == ("The model's server is overloaded (529); tried again after 0.1 s (attempt 2 of 3)",)
 
 
-async def test_a_server_that_cannot_be_reached_is_named() -> None:
-    seen = await shown_after([], "http://127.0.0.1:1", attempts=1)
+async def test_a_server_that_does_not_run_is_named_at_once() -> None:
+    seen = await shown_after([], "http://127.0.0.1:1")
 
-    text = (
-        f"The model's server cannot be reached at {HERE}: Connection refused{KEPT}check the network and the base URL, "
-        "then try again."
-    )
-    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.RETRY_LATER)
+    text = f"No server answers at {HERE}: Connection refused{KEPT}is the server running? Start it, then try again."
+    assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.FAILED)
 
 
-async def test_a_conversation_that_is_too_long_and_cannot_be_shortened_is_not_to_be_shortened_by_the_user() -> None:
-    seen = await shown_after([fails(400, "invalid_request_error", TOO_LONG)])
+WINDOW = "The conversation is longer than the model's context window"
+START_ANEW = f"{KEPT}remove its largest messages or start a new one."
+FULL: dict[str, tuple[Reply, str]] = {
+    "400": (fails(400, "invalid_request_error", TOO_LONG), f"{WINDOW} (400): {TOO_LONG}{START_ANEW}"),
+    "413": (
+        fails(413, "request_too_large", "too many bytes"),
+        f"The request is larger than the model's server takes (413): too many bytes{KEPT}take large files or images "
+        "out of it.",
+    ),
+    "stop reason": (
+        {"blocks": [BEGUN], "stop_reason": "model_context_window_exceeded"},
+        f"{WINDOW}{START_ANEW}",
+    ),
+}
 
-    why, text = seen.screen
+
+@pytest.mark.parametrize(("reply", "text"), FULL.values(), ids=FULL)
+async def test_a_conversation_that_is_too_long_and_cannot_be_shortened_is_not_to_be_shortened_by_the_user(
+    reply: Reply, text: str
+) -> None:
+    seen = await shown_after([reply])
+
+    why, error = seen.screen
     assert why.startswith("The conversation could not be shortened: ")
-    assert text == (
-        f"The conversation is longer than the model's context window (400): {TOO_LONG}{KEPT}remove its largest "
-        "messages or start a new one."
-    )
+    assert error == text
     assert (seen.printed, seen.requests) == ((f"error: {text}",), 1)
 
 

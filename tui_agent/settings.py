@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -28,7 +28,7 @@ from pydantic import (
     field_validator,
 )
 
-from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel
+from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
@@ -51,6 +51,9 @@ MOST = 10**15
 
 NEVER_FROM_PROJECT = (
     "base_url",
+    "key_command",
+    "betas",
+    "extra_body",
     "permissions.mode",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
@@ -242,10 +245,17 @@ class Settings(_Section):
 
     model: str = "claude-sonnet-5-5"
     """Model name, any that the endpoint accepts."""
-    effort: Literal["default", "off", "low", "medium", "high", "max"] = "default"
+    effort: Literal["default", "off", "low", "medium", "high", "xhigh", "max"] = "default"
     """Amount of thinking; `default` leaves it to the provider."""
     base_url: str | None = None
     """Endpoint of a Messages API; if not set, `ANTHROPIC_BASE_URL`. Never taken from a project."""
+    key_command: str = ""
+    """Command line for bash that prints the key of this endpoint; it runs again once after a 401 or 403. Never taken
+    from a project."""
+    betas: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
+    """Values of the header `anthropic-beta` for this endpoint. Never taken from a project."""
+    extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """More fields of each request to this endpoint. Never taken from a project."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Maximum tokens of an answer; if not set, the model's limit."""
     strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]{0,8})$")
@@ -290,6 +300,7 @@ class Settings(_Section):
         return value
 
     _is_address = field_validator("base_url")(_address)
+    _is_extra = field_validator("extra_body")(expect_extra_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,7 +555,7 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP", "PROVIDERS"):
+    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP", "PROVIDERS", "EXTRA_BODY"):
         del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",

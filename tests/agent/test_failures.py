@@ -276,11 +276,11 @@ async def test_an_ending_without_any_content_leaves_no_message(bench: BenchMaker
     assert report.steps[0].finish_reason == "error"
 
 
-async def test_an_unknown_stop_reason_with_text_is_an_answer(bench: BenchMaker) -> None:
+async def test_an_answer_with_an_unknown_stop_reason_is_kept_with_a_warning(bench: BenchMaker) -> None:
     b = bench([reply("Fine.", stop_reason="other")])
 
     assert (await b.loop.run("Go")).reason == "done"
-    assert b.of(Warned) == []
+    assert [warned.code for warned in b.of(Warned)] == ["unfinished_answer"]
 
 
 async def test_a_steering_message_survives_a_discarded_answer(bench: BenchMaker) -> None:

@@ -398,12 +398,14 @@ async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
     assert b.texts[-1] == "tool_result: finish"
 
 
-async def test_a_paused_answer_is_sent_back_unchanged(bench: BenchMaker) -> None:
+async def test_a_paused_answer_is_continued_by_a_user_message(
+    bench: BenchMaker,
+) -> None:
     b = bench([reply("Searching", stop_reason="pause_turn"), "found it."])
 
     report = await b.loop.run("Go")
 
-    assert b.sent(1) == ["user: Go", "assistant: Searching"]
+    assert b.sent(1) == ["user: Go", "assistant: Searching", "user: Please continue."]
     assert (report.reason, report.final_text) == ("done", "found it.")
     assert [step.type for step in report.steps] == ["initial", "tool_followup"]
 

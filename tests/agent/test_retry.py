@@ -29,6 +29,15 @@ def test_delays_double_up_to_the_longest() -> None:
     assert waits == [0.5, 1, 2, 4, 6, 6, 6, None]
 
 
+@pytest.mark.parametrize(("status", "attempts"), [(None, 3), (200, 3), (504, 10)])
+def test_a_silent_server_gets_fewer_attempts(status: int | None, attempts: int) -> None:
+    failure = ProviderError("nothing arrived", kind="timeout", status=status)
+
+    waits = [RetryPolicy().wait_before(attempt, failure) for attempt in range(2, 12)]
+
+    assert sum(wait is not None for wait in waits) == attempts - 1
+
+
 @given(st.integers(2, 10), st.floats(0, 120))
 def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_after: float) -> None:
     wait = RetryPolicy().wait_before(attempt, _failure(retry_after=retry_after))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ProviderErrorKind
+from tui_agent.protocol.messages import is_object
 from tui_agent.protocol.secret_mask import HIDDEN
 from tui_agent.providers.provider_failures import ErrorFactory, retry_after_seconds
 
@@ -48,20 +49,72 @@ def test_a_status_has_a_kind_that_says_if_a_retry_may_help(
     assert (error.kind, error.status, error.retryable) == (kind, status, retryable)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "prompt is too long: 208310 tokens > 200000 maximum",
-        "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
-        "This model's maximum context length is 8192 tokens",
-        "the request exceeds the available context size",
-    ],
-)
-def test_a_conversation_that_does_not_fit_has_its_own_kind(words: str) -> None:
-    error = WRITER.of_status(400, body("invalid_request_error", words), {})
+TOO_LONG = """
+prompt is too long: 208310 tokens > 200000 maximum
+input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000
+Input is too long for requested model.
+Too many input tokens. Max input tokens: 200000, request input token count: 210000
+This model's maximum context length is 8192 tokens
+This model's maximum prompt length is 131072 but the request contains 537812 tokens.
+Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)
+Please reduce the length of the messages or completion.
+prompt token count of 135000 exceeds the limit of 128000
+Your input exceeds the context window of this model. Please adjust your input and try again.
+context_length_exceeded
+the request exceeds the available context size
+request (41210 tokens) exceeds the available context size (8192 tokens), try increasing it
+prompt too long; exceeded max context length by 4120 tokens
+The number of tokens to keep from the initial prompt is greater than the context length
+Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with 4096 tokens
+The decoder prompt (length 9000) is longer than the maximum model length of 8192.
+max_tokens must be at least 1, got -1234.
+The input (516368 tokens) is longer than the model's context length (262144 tokens).
+Prompt contains 40960 tokens and 0 draft tokens, too large for model with 32768 maximum context length
+The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).
+Unable to submit request because the input token count is 270000 but model only supports up to 131072.
+invalid params, context window exceeds limit (2013)
+Range of input length should be [1, 98304]
+Total tokens of image and text exceed max message tokens
+Prompt exceeds max length
+Input tokens exceed the configured limit of 272000 tokens.
+too many tokens: total number of tokens in the prompt cannot exceed 4081
+`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`
+Input validation error: `inputs` must have less than 1024 tokens. Given: 5000
+Requested token count exceeds the model's maximum context length of 32768 tokens.
+Token limit exceeded: 300000
+The conversation is too long, please start a new one
+Message too large
+Your messages do not fit into the model's window
+Invalid 'messages[3].content': string too long. Expected a string with maximum length 1048576
+Request body too large for this model
+Please shorten your prompt.
+Prompt 超长
+""".strip().splitlines()
+OTHER_REFUSALS = """
+max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens
+This model supports at most 16384 completion tokens, whereas you provided 65536.
+thinking.budget_tokens: must be less than max_tokens
+This request would exceed your organization's rate limit of 30,000 input tokens per minute
+You exceeded your current quota, please check your plan and billing details
+A maximum of 4 blocks with cache_control may be provided. Found 5.
+tools.0.custom.name: String should have at most 64 characters
+temperature: range: 0..1
+messages.1.content.0: `tool_use` ids were found without `tool_result` blocks
+model: some-model is not known
+The request exceeded the time limit
+""".strip().splitlines()
 
-    assert error.kind == "context_exceeded"
-    assert "remove its largest messages" in str(error)
+
+def test_a_conversation_that_does_not_fit_has_its_own_kind_in_any_words() -> None:
+    kinds = {words: WRITER.of_status(400, body("invalid_request_error", words), {}).kind for words in TOO_LONG}
+    others = {words: WRITER.of_status(400, body("invalid_request_error", words), {}).kind for words in OTHER_REFUSALS}
+
+    kinds["a failure of the server"] = WRITER.of_status(500, {"error": "context size exceeded"}, {}).kind
+    kinds["only a code"] = WRITER.of_status(400, {"error": {"code": "context_length_exceeded"}}, {}).kind
+
+    assert WRITER.of_status(500, {"error": "the request exceeded a limit"}, {}).kind == "server"
+    assert [words for words, kind in kinds.items() if kind != "context_exceeded"] == []
+    assert [words for words, kind in others.items() if kind == "context_exceeded"] == []
 
 
 @pytest.mark.parametrize("words", ["messages.0.content.1: image input is not supported", "unknown block type document"])
@@ -129,7 +182,6 @@ def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
     ("answer", "quoted"),
     [
         ("plain words", "plain words"),
-        ("<html><h1>502</h1></html>", None),
         ({"error": "just text"}, "just text"),
         ({"detail": "from a proxy"}, "from a proxy"),
         (None, None),
@@ -143,6 +195,50 @@ def test_bodies_of_other_servers_are_understood(answer: object, quoted: str | No
     assert text.startswith("The model's server failed (502)")
     assert quoted is None or quoted in text
     assert "<" not in text
+
+
+SHAPES: tuple[tuple[object, str], ...] = (
+    ({"Message": "Explicit deny"}, "Explicit deny"),
+    ({"errors": [{"code": 1, "message": "No route for that URI"}], "success": False}, "No route for that URI"),
+    ({"error": {"code": 502, "message": "Provider disconnected"}, "choices": []}, "Provider disconnected"),
+    ({"error": {"message": "Provider returned error", "metadata": {"raw": '{"message": "too hot"}'}}}, "too hot"),
+    ({"error": "Bad Request", "message": "the model sleeps", "statusCode": 400}, "the model sleeps"),
+    ({"Error": {"Code": "X", "Message": "from AWS"}}, "from AWS"),
+    ({"detail": [{"loc": ["body"], "msg": "Field required"}]}, "Field required"),
+    ({"error": {"type": "request_fail", "upstream_error": {"error": {"message": "deep"}}}}, "deep"),
+    ({"fault": {"faultstring": "Invalid API call"}}, "Invalid API call"),
+    ({"base_resp": {"status_code": 1, "status_msg": "no balance"}}, "no balance"),
+    ([{"error": {"code": 400, "message": "in a list"}}], "in a list"),
+    ({"code": 7, "hint": None}, '"code": 7'),
+    ('{"message": "JSON as text"}', "JSON as text"),
+    ("<?xml version='1.0'?><Error><Code>A</Code><Message>Access &amp; deny</Message></Error>", "Access & deny"),
+)
+
+
+def test_a_servers_words_are_quoted_whatever_their_shape() -> None:
+    lost = [answer for answer, quoted in SHAPES if quoted not in str(WRITER.of_status(403, answer, {}))]
+    lost += [one for one, words in SHAPES if is_object(one) and words not in str(WRITER.of_event(one, None))]
+
+    assert lost == []
+
+
+def test_a_page_of_a_proxy_is_not_taken_for_an_answer_of_the_server() -> None:
+    blocked = "<html><title>Attention Required! | Cloudflare</title><body>Sorry, you have been blocked</body></html>"
+
+    refused, failed = WRITER.of_status(403, blocked, {}), WRITER.of_status(502, "<html><h1>Bad Gateway</h1>", {})
+
+    assert str(refused) == (
+        "A proxy, firewall or web server answered with a page for https://api.example.com (403): Attention Required! | "
+        "Cloudflare. The conversation is kept; check the network, the proxy and the base URL."
+    )
+    assert failed.retryable
+    assert "Bad Gateway" in str(failed)
+
+
+def test_a_server_that_only_repeats_its_status_is_not_quoted() -> None:
+    assert str(WRITER.of_status(529, body("overloaded_error", "Overloaded"), {})).startswith(
+        "The model's server is overloaded (529). The conversation"
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ def has_field(body: Any, headers: Mapping[str, str], name: str) -> bool:
     match name:
         case "anthropic-version":
             return headers.get("anthropic-version") != "2023-06-01"
+        case "anthropic-beta":
+            return name in headers
         case "system_blocks":
             return isinstance(body.get("system"), list)
-        case "thinking_blocks":
-            return '"type": "thinking"' in json.dumps(body["messages"])
         case "cache_control" | "is_error":
             return f'"{name}"' in text
         case _:
@@ -45,12 +45,16 @@ class FussyServer(LoopbackServer):
     at_once: bool = False
     """True to refuse all fields in one answer, joined by semicolons."""
     status: int = 400
+    refuses: Callable[[Any], tuple[int, Any] | None] = lambda _: None
+    """Returns status and body of the refusal of a request; None for a good one."""
     window: int | None = None
     """Tokens of prompt and answer above which a request is refused; None: any."""
     answer: Callable[[Any], str] = lambda _: "Hello."
     """Returns the text of the answer to a request."""
     frames: Sequence[bytes] | None = None
     """Blocks of the answer as frames, in place of the text."""
+    stop_reason: Callable[[Any], str] = lambda _: "end_turn"
+    """Returns the stop reason of the answer to a request."""
     counts_tokens: bool = False
     pages: Mapping[str, Any] = field(default_factory=dict)
     """Answers to GET requests by path; a text is sent as it is."""
@@ -82,6 +86,9 @@ class FussyServer(LoopbackServer):
             await reply.send_json(200 if known else 404, {"input_tokens": size} if known else {"detail": "Not Found"})
         elif named := [name for name in self.refusals if has_field(body, request.headers, name)]:
             await self._refuse(named, reply)
+        elif (refusal := self.refuses(body)) is not None:
+            self.refused += 1
+            await reply.send_json(*refusal)
         elif self.window is not None and size + body["max_tokens"] > self.window:
             self.refused += 1
             words = f"This model's maximum context length is {self.window} tokens. However, you requested {size} tokens"
@@ -107,6 +114,6 @@ class FussyServer(LoopbackServer):
         blocks = list(block_frames(0, TextOut(text))) if self.frames is None else self.frames
         for frame in (*opening_frames("msg_1", body["model"], usage), *blocks):
             await reply.write(frame)
-        for frame in closing_frames("end_turn", usage.output_tokens, None):
+        for frame in closing_frames(self.stop_reason(body), usage.output_tokens, None):
             await reply.write(frame)
         await reply.finish()

@@ -211,7 +211,7 @@ class ScriptedMessagesServer(LoopbackServer):
     async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
         if request.target.startswith("/control/"):
             await self._control(request, reply)
-        elif request.headers.get("authorization") != f"Bearer {self.token}":
+        elif self.token not in (request.headers.get("x-api-key"), _bearer(request)):
             await reply.send_json(401, error_body("authentication_error", "invalid x-api-key"))
         elif request.method != "POST" or request.target != "/v1/messages":
             await reply.send_json(404, error_body("not_found_error", request.target))
@@ -328,6 +328,10 @@ class ScriptedMessagesServer(LoopbackServer):
                 self._calls += 1
                 arguments = json.dumps(part.input) if part.raw_input is None else part.raw_input
                 return ToolUseOut(part.id or f"toolu_{self._calls}", part.name, arguments)
+
+
+def _bearer(request: HttpRequest) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _stop_reason(scripted: ScriptedReply) -> str | None:

@@ -94,6 +94,14 @@ async def test_a_compaction_says_what_it_does_and_then_what_became_of_it() -> No
     assert "compacted" not in await status_of(story)
 
 
+async def test_a_silent_model_is_shown_once_its_silence_is_long() -> None:
+    story = Story().run("x").step(0).status("streaming").wait(19)
+    assert "nothing" not in await status_of(story)
+
+    assert (await status_of(story.wait(1))).startswith(" ◐ streaming 20 s · nothing for 20 s")
+    assert "nothing" not in await status_of(story.status("running_tools"))
+
+
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
 async def test_a_notice_never_hides_the_status(width: int) -> None:
     story = working()

@@ -68,6 +68,8 @@ class AgentState:
     reports: list[AgentRunReport] = field(default_factory=list[AgentRunReport])
     metadata: JsonObject = field(default_factory=dict[str, object])
     created_at: int = field(default_factory=now_ms)
+    thinking_refusals: int = 0
+    """Turns in which the model's server refused the reasoning in earlier answers."""
 
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:

@@ -11,6 +11,9 @@ from tui_agent.protocol.tool import ToolResult
 
 from .run_report import Ending
 
+LENGTH_HINT = " If the conversation is too long for this server, /compact may help."
+"""Added to a refusal without a known cause if the conversation is large."""
+
 UNCLAIMED_RESULT = 2_000
 """Most characters of the result in the notice about a call that no response contains."""
 
@@ -32,6 +35,15 @@ def missing_stop_reason() -> ProviderError:
     return ProviderError(f"{summary}. The conversation is kept; try again.", kind="stream_cut", summary=summary)
 
 
+def full_window() -> ProviderError:
+    """Return the error of an answer that the end of the model's context window cut off."""
+    summary = "The conversation is longer than the model's context window"
+    advice = "remove its largest messages or start a new one"
+    return ProviderError(
+        f"{summary}. The conversation is kept; {advice}.", kind="context_exceeded", status=200, summary=summary
+    )
+
+
 def ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
     """Return why a run must end after this answer; None if it may continue.
 
@@ -44,12 +56,6 @@ def ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
             why = f": {' '.join(detail.split()).rstrip('.')}" if detail.strip() else ""
             error = f"The model declined to answer{why}. The conversation is kept; rephrase your request."
             return Ending("error", error=error)
-        case "model_context_window_exceeded":
-            error = (
-                "The conversation is longer than the model's context window. The conversation is kept; remove its "
-                "largest messages or start a new one."
-            )
-            return Ending("error", error=error, error_kind="context_exceeded")
         case _:
             return None
 
@@ -62,6 +68,12 @@ def output_limit_text(answer: AssistantMessage) -> str:
         else "The text so far is kept; ask the model to continue."
     )
     return f"The answer was cut off at the model's output limit. {rest}"
+
+
+def unfinished_text(detail: str) -> str:
+    """Return the warning about an answer that ended for an unknown reason."""
+    reason = f": {' '.join(detail.split()).rstrip('.')}" if detail.strip() else ""
+    return f"The model stopped before the usual end of an answer{reason}. The answer may not be whole."
 
 
 def unclaimed_text(execution: ToolExecution) -> str:

@@ -11,20 +11,17 @@ from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ProviderError
 from tui_agent.protocol.events import MessageDelta, MessageDiscarded, MessageStarted
-from tui_agent.protocol.messages import AssistantMessage, StopReason
+from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.provider import ModelRequest, StreamEvent
 from tui_agent.protocol.value_checks import shown_value
 
 from .agent_state import AgentState
-from .answer_problems import EmptyAnswerError, missing_stop_reason
+from .answer_problems import EmptyAnswerError, full_window, missing_stop_reason
 from .response_accumulator import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
 from .stop_tokens import unless_cancelled
 
 Problem = ProviderError | OperationCancelledError
 """Reason for an incomplete answer."""
-
-_MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
-"""Stop reasons that end a run with a message of their own, so that an empty answer is not an error."""
 
 
 class Attempt:
@@ -78,9 +75,10 @@ class Attempt:
             self.model_ms = (time.monotonic() - began) * 1000
         if self.state.stop_reason is None:
             return missing_stop_reason()
-        if self.state.is_empty and self.state.stop_reason not in _MAY_BE_EMPTY:
-            return EmptyAnswerError()
-        return None
+        if self.state.stop_reason == "model_context_window_exceeded":
+            return full_window()
+        # A refusal ends the run with a message of its own.
+        return EmptyAnswerError() if self.state.is_empty and self.state.stop_reason != "refusal" else None
 
     def keep(self) -> AssistantMessage:
         """Append the complete answer to the conversation, submit all of its calls, and return it.

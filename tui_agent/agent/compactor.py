@@ -79,11 +79,15 @@ async def compact_conversation(
         await ask_run_hooks(agent.publisher.publish, hooks.before_compaction, trigger, focus)
     before = history.estimated_tokens()
     agent.publisher.publish(CompactionStarted(trigger=trigger, strategy=guard.options.strategy, tokens_before=before))
+    window = agent.provider.model.context_window
+    if forced and trigger == "automatic":
+        # A server has refused the conversation: its window is smaller, whatever the table of models says.
+        window = min(window, max(before, 1))
     ended = _failed(before, "It was broken off; the conversation is as it was.")
     try:
         done = await guard.compact(
             history,
-            agent.provider.model.context_window,
+            window,
             lambda transcript: _summary_of(agent, transcript, focus, spend),
             forced=forced,
         )

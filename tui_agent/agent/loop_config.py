@@ -68,22 +68,31 @@ class RetryPolicy:
 
     max_attempts: int = 10
     """Attempts in all, the first included."""
+    max_silent_attempts: int = 3
+    """Attempts if the server sends nothing: each takes minutes."""
     first_wait: float = 0.5
     longest_wait: float = 30.0
     longest_retry_after: float = 120.0
     """If a server asks for a longer wait, its error is shown instead."""
 
     def __post_init__(self) -> None:
-        expect_whole("RetryPolicy.max_attempts", self.max_attempts, 1)
+        for name in ("max_attempts", "max_silent_attempts"):
+            expect_whole(f"RetryPolicy.{name}", getattr(self, name), 1)
         for name in ("first_wait", "longest_wait", "longest_retry_after"):
             expect_seconds(f"RetryPolicy.{name}", getattr(self, name), or_zero=True)
+
+    def most_attempts(self, failure: ProviderError) -> int:
+        """Attempts in all after a failure of this kind."""
+        # A status other than 200 is an answer, if only one of a gateway.
+        is_silence = failure.kind == "timeout" and failure.status in (None, 200)
+        return min(self.max_attempts, self.max_silent_attempts) if is_silence else self.max_attempts
 
     def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
         """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
 
         A request that the server refused is never sent again. A `retry-after` of the server is respected.
         """
-        if not failure.retryable or attempt > self.max_attempts:
+        if not failure.retryable or attempt > self.most_attempts(failure):
             return None
         wait = min(self.first_wait * 2.0 ** (attempt - 2), self.longest_wait)
         if failure.retry_after is None:

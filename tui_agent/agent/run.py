@@ -5,13 +5,21 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tui_agent.context.layers import SYSTEM_LAYER, write_layer
-from tui_agent.context.repair import UNANSWERED, awaits_assistant
+from tui_agent.context.repair import UNANSWERED
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, UserMessage, new_id, user_message
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    new_id,
+    user_message,
+)
 from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
@@ -191,7 +199,7 @@ class AgentRun:
         for message in itertools.chain.from_iterable(one for one in messages if not isinstance(one, str)):
             self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
-        if not any(map(awaits_assistant, last)):
+        if not last or isinstance(last[0], AssistantMessage):
             queue.take_follow_up()
             if not await self._delivery.deliver("at the start"):
                 self._agent.add_message(user_message(CONTINUE_TEXT, "notice"))
@@ -305,7 +313,11 @@ class AgentRun:
                 return "follow_up"
         if not continues:
             return ""
-        return "tools" if turn.calls.tool_results else "pause"
+        if turn.calls.tool_results:
+            return "tools"
+        # Many models refuse a conversation that ends with their own answer, though a paused one may be continued so.
+        self._agent.add_message(user_message(CONTINUE_TEXT, "notice"))
+        return "pause"
 
     def _stop_ending(self) -> Ending:
         if self._stop_tokens.now.is_set():

@@ -19,10 +19,18 @@ from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
-from .answer_problems import EmptyAnswerError, ending_of, output_limit_text, unclaimed_text
+from .answer_problems import (
+    LENGTH_HINT,
+    EmptyAnswerError,
+    ending_of,
+    output_limit_text,
+    unclaimed_text,
+    unfinished_text,
+)
 from .attempt import Attempt, Problem
 from .compactor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
+from .request_repair import RequestRepair
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
 
@@ -65,7 +73,7 @@ class Turn:
         self._usage = Usage()
         self._model_ms = 0.0
         self._empty_answers = 0
-        self._has_compacted = False
+        self._repair = RequestRepair(agent, lambda: self._compact_history(forced=True))
         self._step_is_open = False
 
     async def take(self) -> None:
@@ -84,7 +92,9 @@ class Turn:
             if needs_count(self._agent):
                 await unless_cancelled(self._stop_tokens.now, count_request(self._agent, self._next_request()))
             if needs_compaction(self._agent):
+                self._repair.has_compacted = True
                 await self._compact_history()
+            self._repair.prepare()
             if await self._passes("input"):
                 await self._ask()
         finally:
@@ -117,6 +127,7 @@ class Turn:
                 problem = await attempt.listen(self._request())
                 wait = None if problem is None else await self._wait_after(problem, number)
                 if problem is None:
+                    self._repair.accepted()
                     await self._settle(attempt)
                 elif wait is not None and isinstance(problem, ProviderError):
                     await self._discard_attempt(attempt, problem, number + 1, wait)
@@ -165,7 +176,7 @@ class Turn:
             tools=agent.tools.specs,
             max_tokens=config.max_tokens,
             temperature=config.temperature,
-            thinking_tokens=config.thinking_tokens,
+            thinking_tokens=config.thinking_tokens if self._repair.thinks else 0,
             cache=config.cache,
             conversation_id=agent.history.id,
         )
@@ -182,6 +193,8 @@ class Turn:
             attempt.refuse_calls(self.ending.error or self.ending.text)
         elif answer.stop_reason == "max_tokens":
             self._publish(Warned(code="output_limit", text=output_limit_text(answer)))
+        elif attempt.state.stop_reason == "other":
+            self._publish(Warned(code="unfinished_answer", text=unfinished_text(attempt.state.detail)))
         await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
 
     async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
@@ -210,12 +223,13 @@ class Turn:
         if isinstance(problem, EmptyAnswerError):
             self._empty_answers += 1
             wait = 0.0 if self._empty_answers == 1 else None
-        elif problem.kind == "context_exceeded" and not self._has_compacted:
-            wait = 0.0 if await self._compact_history(forced=True) else None
+        elif await self._repair.after(problem):
+            wait = 0.0
         else:
             wait = self._agent.config.retry.wait_before(number + 1, problem)
         if wait is None:
-            self.ending = Ending("error", error=str(problem), error_kind=problem.kind)
+            hint = LENGTH_HINT if problem.kind == "invalid_request" and self._repair.is_large else ""
+            self.ending = Ending("error", error=f"{problem}{hint}", error_kind=problem.kind)
         return wait
 
     async def _discard_attempt(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
@@ -226,7 +240,7 @@ class Turn:
         self._publish(
             StepRetry(
                 attempt=number,
-                max=number if is_empty else self._agent.config.retry.max_attempts,
+                max=number if is_empty else self._agent.config.retry.most_attempts(problem),
                 wait_s=wait,
                 error_kind="empty_answer" if is_empty else problem.kind,
                 status=problem.status,
@@ -236,8 +250,8 @@ class Turn:
         )
 
     async def _compact_history(self, *, forced: bool = False) -> bool:
-        """Compact the conversation, at most once a turn and never between calls and their results."""
-        guard, self._has_compacted = self._agent.config.guard, True
+        """Compact the conversation; never between calls and their results."""
+        guard = self._agent.config.guard
         if guard is None:
             return False
         making = compact_conversation(self._agent, guard, self._spend, trigger="automatic", forced=forced)
@@ -276,6 +290,7 @@ class Turn:
 
     def _close(self) -> None:
         """End the step, report the turn and publish its end; also when it is cancelled."""
+        self._repair.undo_trial()
         self._end_step()
         results = self.scheduler.tool_results if self.scheduler else ()
         self._tally.add_step(

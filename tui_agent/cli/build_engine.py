@@ -78,6 +78,9 @@ HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
 ONLY_AT_START = (
     "base_url",
+    "key_command",
+    "betas",
+    "extra_body",
     "hooks",
     "hook_files",
     "mcp",
@@ -311,6 +314,10 @@ def _publish_dropped_field(bus: EventBus, text: str) -> None:
     bus.publish(Noticed(code="field_dropped", text=text))
 
 
+def _warn_of_endpoint(bus: EventBus, text: str) -> None:
+    bus.publish(Warned(code="endpoint_setting", text=text))
+
+
 async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     """Send spans to the collector of the settings, if there is one."""
     endpoint = start.loaded.settings.otel.endpoint
@@ -376,6 +383,7 @@ def _connect(
         )
     loop.add_tool(AgentTool(loop, profiles))
     providers.on_notice = partial(_publish_dropped_field, start.bus)
+    providers.on_warning = partial(_warn_of_endpoint, start.bus)
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")

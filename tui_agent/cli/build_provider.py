@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .configuration.effective_settings import Credentials
 from .configuration.named_endpoints import key_of, plugin_of, target_of
+from .key_command import printed_key
 from .launch_options import LaunchOptions
 from .plugins.plugin_loader import LoadedPlugins
 
@@ -41,6 +43,8 @@ class ProviderBuilder:
         self._built: dict[tuple[str, str | None], ModelProvider] = {}
         self.on_notice: Callable[[str], object] | None = None
         """Called with a notice of a provider for the user; set once there is a session."""
+        self.on_warning: Callable[[str], object] | None = None
+        """Called with a warning of a provider for the user; set once there is a session."""
 
     async def build_first(self, options: LaunchOptions, loaded: LoadedSettings) -> tuple[ModelProvider, LoadedSettings]:
         """Return the provider, and the settings with the rules of the offline model's tour.
@@ -80,9 +84,15 @@ class ProviderBuilder:
 
     def _build_default(self, settings: Settings) -> AnthropicProvider:
         """Return the provider for a model of the default endpoint."""
-        found = Credentials.require(os.environ, settings.base_url)
+        found = Credentials.require(os.environ, settings.base_url, settings.key_command)
         return AnthropicProvider(
-            settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
+            settings.model,
+            api_key=found.api_key,
+            auth_token=found.auth_token,
+            base_url=found.base_url,
+            betas=settings.betas,
+            extra_body=settings.extra_body,
+            key_source=_key_source(settings.key_command),
         )
 
     def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
@@ -94,6 +104,9 @@ class ProviderBuilder:
             auth_token=key_of(target.provider, endpoint, os.environ),
             base_url=endpoint.base_url,
             headers={**version, **endpoint.headers},
+            betas=endpoint.betas,
+            extra_body=endpoint.extra_body,
+            key_source=_key_source(endpoint.key_command),
             endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
         )
 
@@ -101,8 +114,12 @@ class ProviderBuilder:
         if self.on_notice is not None:
             self.on_notice(text)
 
+    def _warning(self, text: str) -> None:
+        if self.on_warning is not None:
+            self.on_warning(text)
+
     def _keep_own(self, provider: AnthropicProvider) -> ModelProvider:
-        provider.on_notice = self._notice
+        provider.on_notice, provider.on_warning = self._notice, self._warning
         return self._keep(provider)
 
     def _keep(self, provider: ModelProvider) -> ModelProvider:
@@ -114,3 +131,8 @@ class ProviderBuilder:
         from tui_agent.providers.recorded_streams import RecordingProvider
 
         return RecordingProvider(provider, lambda note: sink.note("stream", note))
+
+
+def _key_source(command: str) -> KeySource | None:
+    """Return the key source of a command of the settings; None without one."""
+    return partial(printed_key, command) if command else None

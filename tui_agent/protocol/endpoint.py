@@ -1,6 +1,7 @@
 """Configuration of an endpoint of the Messages API, and of the models it has."""
 
 import re
+from typing import Any
 
 from pydantic import ConfigDict, Field, field_validator
 
@@ -13,6 +14,21 @@ ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 NEEDED_FIELDS = frozenset({"model", "messages", "max_tokens", "stream"})
 """Fields without which a request is none, so that no configuration leaves them out."""
+
+BUILT_FIELDS = NEEDED_FIELDS | {"system", "tools"}
+"""Fields that tui-agent writes, so that no configuration adds them."""
+
+
+def expect_extra_fields(value: dict[str, Any]) -> dict[str, Any]:
+    """Return fields that a configuration adds to requests.
+
+    Raises:
+        ValueError: tui-agent writes one of them itself.
+    """
+    if wrong := next((name for name in value if name in BUILT_FIELDS), None):
+        raise ValueError(f"{wrong!r} is a field that tui-agent writes itself")
+    return value
+
 
 _STRICT = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -66,6 +82,12 @@ class Endpoint(FrozenModel):
     """True if the endpoint counts the tokens of a request."""
     web_search: bool | None = None
     """True if the endpoint has the server-side tool `web_search`."""
+    key_command: str = ""
+    """Command line for bash that prints the key; it runs again once after a 401 or 403."""
+    betas: tuple[str, ...] = ()
+    """Values of the header `anthropic-beta`."""
+    extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """More fields of each request."""
 
     @field_validator("base_url")
     @classmethod
@@ -73,6 +95,8 @@ class Endpoint(FrozenModel):
         if value is not None and host_of(value) is None:
             raise ValueError("not a URL such as http://localhost:8080, without user name and password")
         return value
+
+    _is_extra = field_validator("extra_body")(expect_extra_fields)
 
     @field_validator("drop")
     @classmethod

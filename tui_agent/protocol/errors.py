@@ -43,6 +43,10 @@ ProviderErrorKind = Literal[
 ]
 """Kinds of failed model requests; `ProviderError.retryable` is True if a retry may help."""
 
+RefusalSubject = Literal["", "size", "media", "thinking"]
+"""Part of a request that a server refused: its length, a picture or document, or earlier reasoning; empty if it is
+something else, or not known."""
+
 _KINDS: tuple[str, ...] = get_args(ProviderErrorKind)
 
 RETRYABLE_KINDS: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
@@ -93,6 +97,7 @@ class ProviderError(TuiAgentError):
         retry_after: float | None = None,
         request_id: str | None = None,
         summary: str = "",
+        subject: RefusalSubject = "",
     ) -> None:
         """
         Args:
@@ -102,6 +107,7 @@ class ProviderError(TuiAgentError):
             retry_after: seconds after which the server accepts the next request.
             request_id: the server's id of the request.
             summary: only what happened, for the sentence about a retry; empty: the message.
+            subject: part of the request that the server refused.
 
         Raises:
             ConfigurationError: `kind` is not a `ProviderErrorKind`.
@@ -115,6 +121,8 @@ class ProviderError(TuiAgentError):
         self.retry_after = retry_after
         """Seconds to wait before a retry, if the server named them."""
         self.request_id = request_id
+        self.subject: RefusalSubject = subject
+        """Part of the request that the server refused; the loop sends the request once more without it."""
         self.summary = summary or message
         """Only what happened: while the loop tries again, the user has nothing to do."""
 

@@ -267,6 +267,46 @@ class ToolResultMessage(FrozenModel):
 Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
 
 
+DroppedContent = Literal["media", "thinking"]
+"""Parts of messages that can be dropped: pictures and PDF files, or reasoning."""
+
+
+def has_content(message: Message, kind: DroppedContent) -> bool:
+    """True if a message has parts that `without` drops."""
+    return any(_is_of_kind(block, kind) for block in message.content)
+
+
+def without(message: Message, kind: DroppedContent) -> Message:
+    """Return the message without its pictures and PDF files, each replaced by a line of text, or without reasoning.
+
+    Reasoning alone becomes a text, because no message may be empty.
+    """
+    kept = [_dropped_line(block) if _is_of_kind(block, kind) else block for block in message.content]
+    content = tuple(block for block in kept if block is not None) or (TextBlock(text=NO_ANSWER),)
+    return message.model_copy(update={"content": content})
+
+
+NO_ANSWER = "(no answer)"
+"""Text of an answer whose reasoning was dropped and that has nothing else."""
+
+
+def _is_of_kind(block: UserBlock | AssistantBlock, kind: DroppedContent) -> bool:
+    if kind == "thinking":
+        return isinstance(block, ThinkingBlock)
+    return isinstance(block, ImageBlock) or (isinstance(block, DocumentBlock) and not block.is_text)
+
+
+def _dropped_line(block: UserBlock | AssistantBlock) -> TextBlock | None:
+    """Return the line in place of a part; None for reasoning."""
+    if isinstance(block, ImageBlock):
+        what = f"image {block.name or block.media_type}"
+    elif isinstance(block, DocumentBlock):
+        what = block.label.strip("[]")
+    else:
+        return None
+    return TextBlock(text=f"[{what} was removed, because the model's server refused it]")
+
+
 def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
     """Return a user message with one text block."""
     return UserMessage(content=(TextBlock(text=text),), kind=kind)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from .messages import FrozenModel, ToolResultMessage, Usage, UserMessage
+from .messages import DroppedContent, FrozenModel, ToolResultMessage, Usage, UserMessage
 
 # --- context, usage, sessions -----------------------------------------------------------------------------------------
 
@@ -44,6 +44,16 @@ class CompactionEnded(FrozenModel):
     """Message in place of the removed ones."""
     cut: tuple[ToolResultMessage, ...] = ()
     """Truncated results, with unchanged ids."""
+
+
+class ContentDropped(FrozenModel):
+    """Parts of messages left the conversation because the model's server refused them. The session is usable again,
+    also after a resume."""
+
+    type: Literal["content.dropped"] = "content.dropped"
+    kind: DroppedContent
+    message_ids: tuple[str, ...]
+    """Messages that lost all parts of this kind; see `protocol.messages.without`."""
 
 
 class CompactionUndone(FrozenModel):
@@ -208,6 +218,7 @@ SessionEvent = (
     | CompactionStarted
     | CompactionEnded
     | CompactionUndone
+    | ContentDropped
     | UsageUpdated
     | CheckpointSaved
     | CheckpointRestored

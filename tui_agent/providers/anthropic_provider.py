@@ -6,15 +6,18 @@ sees it. `prepare` loads the SDK in a thread; importing this module does not loa
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.endpoint import expect_extra_fields
+from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 from tui_agent.protocol.value_checks import (
     expect_choice,
@@ -25,9 +28,10 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
+from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
-from .provider_failures import ErrorFactory
-from .refused_fields import VERSION_FIELD, Refusal, dropped_text, refused_fields
+from .provider_failures import BROKE_OFF, ErrorFactory
+from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
 from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, countable
 from .response_decoder import ResponseDecoder
 
@@ -38,6 +42,16 @@ _NO_KEY = "No key was found"
 _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
 _PLACEHOLDER_TOKEN = "none"
 """Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
+
+KeySource: TypeAlias = Callable[[], Awaitable[str]]
+"""Returns a key for requests.
+
+Raises:
+    ProviderError: there is none now.
+"""
+
+_PINGS = 2
+"""Silences after which an answer is abandoned that only sends pings: some models think for minutes without a word."""
 
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the end of a complete answer, so that its connection can be reused."""
@@ -86,6 +100,9 @@ class AnthropicProvider:
         thinking: ThinkingMode = "default",
         cache: bool = True,
         headers: Mapping[str, str] | None = None,
+        betas: Sequence[str] = (),
+        extra_body: Mapping[str, object] | None = None,
+        key_source: KeySource | None = None,
         connect_timeout: float = 10.0,
         silence_timeout: float = 300.0,
         endpoint: EndpointTraits | None = None,
@@ -101,40 +118,35 @@ class AnthropicProvider:
             thinking: reasoning mode of a request without a budget.
             cache: use the prompt cache; turn it off for servers that do not know `cache_control`.
             headers: headers for each request, such as another `anthropic-version`.
+            betas, extra_body: values of the header `anthropic-beta`, and more fields of each request.
+            key_source: returns the key, instead of `api_key` and `auth_token`; called again once after a 401 or 403.
             connect_timeout: seconds to connect.
-            silence_timeout: seconds without a single byte after which an answer is abandoned.
+            silence_timeout: seconds without a byte until an answer is abandoned; twice as many with pings alone.
             endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
 
         Raises:
-            ConfigurationError: no model, two credentials or one that cannot be sent, a password in the address,
-                or an argument of the wrong kind.
+            ConfigurationError: no model, two credentials, a password in the address, or an argument of the wrong kind.
         """
         _check_times(connect_timeout, silence_timeout)
-        expect_kind("AnthropicProvider.model", model, str, "the name of a model")
-        if not model.strip():
-            raise ConfigurationError("the model's name is empty")
-        _check_credentials(api_key=api_key, auth_token=auth_token)
-        expect_kind("AnthropicProvider.base_url", base_url, (str, NoneType), "an address or None")
-        if max_tokens is not None:
-            expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
-        expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
-        expect_flag("AnthropicProvider.cache", cache)
-        if api_key and (auth_token or endpoint):
-            raise ConfigurationError("give an API key or an auth token, not both; a named endpoint has an auth token")
+        _check_settings(model, base_url, max_tokens, thinking, cache)
+        _check_credentials(endpoint, api_key=api_key, auth_token=auth_token)
         traits = endpoint or EndpointTraits(model_info(model))
         self.model: ModelInfo = traits.info
-        self._api_key = _sendable(api_key)
-        self._auth_token = _sendable(auth_token)
-        self._base_url = _plain_address(base_url)
-        self._headers = _sendable_headers(headers)
+        self._api_key, self._auth_token = _sendable(api_key), _sendable(auth_token)
+        self._base_url, self._headers = _plain_address(base_url), _sendable_headers(headers)
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        limit = max_tokens or default_max_tokens(self.model)
         self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
-        self._builder = RequestBuilder(RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop))
+        limit, extra = max_tokens or default_max_tokens(self.model), _extra_fields(extra_body)
+        self._builder = RequestBuilder(
+            RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
+        )
+        self._warnings: list[str] = []
         self.on_notice: Callable[[str], object] | None = None
         """Called with a notice for the user, such as that requests leave out a field that the endpoint refuses."""
+        self.on_warning: Callable[[str], object] | None = None
+        """Called with a warning for the user, such as that something that they set has no effect."""
         self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
-        self._closed = False
+        self._key_source, self._key, self._closed = key_source, "", False
 
     def __repr__(self) -> str:
         return f"AnthropicProvider({self.model.name!r})"
@@ -154,17 +166,23 @@ class AnthropicProvider:
             ProviderError: the request failed; apart from cancellation nothing else is raised.
         """
         client = await self._ready()
-        answer, is_taken = await self._open(client, request)
+        answer, is_taken = await self._open_with_key(client, request)
         async with answer, aclosing(answer.chunks()) as chunks:
-            fold = ResponseDecoder(client.errors, answer.request_id, is_taken)
+            fold = ResponseDecoder(client.errors, answer.request_id, is_taken, answer.content_type)
+            heard, limit = time.monotonic(), self._silence_timeout * _PINGS
             async for chunk in chunks:
+                before = fold.events
                 for fact in fold.facts(chunk):
                     if isinstance(fact, StreamEnded):
                         await _drain(chunks)
                     yield fact
                 if fold.complete:
                     return
-            for fact in fold.finish():
+                if fold.events > before:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > limit:
+                    raise answer.failure("timeout", f"nothing but pings for {limit:g} s", BROKE_OFF)
+            for fact in fold.finish(is_whole=answer.broken is None):
                 yield fact
             if not fold.complete:
                 raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
@@ -205,7 +223,36 @@ class AnthropicProvider:
                 raise ErrorFactory().write("unavailable", "the provider was closed", advice="create another one")
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
-            return here.client
+                self._warnings += here.client.warnings
+            if self._key_source is not None and here.client.key is None:
+                self._key = self._key or await self._key_source()
+                here.client.use_key(self._key)
+        self._warn()
+        return here.client
+
+    def _warn(self, *warnings: str) -> None:
+        """Pass warnings on, or keep them until someone reads them."""
+        self._warnings += warnings
+        if self.on_warning is not None:
+            waiting, self._warnings = self._warnings, []
+            for warning in waiting:
+                self.on_warning(warning)
+
+    async def _open_with_key(
+        self, client: "SdkClient", request: ModelRequest
+    ) -> "tuple[SdkResponse, Callable[[str], bool]]":
+        """Send a request; with another key if the server refuses the one of the key source, which may have expired."""
+        sent = client.key
+        try:
+            return await self._open(client, request)
+        except ProviderError as error:
+            if self._key_source is None or error.status not in (401, 403):
+                raise
+        async with self._here().loading:
+            if client.key == sent:
+                self._key = await self._key_source() if self._key == sent else self._key
+                client.use_key(self._key)
+        return await self._open(client, request)
 
     def _here(self) -> "_LoopClient":
         """Return the client of the running loop, and drop those of loops that were closed."""
@@ -235,9 +282,10 @@ class AnthropicProvider:
         return client
 
     def _connect(self, make: "type[SdkClient]") -> "SdkClient":
+        key, token = self._credential()
         return make(
-            api_key=self._api_key,
-            auth_token=self._auth_token or self._placeholder(),
+            api_key=key,
+            auth_token=token,
             base_url=self._base_url,
             headers=self._headers,
             connect_timeout=self._connect_timeout,
@@ -245,13 +293,19 @@ class AnthropicProvider:
             isolated=self._isolated,
         )
 
-    def _placeholder(self) -> str | None:
-        """Return the placeholder token if there is a base URL but no key, else None."""
-        # With a token, the SDK does not look in its profiles: their credentials must not go to another address.
-        known = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-        if self._isolated or self._api_key or not self._base_url or any(os.environ.get(name) for name in known):
-            return None
-        return _PLACEHOLDER_TOKEN
+    def _credential(self) -> tuple[str | None, str | None]:
+        """Return the key and the token of requests, at most one of them; without both, the SDK looks in its profiles.
+
+        With a token, it does not look there: the credentials of profiles must not go to another address.
+        """
+        if self._api_key or self._auth_token or self._isolated:
+            return self._api_key, self._auth_token
+        if self._key_source is not None:
+            # Each request has the key of the source.
+            return None, _PLACEHOLDER_TOKEN
+        key, token = environment_credential(self._base_url)
+        is_own_server = self._base_url or os.environ.get("ANTHROPIC_BASE_URL")
+        return key, token or (_PLACEHOLDER_TOKEN if is_own_server and not key else None)
 
     async def _open(self, client: "SdkClient", request: ModelRequest) -> "tuple[SdkResponse, Callable[[str], bool]]":
         """Send a request, without the fields that the endpoint turns out to refuse.
@@ -267,15 +321,19 @@ class AnthropicProvider:
             body, is_taken = await self._build(request)
             settings = self._builder.settings  # Those of this body: another request may change them meanwhile.
             dropped = settings.drop
-            answer = await client.open(body, _OLDEST_VERSION if VERSION_FIELD in dropped else None)
+            version = _OLDEST_VERSION if VERSION_FIELD in dropped else None
+            answer = await client.open(body, version, () if BETA_FIELD in dropped else settings.betas)
             if not isinstance(answer, Refusal):
-                if added and self.on_notice is not None:
+                if added & {BETA_FIELD, *settings.extra}:
+                    self._warn(dropped_text(self.model.name, added))
+                elif added and self.on_notice is not None:
                     self.on_notice(dropped_text(self.model.name, added))
                 return answer, is_taken
             sent = RequestBuilder(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
-            refused = refused_fields(answer.body, sent)
+            refused = refused_fields(answer.body, sent, settings.betas)
             if not refused:
                 await self._leave_out(self._builder.settings.drop - added)
+                answer.failure.subject = refusal_subject(statements(answer.body), body)
                 raise answer.failure
             added |= refused - self._builder.settings.drop
             await self._leave_out(self._builder.settings.drop | refused)
@@ -304,11 +362,32 @@ class _LoopClient:
     building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-def _check_credentials(**credentials: object) -> None:
+def _check_settings(model: object, base_url: object, max_tokens: object, thinking: object, cache: object) -> None:
+    expect_kind("AnthropicProvider.model", model, str, "the name of a model")
+    if not str(model).strip():
+        raise ConfigurationError("the model's name is empty")
+    expect_kind("AnthropicProvider.base_url", base_url, (str, NoneType), "an address or None")
+    if max_tokens is not None:
+        expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
+    expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
+    expect_flag("AnthropicProvider.cache", cache)
+
+
+def _extra_fields(fields: Mapping[str, object] | None) -> dict[str, object]:
+    expect_kind("AnthropicProvider.extra_body", fields, (Mapping, NoneType), "a mapping of names to values, or None")
+    try:
+        return expect_extra_fields(dict(fields or {}))
+    except ValueError as error:
+        raise ConfigurationError(f"AnthropicProvider.extra_body: {error}") from error
+
+
+def _check_credentials(endpoint: EndpointTraits | None, **credentials: object) -> None:
     for name, value in credentials.items():
         if value is not None and not isinstance(value, str):
             # The message must not contain the value, which is a secret.
             raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
+    if credentials["api_key"] and (credentials["auth_token"] or endpoint):
+        raise ConfigurationError("give an API key or an auth token, not both; a named endpoint has an auth token")
 
 
 def _check_times(connect_timeout: float, silence_timeout: float) -> None:

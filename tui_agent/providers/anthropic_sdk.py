@@ -6,24 +6,27 @@ handles addresses, credentials, headers, proxies, certificates and errors.
 
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
 
 import httpx2
 
-from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
+from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import is_object
 
+from .connection import Network, connection_failure, network_for, root_cause
 from .lean_import import hidden_package, load_names
-from .provider_failures import BROKE_OFF, ErrorFactory
-from .refused_fields import VERSION_FIELD, Refusal
+from .provider_failures import BROKE_OFF, GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
+from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal
 
 # If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here. Most of its
 # other modules are types of services that are not used either.
 with hidden_package("aiohttp"):
-    load_names("anthropic", ("AsyncAnthropic", "AsyncStream", "AnthropicError", "Omit"))
+    load_names("anthropic", ("AsyncAnthropic", "AsyncStream", "AnthropicError", "DefaultAsyncHttpxClient", "Omit"))
     from anthropic import (
         AnthropicError,
         APIConnectionError,
@@ -31,10 +34,10 @@ with hidden_package("aiohttp"):
         APITimeoutError,
         AsyncAnthropic,
         AsyncStream,
+        DefaultAsyncHttpxClient,
         Omit,
     )
 
-_EVENT_STREAM = "text/event-stream"
 _COUNT_SECONDS = 5.0
 _NO_TOKEN = "none"
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
@@ -63,7 +66,11 @@ class SdkClient:
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
-        sent = _isolated_headers(headers, auth_token) if isolated else headers
+        sent = _isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
+        timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
+        address = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_ADDRESS
+        network = _network(address)
+        proxy = None if network.proxy is None else network.proxy.url
         try:
             self._client = AsyncAnthropic(
                 api_key=api_key,
@@ -72,16 +79,26 @@ class SdkClient:
                 base_url=base_url,
                 default_headers=cast(Mapping[str, str], sent),
                 max_retries=0,
-                timeout=httpx2.Timeout(silence_timeout, connect=connect_timeout),
+                timeout=timeout,
+                http_client=DefaultAsyncHttpxClient(
+                    timeout=timeout, verify=network.context, trust_env=False, proxy=proxy
+                ),
             )
         except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
-            failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", _root_cause(error), advice=advice)
+            failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", root_cause(error), advice=advice)
         if failure is not None:
             raise failure
+        self.warnings = network.warnings
+        """Sentences for the user about variables that could not be used in whole."""
+        self._proxy = network.proxy
+        self._key: str | None = None
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        known = _known(self._client.api_key, self._client.auth_token, *_secret_values(headers))
+        known = _known(self._client.api_key, self._client.auth_token, proxy, *_secret_values(headers))
         self.errors = ErrorFactory(known, _address(self._client))
+        if isolated or not is_own_api(address):
+            advice = ISOLATED_KEY_ADVICE if isolated else GATEWAY_KEY_ADVICE
+            self.errors = replace(self.errors, key_advice=advice)
         """Writer of this client's errors, which knows its secrets."""
 
     @property
@@ -91,19 +108,33 @@ class SdkClient:
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
 
-    async def open(self, body: bytes, version: str | None = None) -> "SdkResponse | Refusal":
+    @property
+    def key(self) -> str | None:
+        """The key of `use_key`; None before its first call."""
+        return self._key
+
+    def use_key(self, key: str) -> None:
+        """Send this key from now on, in both headers that servers read."""
+        self._key = key
+        self.errors = replace(self.errors, secrets=(*self.errors.secrets, key))
+
+    async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> "SdkResponse | Refusal":
         """Send one request and wait for the headers of its answer.
 
         Args:
             body: the request, as JSON.
             version: value of the header `anthropic-version`; None for that of the client.
+            betas: values of the header `anthropic-beta`.
 
         Returns:
             The answer, or the refusal of a request that the server calls invalid.
 
         Raises:
-            ProviderError: the request failed, or the answer is not an event stream.
+            ProviderError: the request failed.
         """
+        headers = self._request_headers()
+        headers |= {} if version is None else {VERSION_FIELD: version}
+        headers |= {BETA_FIELD: ",".join(betas)} if betas else {}
         try:
             # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
             response: object = await self._client.post(
@@ -113,7 +144,7 @@ class SdkClient:
                 stream=True,
                 stream_cls=AsyncStream[object],
                 # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
-                options={"follow_redirects": False, "headers": {} if version is None else {VERSION_FIELD: version}},
+                options={"follow_redirects": False, "headers": headers},
             )
         except APIStatusError as error:
             status, headers = error.status_code, error.response.headers
@@ -126,19 +157,21 @@ class SdkClient:
                     return Refusal(failure, error.body)
         except APITimeoutError as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-                failure = self.errors.write("network", f"no connection within {self._connect_timeout:g} s")
+                through = "" if self._proxy is None else f" through the proxy {self._proxy}"
+                words = f"no connection within {self._connect_timeout:g} s{through}"
+                failure = self.errors.write("network", words)
             else:
                 failure = self.errors.write("timeout", f"nothing arrived for {self._silence_timeout:g} s")
         except (APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            lost = isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
-            what = f"The connection to the model's server at {self.errors.address} was lost" if lost else ""
-            failure = self.errors.write("network", _root_cause(error), what=what)
+            failure = connection_failure(self.errors, error, self._proxy)
         except ValueError as error:
-            failure = self.errors.write("unavailable", _root_cause(error), advice="check the settings")
+            failure = self.errors.write("unavailable", root_cause(error), advice="check the settings")
         except AnthropicError as error:
-            failure = self.errors.write("authentication", _root_cause(error), what="No API key was found")
+            failure = self.errors.write("authentication", root_cause(error), what="No API key was found")
         else:
-            return await self._checked(response)
+            if isinstance(response, httpx2.Response):
+                return SdkResponse(response, self.errors, self._silence_timeout)
+            failure = self.errors.write("bad_response", "the SDK returned no response")
         raise failure
 
     async def count_tokens(self, body: bytes) -> int | None:
@@ -148,7 +181,11 @@ class SdkClient:
                 "/v1/messages/count_tokens",
                 cast_to=object,
                 content=body,
-                options={"follow_redirects": False, "timeout": _COUNT_SECONDS},
+                options={
+                    "follow_redirects": False,
+                    "timeout": _COUNT_SECONDS,
+                    "headers": self._request_headers(),
+                },
             )
         except (AnthropicError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
             return None
@@ -159,16 +196,8 @@ class SdkClient:
         """Close all connections."""
         await self._client.close()
 
-    async def _checked(self, response: object) -> "SdkResponse":
-        if not isinstance(response, httpx2.Response):
-            raise self.errors.write("bad_response", "the SDK returned no response")
-        answer = SdkResponse(response, self.errors, self._silence_timeout)
-        kind = str(response.headers.get("content-type", ""))
-        if not kind.startswith(_EVENT_STREAM):
-            await response.aclose()
-            words = f"its content type is {kind or 'missing'}, not {_EVENT_STREAM}"
-            raise answer.failure("bad_response", words)
-        return answer
+    def _request_headers(self) -> dict[str, str]:
+        return {"X-Api-Key": self._key, "Authorization": f"Bearer {self._key}"} if self._key else {}
 
 
 class SdkResponse:
@@ -188,6 +217,11 @@ class SdkResponse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._response.aclose()
+
+    @property
+    def content_type(self) -> str:
+        """Media type in lower case; empty if the server named none."""
+        return str(self._response.headers.get("content-type", "")).lower()
 
     @property
     def request_id(self) -> str | None:
@@ -211,7 +245,23 @@ class SdkResponse:
         except httpx2.RemoteProtocolError:
             self.broken = self.failure("stream_cut", "the server closed the connection")
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            self.broken = self.failure("stream_cut", _root_cause(error))
+            self.broken = self.failure("stream_cut", root_cause(error))
+
+
+def _network(address: str) -> Network:
+    try:
+        return network_for(address)
+    except ConfigurationError as error:
+        what = f"No connection is possible: {error}"
+        raise ErrorFactory().write("unavailable", what=what, advice="then start again") from None
+
+
+def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str | Omit]:
+    """Return the headers of a client with those for its key, unless they or the environment set these themselves."""
+    lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
+    named = {name.lower() for name in (*headers, *(line.partition(":")[0].strip() for line in lines))}
+    own: dict[str, str | Omit] = {} if key is None else {"X-Api-Key": key, "Authorization": Omit()}
+    return {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
 
 
 def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
@@ -237,14 +287,3 @@ def _address(client: AsyncAnthropic) -> str:
     url = client.base_url
     port = f":{url.port}" if url.port else ""
     return f"{url.scheme}://{url.host}{port}"
-
-
-def _root_cause(error: BaseException) -> str:
-    """Return the message of the innermost error: outer ones only say that something failed."""
-    inner: BaseException | None = error
-    while inner is not None:
-        error, inner = inner, inner.__cause__ or inner.__context__
-    if isinstance(error, ConnectionError) and error.errno:
-        # The loop's own text repeats the address as a Python tuple.
-        return os.strerror(error.errno)
-    return str(error) or type(error).__name__

@@ -47,6 +47,7 @@ _TABLE: dict[str, _Row] = {
     "claude-haiku-5-5": _Row(_LARGE, 128_000, None, "adaptive"),
     "claude-haiku-4-5": _Row(200_000, 64_000, (1.0, 5.0), "budget"),
 }
+_WITHOUT_XHIGH = frozenset({"claude-opus-4-6", "claude-sonnet-4-6"})
 _FAMILY = _Row(200_000, 32_000, None, "adaptive")
 """A model of the same vendor that is newer than this table."""
 _UNKNOWN_MODEL = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
@@ -62,6 +63,12 @@ def model_info(name: str) -> ModelInfo:
     row = _row(name)
     prices = row.prices or (None, None)
     return ModelInfo(name, row.window, row.output, prices[0], prices[1], thinking=row.thinking)
+
+
+def takes_xhigh(name: str) -> bool:
+    """True if a model has the effort `xhigh`: the large ones since Opus 4.7, and newer ones than this table."""
+    plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip().lower()))
+    return plain.startswith("claude-") and _row(name).thinking != "budget" and plain not in _WITHOUT_XHIGH
 
 
 def known_models() -> tuple[str, ...]:

@@ -12,22 +12,30 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from tui_agent.protocol.errors import RETRYABLE_KINDS, ProviderError, ProviderErrorKind
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.retry_text import wait_text
 from tui_agent.protocol.secret_mask import mask_secrets
+
+from .error_details import ErrorDetails, is_about_length, is_about_media
 
 _LONGEST_QUOTE = 600
 _LONGEST_ADDRESS = 200
 _MESSAGES_PATH = "/v1/messages"
-_TOO_LONG = re.compile(
-    r"prompt is too long|context[ _](?:window|length|limit|size)|maximum context|too many (?:input )?tokens"
-    r"|exceeds? (?:the )?(?:available |model'?s? )?(?:context|maximum (?:number of )?(?:input )?tokens)",
-    re.IGNORECASE,
-)
-_NO_MEDIA = re.compile(r"\b(?:images?|documents?|pdfs?|media_type|multimodal|vision)\b", re.IGNORECASE)
+_PAGE = "A proxy, firewall or web server answered with a page"
+_PAGE_ADVICE = "check the network, the proxy and the base URL"
 _FINAL_ADVICE = "the server says that another attempt would fail, too"
+GATEWAY_KEY_ADVICE = (
+    "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
+    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header"
+)
+ISOLATED_KEY_ADVICE = (
+    "check the endpoint's key, which is sent as Authorization: Bearer; `headers` of `[providers.NAME]` adds any other "
+    "header"
+)
 _MEDIA_ADVICE = "use a model that takes images and PDF files, or remove them from the conversation with /rewind"
-_SPENT = re.compile(r"spend_limit_reached$|credit balance|billing", re.IGNORECASE)
+_SPENT = re.compile(
+    r"spend_limit_reached$|insufficient_(?:quota|balance|credits?)|credit balance|billing", re.IGNORECASE
+)
 
 _BY_STATUS: dict[int, ProviderErrorKind] = {
     400: "invalid_request",
@@ -81,7 +89,7 @@ _ADVICE: dict[ProviderErrorKind, str] = {
     "permission": "use a key that may do this, or another model",
     "not_found": "check the model's name and the base URL",
     "invalid_request": "the same request would be refused again, so change the settings or the conversation",
-    "too_large": "take large files or images out, or compact the conversation",
+    "too_large": "take large files or images out of it",
     "context_exceeded": "remove its largest messages or start a new one",
     "rate_limit": "try again later",
     "overloaded": "try again later",
@@ -102,22 +110,25 @@ class ErrorFactory:
     """Credentials that no message may contain."""
     address: str = ""
     """Address of the requests, without user name and password."""
+    key_advice: str = _ADVICE["authentication"]
+    """Advice about a key that the server does not accept."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
-        details = _ErrorDetails.of(body)
+        details = ErrorDetails.of(body)
         kind = _kind_of_status(status, details)
-        no_media = kind == "invalid_request" and _NO_MEDIA.search(details.words) is not None
         final = kind in RETRYABLE_KINDS and headers.get("x-should-retry") == "false"
+        what, advice = _WHAT[kind] if final else "", _FINAL_ADVICE if final else ""
+        if details.is_page:
+            place = f" for {self.address}" if self.address else ""
+            what, advice = f"{_PAGE}{place}", advice or _PAGE_ADVICE
+        elif kind == "invalid_request" and is_about_media(details.words):
+            advice = _MEDIA_ADVICE
         return self.write(
             "unavailable" if final else kind,
             details.words,
-            what=_WHAT[kind] if final else "",
-            advice="the server says that another attempt would fail, too"
-            if final
-            else _MEDIA_ADVICE
-            if no_media
-            else "",
+            what=what,
+            advice=advice,
             status=status,
             retry_after=retry_after_seconds(headers),
             request_id=headers.get("request-id") or details.request_id,
@@ -151,9 +162,11 @@ class ErrorFactory:
 
     def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
         """Return the error for an error event in the middle of a stream."""
-        details = _ErrorDetails.of(body)
-        kind = _BY_TYPE.get(details.kind, "server")
-        if kind == "invalid_request" and _TOO_LONG.search(details.words):
+        details = ErrorDetails.of(body)
+        kind = _BY_TYPE.get(details.kind)
+        if kind is None:
+            kind = "server" if details.status is None else _kind_of_status(details.status, details)
+        if _is_full(kind, details):
             kind = "context_exceeded"
         return self.write(kind, details.words, status=200, request_id=request_id or details.request_id)
 
@@ -182,10 +195,14 @@ class ErrorFactory:
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         # An error inside an answer has the status of the answer, which is none of an error.
         code = f" ({status})" if status not in (None, 200) and f"({status})" not in what else ""
-        cause = f": {self.redacted(words)}" if words else ""
-        summary = f"{what or _WHAT[kind] + place}{code}{cause}".rstrip(".")
+        said, happened = self.redacted(words).rstrip("."), what or _WHAT[kind]
+        # Many servers say no more than their status: "overloaded: Overloaded".
+        cause = "" if said.casefold() in happened.casefold() else f": {said}"
+        summary = f"{what or happened + place}{code}{cause}"
         if not advice and kind in RETRYABLE_KINDS and retry_after:
             advice = f"try again in {wait_text(retry_after)}, as the server asks"
+        elif not advice and kind == "authentication":
+            advice = self.key_advice
         return ProviderError(
             f"{summary}. The conversation is kept; {advice or _ADVICE[kind]}.",
             kind=kind,
@@ -199,35 +216,6 @@ class ErrorFactory:
         """Return a message on one line, shortened and without secrets."""
         line = " ".join(mask_secrets(words, self.secrets).split())
         return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
-
-
-@dataclass(frozen=True, slots=True)
-class _ErrorDetails:
-    """The contents of an error body."""
-
-    kind: str = ""
-    words: str = ""
-    code: str = ""
-    request_id: str | None = None
-
-    @classmethod
-    def of(cls, body: object) -> "_ErrorDetails":
-        """Parse the API's error format, those of other servers, plain text, and the HTML pages of proxies."""
-        if not is_object(body):
-            text = body.strip() if isinstance(body, str) else ""
-            return cls(words="" if text.startswith("<") else text)
-        error: object = body.get("error", body)
-        if not is_object(error):
-            return cls(words=str(error))
-        details: object = error.get("details")
-        code = details.get("error_code") if is_object(details) else None
-        request_id = body.get("request_id")
-        return cls(
-            kind=str(error.get("type") or ""),
-            words=str(error.get("message") or error.get("detail") or ""),
-            code=code if isinstance(code, str) else "",
-            request_id=request_id if isinstance(request_id, str) else None,
-        )
 
 
 def _redirect_target(asked: str, location: str) -> SplitResult | None:
@@ -271,16 +259,23 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _kind_of_status(status: int, details: _ErrorDetails) -> ProviderErrorKind:
+def _kind_of_status(status: int, details: ErrorDetails) -> ProviderErrorKind:
     if status < 400:
         # Whatever the body says: the address is wrong, and remains so.
         return "bad_response"
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
     if details.kind == "overloaded_error":
         kind = "overloaded"
-    if kind == "invalid_request" and _TOO_LONG.search(details.words):
+    if _is_full(kind, details):
         kind = "context_exceeded"
     if kind in ("rate_limit", "invalid_request") and (_SPENT.search(details.code) or _SPENT.search(details.words)):
         # A spent budget looks like a rate limit, yet waiting does not help.
         kind = "permission"
     return kind
+
+
+def _is_full(kind: ProviderErrorKind, details: ErrorDetails) -> bool:
+    """True if the conversation is too long; some servers report that as their own failure."""
+    if kind not in ("invalid_request", "server"):
+        return False
+    return is_about_length(f"{details.code}\n{details.words}", names_context=kind == "server")

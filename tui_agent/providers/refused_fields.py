@@ -14,10 +14,10 @@ from tui_agent.protocol.messages import is_array, is_object
 
 VERSION_FIELD = "anthropic-version"
 """The header with the version of the API, by the name it has among the fields."""
+BETA_FIELD = "anthropic-beta"
+"""The header with the betas of the API."""
 SYSTEM_BLOCKS = "system_blocks"
 """The system prompt as a list of blocks; without it, it is one text."""
-THINKING_BLOCKS = "thinking_blocks"
-"""Reasoning in earlier answers."""
 IS_ERROR = "is_error"
 CACHE_CONTROL = "cache_control"
 
@@ -54,34 +54,37 @@ _NAMES: dict[str, re.Pattern[str]] = {
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
     SYSTEM_BLOCKS: re.compile(r"\bsystem\b", re.IGNORECASE),
-    THINKING_BLOCKS: re.compile(r"\b(?:redacted_)?thinking\b", re.IGNORECASE),
     VERSION_FIELD: re.compile(r"\banthropic[-_]version\b", re.IGNORECASE),
+    BETA_FIELD: re.compile(r"\banthropic[-_]beta\b|\bbeta (?:header|flag|feature)", re.IGNORECASE),
 }
 DROPPABLE = frozenset(_NAMES)
 """Fields that are left out once the endpoint refuses them."""
 
 _SHOWN = {
     SYSTEM_BLOCKS: "`system` as blocks",
-    THINKING_BLOCKS: "earlier thinking",
     VERSION_FIELD: "the newest `anthropic-version`",
 }
 
 _IN_MESSAGES = re.compile(r"\bmessages\b[.\[\"', ()]*\d", re.IGNORECASE)
 
 
-def refused_fields(body: object, sent: Set[str]) -> frozenset[str]:
+def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> frozenset[str]:
     """Return the fields of a request that an error names as refused; none if the error is about something else.
 
     Args:
         body: the body of the error, JSON or text.
-        sent: the optional fields that the request had.
+        sent: the optional fields that the request had, among them any that the user added.
+        betas: the values of the header with the betas.
     """
     found: set[str] = set()
-    for text in _statements(body):
+    for text in statements(body):
         if _REFUSAL.search(text) is None:
             continue
         in_messages = _IN_MESSAGES.search(text) is not None
         found |= {name for name in sent & DROPPABLE if _names(name, text, in_messages=in_messages)}
+        found |= {name for name in sent - DROPPABLE if re.search(rf"\b{re.escape(name)}\b", text)}
+        if BETA_FIELD in sent and any(beta in text for beta in betas):
+            found.add(BETA_FIELD)
     return frozenset(found)
 
 
@@ -96,14 +99,12 @@ def _names(name: str, text: str, *, in_messages: bool) -> bool:
         return False
     if name == SYSTEM_BLOCKS:
         return not in_messages and _TYPE_MISMATCH.search(text) is not None
-    if name == THINKING_BLOCKS:
-        return in_messages or _SIGNATURE.search(text) is not None
-    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD):
+    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD, BETA_FIELD):
         return True
     return not in_messages and _SIGNATURE.search(text) is None
 
 
-def _statements(body: object) -> Iterable[str]:
+def statements(body: object) -> Iterable[str]:
     """Return the texts of an error, so that one is about one field; lists of problems become several texts."""
     for whole in _texts(body, 0):
         text = whole[:LONGEST_TEXT]

@@ -6,16 +6,18 @@ two and are on the last two user turns, so that the next request finds the prefi
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.endpoint import BUILT_FIELDS
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolResultMessage
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
-from .refused_fields import CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS, THINKING_BLOCKS
+from .model_table import takes_xhigh
+from .refused_fields import BETA_FIELD, CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -32,7 +34,7 @@ ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
 _ABOUT_ANSWER = ("max_tokens", "stream", "temperature")
 
 _LEAST_BUDGET = 1_024
-EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
+EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"), (40_960, "xhigh"))
 """Largest budget in tokens for each effort, for models that take no budget; `max` beyond."""
 
 _CONVERSATIONS = 16
@@ -151,8 +153,6 @@ class WireConversation:
 
     def _blocks(self, message: Message) -> list[JsonObject]:
         blocks = blocks_of(message)
-        if THINKING_BLOCKS in self.without:
-            blocks = [block for block in blocks if "thinking" not in block["type"]]
         if IS_ERROR in self.without:
             for block in blocks:
                 block.pop(IS_ERROR, None)
@@ -199,6 +199,10 @@ class RequestSettings:
     """Send cache marks; turn it off for servers that do not know the field."""
     drop: frozenset[str] = frozenset()
     """Fields to leave out because the endpoint refuses them."""
+    betas: tuple[str, ...] = ()
+    """Values of the header `anthropic-beta`."""
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
+    """More fields of each request, which replace those of the same name."""
 
 
 class RequestBuilder:
@@ -232,14 +236,13 @@ class RequestBuilder:
 
     def optional_fields(self, request: ModelRequest) -> frozenset[str]:
         """Return the fields and kinds of blocks that a request has and could do without."""
-        found = {name for name in self._limits(request) if name not in ("max_tokens", "stream")}
+        found = {name for name in self._limits(request) if name not in BUILT_FIELDS}
+        found |= {BETA_FIELD} if self._settings.betas else set()
         found |= {CACHE_CONTROL} if self._marks(request) else set()
         found |= {SYSTEM_BLOCKS} if request.system else set()
         for message in request.messages:
             if isinstance(message, ToolResultMessage) and message.is_error:
                 found.add(IS_ERROR)
-            elif isinstance(message, AssistantMessage) and any(one.type == "thinking" for one in message.content):
-                found.add(THINKING_BLOCKS)
         return frozenset(found - self._settings.drop)
 
     @property
@@ -269,17 +272,20 @@ class RequestBuilder:
         fields: JsonObject = {"max_tokens": request.max_tokens or self._settings.max_tokens, "stream": True}
         if request.temperature is not None:
             fields["temperature"] = request.temperature
-        budget = request.thinking_tokens
-        if self._settings.thinking_form == "none":
-            return fields
+        return (
+            fields | self._thinking_fields(request.thinking_tokens, fields["max_tokens"]) | dict(self._settings.extra)
+        )
+
+    def _thinking_fields(self, budget: int | None, max_tokens: int) -> JsonObject:
+        settings = self._settings
+        if settings.thinking_form == "none":
+            return {}
         if budget is None:
-            if self._settings.thinking != "default":
-                fields["thinking"] = {"type": self._settings.thinking}
-        elif self._settings.thinking_form == "budget" and "thinking" not in self._settings.drop:
-            fields |= _budget_fields(budget, fields["max_tokens"])
-        elif self._settings.thinking_form != "budget":
-            fields |= _effort_fields(budget, can_stop=self._settings.thinking_form == "adaptive")
-        return fields
+            return {} if settings.thinking == "default" else {"thinking": {"type": settings.thinking}}
+        if settings.thinking_form == "budget":
+            return {} if "thinking" in settings.drop else _budget_fields(budget, max_tokens)
+        has_xhigh = takes_xhigh(settings.model)
+        return _effort_fields(budget, can_stop=settings.thinking_form == "adaptive", has_xhigh=has_xhigh)
 
     def _tools_json(self, tools: tuple[ToolSpec, ...], cache: bool) -> bytes:
         if self._tools[:2] != (tools, cache):
@@ -334,11 +340,13 @@ def _budget_fields(budget: int, max_tokens: int) -> JsonObject:
     }
 
 
-def _effort_fields(budget: int, *, can_stop: bool) -> JsonObject:
+def _effort_fields(budget: int, *, can_stop: bool, has_xhigh: bool) -> JsonObject:
     """Return the fields for reasoning by effort, for models that do not take a budget."""
     if budget <= 0 and can_stop:
         return {"thinking": {"type": "disabled"}}
     effort = next((name for limit, name in EFFORTS if budget <= limit), "max")
+    if effort == "xhigh" and not has_xhigh:
+        effort = "high"
     return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
 
 

@@ -1,17 +1,26 @@
 """Conversion of the bytes of one answer into the engine's events, without any I/O."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.provider import StreamEvent
 
+from .error_details import ErrorDetails
 from .provider_failures import ErrorFactory
 from .response_reader import ResponseReader
 
 LONGEST_EVENT = 64 * 1024 * 1024
 """Largest event in bytes; a longer one ends the stream with an error."""
+
+_EVENT_STREAM = "text/event-stream"
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+"""Blank bytes, and the mark that some servers put before UTF-8 text."""
+_DONE = "[DONE]"
+"""Last event of other APIs, which converting servers pass on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,9 @@ class SseReader:
 def _read(block: str) -> ServerSentEvent | None:
     name = ""
     data: list[str] = []
+    if block.startswith("{"):
+        # A gateway that loses its server writes the error itself into the stream, without the form of an event.
+        return ServerSentEvent("error", block)
     for line in block.split("\n"):
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -75,13 +87,32 @@ def _read(block: str) -> ServerSentEvent | None:
 
 
 class ResponseDecoder:
-    """Parser of one answer."""
+    """Parser of one answer: of a stream, or of a whole message from a server that does not stream.
 
-    def __init__(self, errors: ErrorFactory, request_id: str | None, is_taken: Callable[[str], bool]) -> None:
+    The body decides which, not the media type: servers and gateways send streams under many names.
+    """
+
+    def __init__(
+        self, errors: ErrorFactory, request_id: str | None, is_taken: Callable[[str], bool], media_type: str = ""
+    ) -> None:
+        """
+        Args:
+            errors: writes the errors.
+            request_id: id of the answer.
+            is_taken: see `ResponseReader`.
+            media_type: the media type of the answer, for an error.
+        """
+        self.events = 0
+        """Number of events so far, without pings."""
         self._errors = errors
         self._request_id = request_id
-        self._events = SseReader()
+        self._media_type = media_type
+        self._stream = SseReader()
         self._reader = ResponseReader(is_taken)
+        self._head: bytes | None = b""
+        """Bytes before the first one that shows the form of the body; None once that is known."""
+        self._whole: bytearray | None = None
+        """A body that is not a stream."""
 
     @property
     def complete(self) -> bool:
@@ -94,22 +125,86 @@ class ResponseDecoder:
         Raises:
             ProviderError: the bytes are not of the Messages API, or report an error.
         """
-        for event in self._parsed(chunk):
-            if event.get("type") == "error":
+        if self._head is not None:
+            self._head = (self._head + chunk).lstrip(_BLANK)
+            if not self._head:
+                return
+            chunk, is_stream = self._head, self._head[:1] not in (b"{", b"[", b"<")
+            self._head = None
+            self._whole = None if is_stream else bytearray()
+        if self._whole is None:
+            yield from self._read(self._parsed(lambda: self._stream.feed(chunk)))
+            return
+        self._whole += chunk
+        if len(self._whole) > LONGEST_EVENT:
+            raise self._bad("it is too long")
+
+    def finish(self, *, is_whole: bool = True) -> Iterator[StreamEvent]:
+        """Yield the last events of an answer that only lacks `message_stop`; see `ResponseReader.finish`.
+
+        Args:
+            is_whole: True if the body was not cut off.
+
+        Raises:
+            ProviderError: see `facts`.
+        """
+        if self._whole is not None:
+            yield from self._read_whole(bytes(self._whole), is_whole=is_whole)
+        elif is_whole:
+            # A server may report its failure in a last event without the blank line after it.
+            yield from self._read(self._last_events())
+            if not self.events and self._media_type and not self._media_type.startswith(_EVENT_STREAM):
+                raise self._bad(f"its content type is {self._media_type}, not {_EVENT_STREAM}")
+        yield from self._reader.finish()
+
+    def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
+        for event in events:
+            self.events += event.get("type") != "ping"
+            if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
             yield from self._reader.read(event)
 
-    def finish(self) -> list[StreamEvent]:
-        """Return the last events of an answer that only lacks `message_stop`; see `ResponseReader.finish`."""
-        return self._reader.finish()
-
-    def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
+    def _read_whole(self, body: bytes, *, is_whole: bool) -> Iterator[StreamEvent]:
+        """Yield the events of a whole message; a body that is none is an error, in the server's words."""
+        text = body.decode("utf-8", "replace")
         try:
-            for event in self._events.feed(chunk):
+            message: object = json.loads(text)
+        except (ValueError, RecursionError):
+            message = None
+        if is_object(message) and message.get("type") == "message" and is_array(message.get("content")):
+            yield from self._read(_events_of(message))
+        elif is_object(message):
+            raise self._errors.of_event(message, self._request_id)
+        elif is_whole:
+            title = ErrorDetails.of(text).words if text.startswith("<") else ""
+            named = f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
+            raise self._bad(f"{named} (page “{title}”)" if title else named)
+
+    def _last_events(self) -> Iterator[JsonObject]:
+        with suppress(ValueError, RecursionError):
+            for event in self._stream.feed(b"\n\n"):
+                yield from _objects(event)
+
+    def _parsed(self, feed: Callable[[], list[ServerSentEvent]]) -> Iterator[JsonObject]:
+        try:
+            for event in feed():
                 yield from _objects(event)
         except (ValueError, RecursionError) as error:
-            words = _fault(error)
-            raise self._errors.write("bad_response", words, status=200, request_id=self._request_id) from None
+            raise self._bad(_fault(error)) from None
+
+    def _bad(self, words: str) -> ProviderError:
+        return self._errors.write("bad_response", words, status=200, request_id=self._request_id)
+
+
+def _events_of(message: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events that a stream of the same message would have."""
+    yield {"type": "message_start", "message": message}
+    for index, block in enumerate(message["content"]):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": message.get("stop_reason"), "stop_details": message.get("stop_details")}
+    yield {"type": "message_delta", "delta": delta, "usage": message.get("usage")}
+    yield {"type": "message_stop"}
 
 
 def _fault(error: ValueError | RecursionError) -> str:
@@ -126,6 +221,8 @@ def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
 
     Some servers mark an error only by the event's name, or send plain text instead of JSON.
     """
+    if event.data.strip() == _DONE:
+        return
     if event.name != "error":
         value: object = json.loads(event.data)
         if is_object(value):

@@ -40,7 +40,16 @@ from tui_agent.protocol.provider import (
     WebSource,
 )
 
-_STOP_REASONS: dict[str, StopReason] = {reason: reason for reason in get_args(StopReason)}
+_STOP_REASONS: dict[str, StopReason] = {
+    **{reason: reason for reason in get_args(StopReason)},
+    "length": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+}
+"""Stop reasons by their names here, and by those of other APIs that converting servers pass on."""
 _CUTTING: tuple[StopReason, ...] = ("max_tokens", "model_context_window_exceeded")
 
 
@@ -98,6 +107,10 @@ class ResponseReader:
         """Return the engine's events for one event of the API; none for an unknown one."""
         handler = self._handlers.get(_text(event, "type"))
         return handler(event) if handler else []
+
+    def knows(self, event: JsonObject) -> bool:
+        """True if an event is one of the API's."""
+        return _text(event, "type") in self._handlers
 
     def finish(self) -> list[StreamEvent]:
         """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut.
@@ -188,7 +201,7 @@ class ResponseReader:
         self._usage = _usage(self._usage, event.get("usage"))
         found: list[StreamEvent] = []
         if reason := _text(delta, "stop_reason"):
-            self._stop_reason = _STOP_REASONS.get(reason, "other")
+            self._stop_reason = _STOP_REASONS.get(reason.lower(), "other")
             self._detail = _detail(delta, reason)
             found = self._flush_unread(cut=self._stop_reason in _CUTTING)
             if self._stop_reason in _CUTTING:
@@ -273,7 +286,7 @@ def _detail(delta: JsonObject, reason: str) -> str:
     """Return the model's explanation of a refusal, or an unknown stop reason itself."""
     details = _object(delta, "stop_details")
     words = _text(details, "explanation") or _text(details, "category")
-    return words or (reason if reason not in _STOP_REASONS else "")
+    return words or (reason if reason.lower() not in _STOP_REASONS else "")
 
 
 def _usage(before: Usage, reported: object) -> Usage:

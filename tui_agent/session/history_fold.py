@@ -20,6 +20,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     CompactionEnded,
     CompactionUndone,
+    ContentDropped,
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
@@ -48,6 +49,7 @@ from tui_agent.protocol.messages import (
     lost_message_notice,
     share_field_sets,
     unclaimed_call,
+    without,
 )
 from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -79,6 +81,7 @@ FOLDED_EVENTS = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
         *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
+        ContentDropped,
         *(SessionRewinding, SessionRewound, RunEnded, SteeringQueued),
     }
 )
@@ -395,6 +398,8 @@ class HistoryFold:
                     self.early.clear()
             case CompactionEnded(ok=True):
                 self._condense(event)
+            case ContentDropped():
+                self._drop_content(event)
             case CompactionUndone():
                 self._undo_condensing()
             case SessionRewinding():
@@ -462,6 +467,14 @@ class HistoryFold:
         pairs = tuple((old, new) for old in before if isinstance(old, ToolResultMessage) and (new := cut.get(old.id)))
         done = PastCompaction(event.strategy, removed, event.replacement if removed else None, pairs)
         self.condensed.append(_PastCompaction(before, len(self.done), done))
+
+    def _drop_content(self, event: ContentDropped) -> None:
+        """Drop the parts of messages that the model's server refused."""
+        ids = set(event.message_ids)
+        self.done = [without(one, event.kind) if one.id in ids else one for one in self.done]
+        if self.asked is not None:
+            dropped = [without(one, event.kind) if one and one.id in ids else one for one in self.asked.slots]
+            self.asked.slots = [one if isinstance(one, ToolResultMessage) else None for one in dropped]
 
     def _undo_condensing(self) -> None:
         if self.condensed:

@@ -50,6 +50,7 @@ DURABLE = frozenset(
         "approval.resolved",
         "compaction.ended",
         "compaction.undone",
+        "content.dropped",
         "session.created",
         "session.loaded",
         "session.renamed",

@@ -10,11 +10,12 @@ import pytest
 
 from tests.session.played_sessions import FULL_SESSION, play
 from tests.ui.still import FakeAgent, drawn
+from tests.ui.story import Story
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol import bus as bus_module
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import RunStarted
+from tui_agent.protocol.events import MessageDelta, RunStarted
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.recording import RecordingHeader, RecordingWriter, read_recording
@@ -120,3 +121,14 @@ def test_an_event_reports_the_folds_it_changed() -> None:
     assert (first.begun, first.status, first.times, first.transcript, first.calls) == (True, True, True, True, ())
     assert (call.begun, call.status, call.times, call.transcript, call.calls) == (False, False, True, True, (0,))
     assert (call.waiting, call.approvals) == (False, False)
+
+
+def test_a_piece_of_the_answer_ends_the_silence_of_the_model() -> None:
+    story = Story().run("x").step(0).status("streaming").wait(30)
+    piece = MessageDelta(message_id="m", kind="text", delta="a")
+    story.tell(piece)
+    state = folded(story.envelopes)
+
+    assert state.status.progress.heard_at == story.now
+    assert state.apply(story.wait(5).tell(piece)).status is False
+    assert state.status.progress.heard_at == story.now

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, is_web_address, load_settings
 
@@ -44,7 +45,7 @@ def load_effective_settings(options: LaunchOptions, locations: Locations) -> Loa
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Key and endpoint of the Messages API, as the anthropic SDK defines them; a project never sets them.
+    """Key and endpoint of the Messages API; a project never sets them.
 
     `repr` shows no secret.
     """
@@ -53,44 +54,47 @@ class Credentials:
     auth_token: str | None = field(default=None, repr=False)
     base_url: str | None = field(default=None, repr=False)
     """Endpoint; None is the API's own. It may contain a secret, too."""
+    has_command: bool = False
+    """True if a command of the settings prints the key."""
 
     @classmethod
-    def of_environment(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
-        """Return the credentials of the environment.
+    def of_environment(
+        cls, environment: Mapping[str, str], base_url: str | None, key_command: str = ""
+    ) -> "Credentials":
+        """Return the credentials of the environment, or those that a command of the settings prints.
 
-        The key is `ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`; the endpoint that of the settings, else
-        `ANTHROPIC_BASE_URL`.
+        The endpoint is that of the settings, else `ANTHROPIC_BASE_URL`; `environment_credential` chooses the key.
 
         Raises:
             ConfigurationError: the environment's endpoint is not a URL.
         """
-        key = environment.get("ANTHROPIC_API_KEY") or None
-        token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN") or None
         endpoint = base_url or environment.get("ANTHROPIC_BASE_URL") or None
         if endpoint is not None and not is_web_address(endpoint):
             # The value stays out of the message: it may be the key, put into the wrong variable.
             raise ConfigurationError("ANTHROPIC_BASE_URL is not a URL such as https://host/path")
-        return cls(key, token, endpoint)
+        if key_command:
+            return cls(None, None, endpoint, True)
+        return cls(*environment_credential(endpoint, environment), endpoint)
 
     @classmethod
-    def require(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
+    def require(cls, environment: Mapping[str, str], base_url: str | None, key_command: str = "") -> "Credentials":
         """Return credentials that requests can be sent with.
 
         Raises:
             ConfigurationError: there are none, or the environment's endpoint is not a URL.
         """
-        found = cls.of_environment(environment, base_url)
+        found = cls.of_environment(environment, base_url, key_command)
         if not found.usable:
             raise ConfigurationError(
                 "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
-                "or try the offline model with --demo"
+                f"or try the offline model with --demo{_foreign_helper()}"
             )
         return found
 
     @property
     def usable(self) -> bool:
         """True if requests can be sent: with a key, or to the user's own endpoint, which may need none."""
-        return bool(self.api_key or self.auth_token or self.base_url)
+        return bool(self.api_key or self.auth_token or self.base_url or self.has_command)
 
     @property
     def host(self) -> str:
@@ -103,9 +107,20 @@ class Credentials:
     @property
     def key_source(self) -> str:
         """Origin of the key, without the key."""
+        if self.has_command:
+            return "printed by `key_command`"
         if self.api_key:
             return "ANTHROPIC_API_KEY is set"
         return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
+
+
+def _foreign_helper() -> str:
+    """Return a hint if another agent has a command for its key in the user's settings; it is never run here."""
+    try:
+        settings = (Path.home() / ".claude" / "settings.json").read_text("utf-8", "replace")
+    except (OSError, RuntimeError):
+        return ""
+    return "; `apiKeyHelper` of ~/.claude/settings.json is not used, use `key_command`" * ("apiKeyHelper" in settings)
 
 
 def refuse_unknown_theme(name: str, options: LaunchOptions) -> None:

@@ -60,7 +60,7 @@ def require_key(settings: Settings, environment: Mapping[str, str]) -> None:
         return
     target = target_of(settings, environment)
     if target is None:
-        Credentials.require(environment, settings.base_url)
+        Credentials.require(environment, settings.base_url, settings.key_command)
     else:
         key_of(target.provider, target.endpoint, environment)
 
@@ -71,7 +71,7 @@ def lacks_key(settings: Settings, environment: Mapping[str, str]) -> bool:
     Raises:
         ConfigurationError: the environment's endpoint is not a URL.
     """
-    return "/" not in settings.model and not Credentials.of_environment(environment, settings.base_url).usable
+    return "/" not in settings.model and not _credentials(settings, environment).usable
 
 
 def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -84,9 +84,15 @@ def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
         return f"left to the plugin {plugin}"
     target = target_of(settings, environment)
     if target is None:
-        return Credentials.of_environment(environment, settings.base_url).key_source
+        return _credentials(settings, environment).key_source
     key_of(target.provider, target.endpoint, environment)
+    if target.endpoint.key_command:
+        return f"printed by `key_command` of `providers.{target.provider}`"
     return f"{target.endpoint.key_env} is set" if target.endpoint.key_env else f"none for {target.provider}"
+
+
+def _credentials(settings: Settings, environment: Mapping[str, str]) -> Credentials:
+    return Credentials.of_environment(environment, settings.base_url, settings.key_command)
 
 
 def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
@@ -95,9 +101,11 @@ def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) ->
     Raises:
         ConfigurationError: the variable that it names is not set.
     """
-    if endpoint.key_env is None:
+    if endpoint.key_env is None or endpoint.key_command:
         return None
-    names = [endpoint.key_env, *([other] if (other := _TOKEN_VARIABLES.get(endpoint.key_env)) else [])]
+    # With an address of a gateway, the token is that gateway's.
+    other = None if environment.get("ANTHROPIC_BASE_URL") else _TOKEN_VARIABLES.get(endpoint.key_env)
+    names = [endpoint.key_env, *([other] if other else [])]
     key = next((value for name in names if (value := environment.get(name))), None)
     if key is None:
         raise ConfigurationError(f"no key for {provider}: set {endpoint.key_env}, as `providers.{provider}` names it")

@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import urllib.request
 import zlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import httpx2
 
-from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.protocol.web_address import host_of
+from tui_agent.protocol.web_proxy import find_proxy
 
 from .public_transport import PublicTransport, RefusedAddressError
 
@@ -62,10 +62,11 @@ class Redirect:
 
 def transport_to_public_hosts(url: str, tls: ssl.SSLContext) -> httpx2.AsyncBaseTransport:
     """Return connections to public addresses, through the proxy of the environment if there is one for the URL."""
-    parts = urlsplit(url)
-    proxy = urllib.request.getproxies().get(parts.scheme)
-    if proxy is not None and urllib.request.proxy_bypass(parts.netloc):
-        proxy = None
+    try:
+        found = find_proxy(url).proxy
+    except ConfigurationError as error:
+        raise ToolError(f"cannot fetch {url}: {error}") from error
+    proxy = None if found is None else found.url
     inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=httpx2.Limits(max_keepalive_connections=0))
     return PublicTransport(inner, by_proxy=proxy is not None)
 

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from ipaddress import IPv4Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 
 import httpx2
 
@@ -16,6 +16,12 @@ MOST_ADDRESSES = 4
 _WITH_IPV4_AT_THE_END = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"), IPv6Network("::ffff:0:0:0/96"))
 _LOCAL = (IPv6Network("64:ff9b:1::/48"), IPv6Network("fec0::/10"))
 """Local translation to IPv4, and site-local addresses, which Python counts as global."""
+_OF_PROVIDERS = tuple(
+    IPv4Network(text)
+    for text in ("168.63.129.16/32", "161.26.0.0/16", "166.8.0.0/14", "199.36.153.0/28", "192.0.0.0/24")
+)
+"""Addresses that only the provider of a virtual machine answers, though they look public: Azure's wire server, IBM's
+services, Google's private access, and Oracle's metadata in a range for protocols."""
 
 
 class RefusedAddressError(Exception):
@@ -27,14 +33,15 @@ class RefusedAddressError(Exception):
 
 
 def is_public_address(text: str) -> bool:
-    """True for an address that every machine of the Internet can reach: not private, loopback, link-local, multicast
-    or reserved, and not a form of an IPv4 address that is one of these."""
+    """True for an address that every machine of the Internet can reach: not private, loopback, link-local, multicast,
+    reserved or of a provider's own services, and not a form of an IPv4 address that is one of these."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return False
     if isinstance(address, IPv4Address):
-        return address.is_global and not address.is_multicast
+        is_provider = any(address in network for network in _OF_PROVIDERS)
+        return address.is_global and not address.is_multicast and not is_provider
     if address.ipv4_mapped is not None:
         return is_public_address(str(address.ipv4_mapped))
     embedded = [address.sixtofour, *(address.teredo or ())]

@@ -7,6 +7,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
     Failed,
+    MessageDelta,
     MessageEnded,
     MessageStarted,
     Noticed,
@@ -133,6 +134,8 @@ class ScreenState:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:
             changes.status = call(self.status.apply, envelope) or False
+        elif kind is MessageDelta and envelope.origin.depth == 0:
+            self.status.progress.heard_at = envelope.mono
         if kind in queued_messages.HANDLED_EVENTS:
             changes.waiting = call(self.waiting.apply, envelope) or False
         if kind in pending_approvals.HANDLED_EVENTS:

@@ -42,6 +42,8 @@ NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
 LONG_OPENING = 5.0
 """Seconds after which the line shows how long the agent has been loading."""
+SILENT_SECONDS = 20.0
+"""Seconds without a sign of the model after which the line says so."""
 _NARROW = 80
 """Cells below which the mark for background commands is short."""
 _LONGEST = 200
@@ -312,7 +314,9 @@ class StatusLine(CoalescedRefresh):
         if status.status == "stopping" and status.detail:
             return f"stopping {status.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
-        return f"{words} {clock}"
+        silence = now - status.progress.heard_at
+        is_silent = status.status in ("thinking", "streaming") and silence >= SILENT_SECONDS
+        return f"{words} {clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""

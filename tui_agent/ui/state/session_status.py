@@ -86,6 +86,8 @@ class RunProgress:
     """Monotonic seconds."""
     ended_at: float | None = None
     """Monotonic seconds; None during the run."""
+    heard_at: float = 0.0
+    """Last sign of the model, or start of the present status; monotonic seconds."""
     writes: int = 0
     """Number of ended calls that may have changed files."""
     in_background: set[str] = field(default_factory=set[str])
@@ -212,6 +214,7 @@ class SessionStatus:
         self.notice = StatusNotice(text, envelope.mono)
 
     def _become(self, status: Status, detail: str, envelope: Envelope) -> None:
+        self.progress.heard_at = envelope.mono
         if status != self.status:
             self.since = envelope.mono
         self.status, self.detail = status, detail

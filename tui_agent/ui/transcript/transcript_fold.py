@@ -152,6 +152,7 @@ class TranscriptFold:
         self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
         self._retry: NotePart | None = None
+        self._newest_retry: NotePart | None = None
         self._ending: NotePart | None = None
         self._plan = Plan()
         self._todo: TodoPart | None = None
@@ -470,10 +471,11 @@ class TranscriptFold:
             case PlanProposed(text=text):
                 self._add(TextPart("Proposed plan", "strong", gap=True))
                 self._add(MarkdownPart(text, margin=BODY))
-            case StepRetry() if self._retry is not None:
-                note = note_of(event)
-                self._retry.replace(note[1] if note else "")
-                self.transcript.refresh(self._retry)
+            case StepRetry() if self._retry is not None or self._follows_retry():
+                note, self._retry = note_of(event), self._retry or self._newest_retry
+                if self._retry is not None:
+                    self._retry.replace(note[1] if note else "")
+                    self.transcript.refresh(self._retry)
             case _:
                 self._note(event)
 
@@ -505,7 +507,7 @@ class TranscriptFold:
             return
         part = NotePart(note[0], f"{note[1]}{more}", gap=not self._follows(NotePart))
         if isinstance(event, StepRetry):
-            self._retry = part
+            self._retry = self._newest_retry = part
         if isinstance(event, Noticed) and event.code in _ENDING:
             self._ending = part
         self._add(part)
@@ -514,6 +516,10 @@ class TranscriptFold:
         """Return True if one of the last parts already reports this, as an error or as the user's end of the run."""
         last = [part for part in self.transcript.parts[-3:] if isinstance(part, NotePart)]
         return any(text in part.text or (_is_error(part) and part.text in text) for part in last)
+
+    def _follows_retry(self) -> bool:
+        """Return True if nothing came since the newest retry, so that its note can say what the next one has to."""
+        return self._newest_retry is not None and self.transcript.parts[-1:] == [self._newest_retry]
 
     def _follows(self, *kinds: type[Part]) -> bool:
         """Return True if the last part is of one of these kinds; the next one then follows without an empty row."""

@@ -1,0 +1,267 @@
+"""One refused part of a conversation costs itself and not the session, through the real SDK and after a resume."""
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from tests.support.fussy_server import FussyServer
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import CompactionEnded, ContentDropped, Warned
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    user_message,
+)
+from tui_agent.protocol.provider import ModelInfo
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.providers import AnthropicProvider
+from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.demo.sse_writer import error_body
+from tui_agent.session.history_fold import fold_history
+
+PICTURE = ImageBlock(media_type="image/png", data="aGVsbG8=", name="shot.png")
+PDF = DocumentBlock(media_type="application/pdf", data="aGVsbG8=", name="a.pdf")
+LINE = "[image shot.png was removed, because the model's server refused it]"
+
+
+def text_message(text: str) -> UserMessage:
+    return user_message(text)
+
+
+def answer(*blocks: Any) -> AssistantMessage:
+    return AssistantMessage(content=blocks or (TextBlock(text="Yes."),))
+
+
+def picture_results(*ids: str) -> list[Message]:
+    """Return calls with a picture as their result, each followed by an answer but the last."""
+    found: list[Message] = []
+    for call_id in ids:
+        found.append(answer(ToolCall(id=call_id, name="read")))
+        found.append(ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text="a"), PICTURE)))
+    return found
+
+
+def refusing(status: int, words: Any, when: Callable[[Any], bool]) -> Callable[[Any], tuple[int, Any] | None]:
+    body = error_body("invalid_request_error", words) if isinstance(words, str) else words
+    return lambda request: (status, body) if when(request) else None
+
+
+def has(*kinds: str) -> Callable[[Any], bool]:
+    return lambda request: any(f'"type": "{kind}"' in _json(request["messages"]) for kind in kinds)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value)
+
+
+def is_longer(characters: int) -> Callable[[Any], bool]:
+    return lambda request: len(_json(request["messages"])) > characters
+
+
+class Outcome:
+    """The reports of runs on one conversation, the events, and the requests."""
+
+    def __init__(
+        self, reports: list[AgentRunReport], told: list[Envelope], loop: AgentLoop, server: FussyServer
+    ) -> None:
+        self.reports = reports
+        self.history = tuple(loop.history.messages())
+        self.folded = fold_history(told).messages()
+        self.sent = [_json(body["messages"]) for body in server.bodies]
+        self.bodies = server.bodies
+        events = [envelope.event for envelope in told]
+        self.dropped = [event for event in events if isinstance(event, ContentDropped)]
+        self.warned = [event.text for event in events if isinstance(event, Warned)]
+        self.compacted = sum(isinstance(event, CompactionEnded) and event.ok for event in events)
+
+    @property
+    def reasons(self) -> list[str]:
+        return [report.reason for report in self.reports]
+
+
+async def outcome(server: FussyServer, history: Iterable[Message], *prompts: str, window: int = 200_000) -> Outcome:
+    """Publish a conversation as a session has it, and run prompts on it."""
+    bus = EventBus()
+    subscription = bus.subscribe(merge=False, since=0)
+    endpoint = EndpointTraits(ModelInfo("some-model", context_window=window, thinking="adaptive"), counts_tokens=False)
+    async with server, aclosing(AnthropicProvider("some-model", base_url=server.base_url, endpoint=endpoint)) as model:
+        retry = RetryPolicy(first_wait=0)
+        loop = AgentLoop(AgentLoopConfig(provider=model, bus=bus, retry=retry, thinking_tokens=4_096))
+        for message in history:
+            loop._agent.add_message(message)  # pyright: ignore[reportPrivateUsage] — as a run does it
+        reports = [await loop.run(prompt) for prompt in prompts]
+        return Outcome(reports, subscription.drain(), loop, server)
+
+
+async def test_a_refused_picture_leaves_the_conversation_whatever_the_words() -> None:
+    cases: dict[str, Any] = {
+        "could not process": "Could not process image",
+        "media type": "messages.2.content.0.tool_result.content.1.image.source.base64: the image does not match the "
+        "provided media type image/jpeg",
+        "empty": "messages.2.content.0.tool_result.content.1: image cannot be empty",
+        "too large": "image exceeds 5 MB maximum: 7000000 bytes > 5242880 bytes",
+        "index only": "messages.2.content.0: Invalid value",
+        "path as a list": {"detail": [{"loc": ["body", "messages", 2, "content", 0], "msg": "Value error"}]},
+        "no vision": "This model does not support vision",
+        "unknown words": "Unable to handle this request",
+        "no words": {},
+    }
+    wrong: dict[str, object] = {}
+    for name, words in cases.items():
+        server = FussyServer(refuses=refusing(400, words, has("image")))
+        history = [text_message("look"), *picture_results("c1")]
+        seen = await outcome(server, history, "What is it?", "And now?")
+        checks = {
+            "answered": seen.reasons == ["done", "done"],
+            "one request more": len(seen.sent) == 3,
+            "the model is told": LINE in seen.sent[1],
+            "the user is told": len(seen.warned) == 1 and "refused a picture" in seen.warned[0],
+            "durable": seen.folded == seen.history and "aGVsbG8" not in str(seen.history),
+        }
+        if not all(checks.values()):
+            wrong[name] = checks
+
+    assert wrong == {}
+
+
+async def test_all_pictures_leave_once_the_newest_were_not_the_only_ones() -> None:
+    history = [text_message("look"), *picture_results("c1", "c2"), answer(), UserMessage(content=(PICTURE, PDF))]
+    server = FussyServer(refuses=refusing(400, "Could not process image", has("image", "document")))
+
+    seen = await outcome(server, history, "What is it?")
+
+    assert seen.reasons == ["done"]
+    assert [len(event.message_ids) for event in seen.dropped] == [1, 2]
+    assert "[PDF a.pdf was removed, because" in seen.sent[-1]
+    assert seen.folded == seen.history
+
+
+async def test_a_picture_that_was_not_the_reason_stays() -> None:
+    server = FussyServer(refuses=refusing(400, "Something is wrong with you", lambda _: True))
+    history = [text_message("look"), *picture_results("c1")]
+
+    seen = await outcome(server, history, "What is it?")
+
+    assert seen.reasons == ["error"]
+    assert [("aGVsbG8" in sent) for sent in seen.sent] == [True, False]
+    assert (seen.dropped, "aGVsbG8" in str(seen.history)) == ([], True)
+
+
+async def test_refused_reasoning_leaves_the_conversation_whatever_the_words() -> None:
+    thought = answer(ThinkingBlock(thinking="hm", signature="c2ln"), TextBlock(text="Yes."))
+    hidden = answer(ThinkingBlock(thinking="", redacted="c2VjcmV0"), TextBlock(text="Yes."))
+    cases: dict[str, Any] = {
+        "modified": "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message "
+        "cannot be modified. These blocks must remain as they were in the original response.",
+        "expected": "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When "
+        "`thinking` is enabled, a final `assistant` message must start with a thinking block.",
+        "signature": "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "thought signature": {"error": {"code": 400, "message": "Thought signature is not valid.."}},
+        "unknown tag": "messages.1.content.0: Input tag 'thinking' does not match any of the expected tags",
+        "index only": "messages.1.content.0: Input should be a valid dictionary",
+        "a gateway": {"error": {"upstream_error": {"error": {"message": "reasoning content in messages is invalid"}}}},
+    }
+    wrong: dict[str, object] = {}
+    for name, words in cases.items():
+        for blocks in (thought, hidden):
+            server = FussyServer(refuses=refusing(400, words, has("thinking", "redacted_thinking")))
+            seen = await outcome(server, [text_message("hi"), blocks], "Go on", "And now?")
+            checks = {
+                "answered": seen.reasons == ["done", "done"],
+                "one request more": len(seen.sent) == 3,
+                "text stays": "Yes." in seen.sent[1],
+                "the user is told": len(seen.warned) == 1 and "reasoning" in seen.warned[0],
+                "durable": seen.folded == seen.history and "ThinkingBlock" not in repr(seen.history),
+            }
+            if not all(checks.values()):
+                wrong[name] = checks
+
+    assert wrong == {}
+
+
+async def test_a_server_that_misses_reasoning_is_asked_without_any() -> None:
+    words = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`."
+    enabled: Callable[[Any], bool] = lambda request: request.get("thinking") != {"type": "disabled"}  # noqa: E731
+
+    seen = await outcome(FussyServer(refuses=refusing(400, words, enabled)), [text_message("hi"), answer()], "Go on")
+
+    assert seen.reasons == ["done"]
+    assert [body["thinking"]["type"] for body in seen.bodies] == ["adaptive", "disabled"]
+
+
+LONG: list[Message] = [
+    text_message("Read the files"),
+    *(
+        message
+        for place in range(12)
+        for message in (
+            answer(ToolCall(id=f"c{place}", name="read")),
+            ToolResultMessage(call_id=f"c{place}", tool_name="read", content=(TextBlock(text="word " * 700),)),
+        )
+    ),
+    answer(),
+]
+"""About 42,000 characters."""
+
+
+async def test_a_conversation_that_is_too_long_is_compacted_once_whatever_the_words() -> None:
+    cases: dict[str, tuple[int, Any]] = {
+        "Bedrock": (400, {"message": "Input is too long for requested model."}),
+        "xAI": (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+        "Kimi": (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)"),
+        "Groq": (400, "Please reduce the length of the messages or completion."),
+        "Copilot": (400, "prompt token count of 135000 exceeds the limit of 128000"),
+        "request too large": (413, error_body("request_too_large", "Request exceeds the maximum size")),
+        "a page": (413, "<html><head><title>413 Request Entity Too Large</title></head></html>"),
+    }
+    wrong: dict[str, object] = {}
+    for name, (status, words) in cases.items():
+        seen = await outcome(FussyServer(refuses=refusing(status, words, is_longer(30_000))), LONG, "Go on", "And now?")
+        checks = (seen.reasons == ["done", "done"], seen.compacted == 1, seen.folded == seen.history)
+        if not all(checks):
+            wrong[name] = (checks, seen.reports[0].error)
+
+    assert wrong == {}
+
+
+async def test_one_large_result_at_the_end_is_cut() -> None:
+    result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="word " * 9_000),))
+    history = [text_message("Read it"), answer(ToolCall(id="c", name="read")), result]
+    refuses = refusing(400, "prompt is too long: 9999 tokens > 8000 maximum", is_longer(30_000))
+
+    seen = await outcome(FussyServer(refuses=refuses), history, "What is in it?")
+
+    assert (seen.reasons, seen.compacted) == (["done"], 1)
+
+
+async def test_an_answer_that_the_end_of_the_window_cut_is_asked_for_again_after_a_compaction() -> None:
+    server = FussyServer(
+        stop_reason=lambda body: "model_context_window_exceeded" if is_longer(30_000)(body) else "end_turn"
+    )
+
+    seen = await outcome(server, LONG, "Go on")
+
+    assert (seen.reasons, seen.compacted, seen.reports[0].final_text) == (["done"], 1, "Hello.")
+    assert seen.folded == seen.history
+
+
+@pytest.mark.parametrize(("window", "is_hinted"), [(16_000, True), (200_000, False)])
+async def test_an_unknown_refusal_of_a_large_request_names_the_compaction(window: int, is_hinted: bool) -> None:
+    server = FussyServer(refuses=refusing(400, "Something is wrong with you", lambda _: True))
+
+    seen = await outcome(server, LONG, "Go on", window=window)
+
+    assert seen.reasons == ["error"]
+    assert ("/compact may help" in str(seen.reports[0].error)) is is_hinted

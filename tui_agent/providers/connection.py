@@ -1,0 +1,141 @@
+"""The connection to a model's server: its proxy, its certificates, and what its failures mean.
+
+Imported with the SDK, never at start-up.
+"""
+
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from ipaddress import ip_address
+from typing import cast
+from urllib.parse import urlsplit
+
+import httpx2
+
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.web_proxy import WebProxy, find_proxy
+
+from .provider_failures import ErrorFactory
+
+_GROUP: type[BaseException] = BaseExceptionGroup
+_MORE_AUTHORITIES = "NODE_EXTRA_CA_CERTS"
+"""Variable with more certificate authorities, which users of Node programs have set."""
+_AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_WRONG_HOST, _WRONG_TIME = (62, 64), (9, 10)
+"""Codes of OpenSSL for certificates that no further authority helps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The environment's settings for connections to one address."""
+
+    context: ssl.SSLContext
+    proxy: WebProxy | None
+    warnings: tuple[str, ...] = ()
+    """Sentences about variables that could not be used in whole."""
+
+
+def network_for(address: str) -> Network:
+    """Return the proxy and the certificate authorities for an address. Blocks: a tenth of a second for reading them.
+
+    Raises:
+        ConfigurationError: a variable names a proxy or certificates that cannot be used; the text names it.
+    """
+    choice = find_proxy(address)
+    context, problem = _tls_context()
+    if choice.proxy is not None and choice.proxy.url.startswith("socks") and find_spec("socksio") is None:
+        raise ConfigurationError(
+            f"the proxy {choice.proxy} needs the package socksio; install tui-agent again, or unset the variable"
+        )
+    return Network(context, choice.proxy, tuple(filter(None, (choice.unread, problem))))
+
+
+def _tls_context() -> tuple[ssl.SSLContext, str]:
+    """Return the context that checks certificates, and a sentence about a file that could not be read."""
+    try:
+        context = httpx2.create_ssl_context()
+    except OSError as error:
+        named = next((name for name in _AUTHORITIES if os.environ.get(name)), None)
+        if named is None:
+            raise
+        raise ConfigurationError(f"{named}: {os.environ[named]} has no certificates that can be read") from error
+    more = os.environ.get(_MORE_AUTHORITIES)
+    if more:
+        try:
+            context.load_verify_locations(cafile=more)
+        except OSError as error:
+            return context, f"{_MORE_AUTHORITIES}: {more} cannot be read ({error.strerror or error}); it has no effect."
+    return context, ""
+
+
+def root_cause(error: BaseException) -> str:
+    """Return the message of the innermost error: outer ones only say that something failed."""
+    inner = list(_causes(error))[-1]
+    if isinstance(inner, ConnectionError) and inner.errno:
+        # The loop's own text repeats the address as a Python tuple.
+        return os.strerror(inner.errno)
+    return str(inner) or type(inner).__name__
+
+
+def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy | None) -> ProviderError:
+    """Return the error for a request that no server answered; it is not retryable if nothing can change by itself."""
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLError):
+            return _tls_failure(errors, cause)
+    refused = any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes)
+    unknown = any(isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME for cause in causes)
+    words = root_cause(error)
+    if proxy is not None and isinstance(
+        error.__cause__, httpx2.ProxyError | httpx2.ConnectError | httpx2.ConnectTimeout
+    ):
+        is_final = refused or unknown or "407" in words
+        advice = f"correct or unset {proxy.variable}, or name the server in NO_PROXY"
+        what = f"The proxy {proxy} does not connect to {errors.address}"
+        return errors.write("unavailable" if is_final else "network", words, what=what, advice=advice)
+    if unknown:
+        what = f"The host of the model's server at {errors.address} is not known"
+        return errors.write("unavailable", words, what=what, advice="check the base URL and the network")
+    if refused and is_loopback(errors.address):
+        what = f"No server answers at {errors.address}"
+        return errors.write("unavailable", words, what=what, advice="is the server running? Start it, then try again")
+    lost = isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
+    what = f"The connection to the model's server at {errors.address} was lost" if lost else ""
+    return errors.write("network", words, what=what)
+
+
+def is_loopback(address: str) -> bool:
+    """True if an address is one of this machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return found.is_loopback or found.is_unspecified
+
+
+def _tls_failure(errors: ErrorFactory, error: ssl.SSLError) -> ProviderError:
+    if not isinstance(error, ssl.SSLCertVerificationError):
+        what = f"The server at {errors.address} does not speak TLS as expected"
+        advice = "use http:// in the base URL if the server has no certificate, and check the proxy"
+        return errors.write("unavailable", error.reason or str(error), what=what, advice=advice)
+    advice = f"set SSL_CERT_FILE to a file with the certificate of its authority ({_MORE_AUTHORITIES} is read, too)"
+    if error.verify_code in _WRONG_HOST:
+        advice = "check the host in the base URL"
+    elif error.verify_code in _WRONG_TIME:
+        advice = "check the clock of this machine, or have the certificate renewed"
+    what = f"The certificate of the server at {errors.address} cannot be trusted"
+    return errors.write("unavailable", error.verify_message, what=what, advice=advice)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes, outer ones first; of several at once the first."""
+    yield error
+    grouped = cast("BaseExceptionGroup[BaseException]", error).exceptions if isinstance(error, _GROUP) else ()
+    inner = next(iter(grouped), None) or error.__cause__ or error.__context__
+    if inner is not None:
+        yield from _causes(inner)
