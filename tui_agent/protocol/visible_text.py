@@ -5,10 +5,11 @@ headless mode and every command. The table contains characters that a terminal m
 see: controls, format and private-use characters, unassigned ones, lone surrogates, line and paragraph separators,
 spaces other than U+0020, fillers, and variation selectors.
 
-Text for reading has three exceptions:
+Text for reading has these exceptions:
 
 - line feeds and tabs;
-- spaces of ordinary typography (`TYPOGRAPHY`);
+- spaces of ordinary typography (`TYPOGRAPHY`, `WRITING`) and the soft hyphen;
+- marks of ordinary writing that take no cell and move no text (`SILENT`);
 - joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, or a word of a
   script whose letters join. Anywhere else they are escaped, also directly beside such a sequence.
 
@@ -22,7 +23,15 @@ from functools import lru_cache
 TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
 """Spaces of ordinary text, each with U+0020 spaces of the same width: no-break, narrow no-break, ideographic, and an
 empty Braille cell."""
+SILENT = frozenset(
+    map(chr, (0x061C, 0x200B, 0x200C, 0x200E, 0x200F, 0x2060, *range(0x180B, 0x180E), 0x180F, *range(0xE0100, 0xE01F0)))
+)
+"""Marks of direction, places where a word may break, a joiner's opposite, and selectors of a letter's form: without a
+cell, and none moves other text."""
+WRITING = {"\u00ad": "", "\u205f": " "} | {chr(code): " " for code in range(0x2000, 0x200B)}
+"""The soft hyphen and the spaces of a fixed width, and what stands for each on the screen."""
 
+_READABLE = SILENT | TYPOGRAPHY.keys() | WRITING.keys()
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
@@ -45,6 +54,7 @@ _JOINED = re.compile(
     f"({_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*|[#*0-9]\ufe0f\u20e3|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
 )
 """Matches a sequence that needs its joiners and selectors."""
+_LETTER_JOINERS = ("\u200c", "\u200d")
 _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 EMOJI_PARTS = frozenset(map(chr, (*range(0x1F1E6, 0x1F200), *range(0x1F3FB, 0x1F400))))
@@ -118,7 +128,7 @@ def escaped(text: str) -> str:
     if _SUSPECT.search(text) is None:
         return text
     text = text.replace("\r\n", "\n")
-    table = {code: shown for code, shown in escapes_in(text).items() if chr(code) not in TYPOGRAPHY}
+    table = {code: shown for code, shown in escapes_in(text).items() if chr(code) not in _READABLE}
     if not table:
         return text
     if _JOINERS.search(text) is None:
@@ -137,15 +147,22 @@ def escaped_json(line: str) -> str:
 
 
 def split_sequences(text: str) -> str:
-    """Return a text without the joiners, selectors and skin tones of its sequences, and with flags as letters.
+    """Return a text without the joiners, selectors and skin tones of its emoji, and with flags as letters.
 
-    Terminals disagree about the width of such a sequence, but not about that of its parts. A skin tone on no emoji
-    becomes an escape.
+    Terminals disagree about the width of such a sequence, but not about that of its parts. A skin tone or a joiner on
+    nothing becomes an escape; a joiner between letters stays.
     """
     if _IN_SEQUENCE.search(text) is None:
         return text
-    apart = _JOINED.sub(lambda match: _JOINERS.sub("", match[0]), text)
+    pieces = enumerate(_JOINED.split(text))
+    apart = "".join(
+        piece.replace("\u200d", escape_of("\u200d")) if place % 2 == 0 else _apart(piece) for place, piece in pieces
+    )
     return _SKIN_TONES.sub(lambda match: match[1] or escape_of(match[2][0]), apart).translate(_FLAG_LETTERS)
+
+
+def _apart(sequence: str) -> str:
+    return sequence if sequence in _LETTER_JOINERS else _JOINERS.sub("", sequence)
 
 
 def _json_escape(letter: str) -> str:

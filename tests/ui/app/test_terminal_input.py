@@ -3,7 +3,8 @@
 import itertools
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -287,6 +288,20 @@ def test_the_pointer_keeps_its_unit_after_an_unknown_sequence() -> None:
     assert isinstance(messages[0], Resize)
     assert [(event.x, event.y) for event in messages if isinstance(event, MouseMove)] == [(10, 10)]
     assert [type(event) for event in received("\x1b[I")] == [AppFocus]
+
+
+def test_a_reading_thread_that_fails_ends_the_app_as_any_error_does() -> None:
+    driver, raised = object.__new__(TerminalDriver), list[Exception]()
+
+    def call_later(fail: Callable[[Exception], None], error: Exception) -> None:
+        with pytest.raises(type(error)) as caught:
+            fail(error)
+        raised.append(caught.value)
+
+    driver._app, driver.fileno = cast("Any", SimpleNamespace(call_later=call_later)), -1
+    driver.run_input_thread()
+
+    assert len(raised) == 1
 
 
 @pytest.mark.parametrize(("sent", "key"), [(b"\x1b[27;2;13~", "shift+enter"), (b"\x1b", "escape")])
