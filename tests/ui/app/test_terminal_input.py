@@ -72,7 +72,7 @@ KEYS = {
     "\x1b[27;5~zz": "zz",
     "\x1b[12\x1b[Azz": "<up>zz",
     "\x1b[16~\x1b[33~\x1b[63000uzz": "zz",
-    "\x1b[12\rzz": "<enter>zz",
+    "\x1b[12\rzz": "\nzz",
     "\x1b[12€zz": "€zz",
     "\x1b\x07zz": "<escape>zz",
     f"\x1b[{'1;' * 999}uzz": "zz",
@@ -108,7 +108,7 @@ KEYS = {
     "\x1b[27u\x1b[13u\x1b[9u\x1b[127u": "<escape><enter><tab><backspace>",
     "\x1b[Z\x1b[9;2u\x1b[27;2;9~": "<shift+tab>" * 3,
     "\x1b\r\x1b\n\x1b[13;3u\x1b[27;3;13~": "<alt+enter>" * 4,
-    "\x1b[13;2u\x1b[27;2;13~": "<shift+enter>" * 2,
+    "\x1b[13;2u\x1b[27;2;13~\x1bOM": "<shift+enter>" * 3,
     "\x1b[13;5u\x1b[27;5;13~": "<ctrl+enter>" * 2,
     "\\\r\n": "<shift+enter>",
     "\n": "<ctrl+j>",
@@ -128,6 +128,7 @@ KEYS = {
     "a\x1b_Gi=31;OK\x1b\\\x1b^private\x1b\\\x1bXtext\x1b\\b": "ab",
     "a\x1b]52;c;aGVsbG8=\x1b\\\x1b]lTitle\x1b\\\x1b\\b": "ab",
     "a\x1b]11;rgb:ff\x1b[Ab": "a<up>b",
+    "a\x1b^x\x07y\x1b\\b": "ab",
     "a\x9b?62;22c\x9d11;rgb:1/2/3\x9cb": "a<BackgroundReported>b",
     "a\x1b[48;0;0;0;0tb": "ab",
     "a\x1b[48;65535;65535;1;1tb": "ab",
@@ -139,7 +140,7 @@ KEYS = {
     "a\x80\x85\x84b": "ab",
 }
 """Input and what the app receives, in one read."""
-WHOLE_ONLY = ("\\\r\n", "\n", "\x07", "\x1b\x1b", "\x1b\x07zz", "\x1b[12€zz")
+WHOLE_ONLY = ("\x1b[12\rzz", "\\\r\n", "\n", "\x07", "\x1b\x1b", "\x1b\x07zz", "\x1b[12€zz")
 """Input whose meaning depends on what comes in one read."""
 
 
@@ -182,6 +183,9 @@ TIMED: dict[tuple[Sent, ...], str] = {
     tuple("one\rtwo\r"): "one\ntwo",
     ("one\r\r\ttwo\x07\x11\r",): "one\n\n\ttwo",
     ("one\rtwo\x03",): "one\ntwo<ctrl+c>",
+    ("a\rb\r",): "a\nb",
+    ("a\x1bPtmux;x\x1b\\b",): "ab",
+    ("a\x1bP", 0.2, "t", 0.2, "u"): "atu",
     ("one\r",): "one<enter>",
     ("one", "\r"): "one<enter>",
     ("one\r", BURST_SECONDS, "two\r"): "one<enter>two<enter>",

@@ -171,7 +171,7 @@ async def test_what_the_mouse_selects_is_copied_with_a_message() -> None:
         assert messages(pilot) == ["Copied 3 lines"]
 
 
-async def test_an_answer_in_any_script_is_shown_calmly_and_copied_as_it_was_said() -> None:
+async def test_an_answer_in_any_script_is_shown_calmly_and_copied_exactly() -> None:
     words = "سلام، می\u200cخواهم \u200eREADME.md שלום\u200f! 葛\U000e0100城 नहीं\u200c क्\u200dष \u2066x\u2069"
     exact = f"{words} Donau\u00addampf 👍🏽 🇩🇪 10\u202f000"
     async with still_app(Story().run("go").step(0).answer(exact).end()).run_test(size=(150, 30)) as pilot:
