@@ -5,15 +5,15 @@ headless mode and every command. The table contains characters that a terminal m
 see: controls, format and private-use characters, unassigned ones, lone surrogates, line and paragraph separators,
 spaces other than U+0020, fillers, and variation selectors.
 
-Text for reading has these exceptions:
+Text for reading has three exceptions:
 
 - line feeds and tabs;
-- spaces of ordinary typography (`TYPOGRAPHY`, `WRITING`) and the soft hyphen;
-- marks of ordinary writing that take no cell and move no text (`SILENT`);
+- spaces of ordinary typography (`TYPOGRAPHY`);
 - joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, or a word of a
   script whose letters join. Anywhere else they are escaped, also directly beside such a sequence.
 
-The approval dialog has no exceptions (`ui.text.sanitiser.visible`).
+The screen also reads calmly with the marks of ordinary writing (`SILENT`, `WRITING`). The approval dialog has no
+exceptions (`ui.text.sanitiser.visible`).
 """
 
 import re
@@ -31,7 +31,6 @@ cell, and none moves other text."""
 WRITING = {"\u00ad": "", "\u205f": " "} | {chr(code): " " for code in range(0x2000, 0x200B)}
 """The soft hyphen and the spaces of a fixed width, and what stands for each on the screen."""
 
-_READABLE = SILENT | TYPOGRAPHY.keys() | WRITING.keys()
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
@@ -128,7 +127,7 @@ def escaped(text: str) -> str:
     if _SUSPECT.search(text) is None:
         return text
     text = text.replace("\r\n", "\n")
-    table = {code: shown for code, shown in escapes_in(text).items() if chr(code) not in _READABLE}
+    table = {code: shown for code, shown in escapes_in(text).items() if chr(code) not in TYPOGRAPHY}
     if not table:
         return text
     if _JOINERS.search(text) is None:

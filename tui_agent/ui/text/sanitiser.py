@@ -225,9 +225,9 @@ def foreign_scripts(text: str) -> tuple[str, ...]:
 
 _NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_NO_SILENT = dict.fromkeys(map(ord, SILENT), "")
 _BLANKS_FOR = TYPOGRAPHY | WRITING
 _JOINER = "\u200d"
+_NO_SILENT = dict.fromkeys(map(ord, SILENT | {_JOINER}), "")
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
