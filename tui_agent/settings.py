@@ -65,6 +65,7 @@ NEVER_FROM_PROJECT = (
     "hook_files",
     "keys",
     "otel.endpoint",
+    "ui.mouse",
     "ui.vim_keys",
     "providers",
     "models.small",
@@ -195,6 +196,8 @@ class UiSettings(_Section):
     """Name of a theme, which is the file name without `.toml`; `auto` is light or dark, like the terminal."""
     notifications: Literal["off", "bell", "osc9", "auto"] = "auto"
     """Signal of a terminal without focus once the agent waits for the user or ends a run."""
+    mouse: bool = True
+    """False to leave the mouse to the terminal, for its own selection. Never taken from a project."""
     vim_keys: bool = False
     """True for the modes of vim while typing. Never taken from a project."""
     reduced_motion: bool = False

@@ -75,9 +75,10 @@ def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) 
         assert text_of(machine) == BEFORE
         app.press("ctrl+c")
         app.wait_for_draft("")
-        app.press("ctrl+y")
+        # The same keys as a Russian layout sends them.
+        app.write("\x1b[1085;5u")
         app.wait_for_question("edit")
-        app.press("y")
+        app.write("\x1b[1085;;1085u")
         app.wait_for_words("Changed at last.")
         app.wait_for_row(r"✔ #5 edit")
         bodies = bodies_of(server)
@@ -255,10 +256,11 @@ def test_two_requests_are_shown_one_after_another(machine: UserMachine) -> None:
     both = calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n"))
     with asked(machine, [both, says("One of two.")], tool="write") as (app, server):
         app.wait_for_all("1 of 2", "first.txt")
-        app.press("y")
+        # The keys of y and n, with full width and on a Greek layout.
+        app.write("ｙ")
         app.wait_for("2 of 2")
         app.wait_for_question("write")
-        app.press("n")
+        app.write("ν")
         app.wait_for_words("One of two.")
         _, second = bodies_of(server)
         app.quit()

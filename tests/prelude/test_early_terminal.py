@@ -133,9 +133,7 @@ def test_an_error_before_the_app_is_on_the_normal_screen(tmp_path: Path) -> None
         assert terminal.screen.lines[:2] == ["it says why", "tui-agent: this was not sent: hello"]
 
 
-@pytest.mark.parametrize(
-    "variables", [{"TERM": "dumb"}, {"TERM": ""}, {"COLUMNS": "80"}, {"PYTHONIOENCODING": "latin-1"}], ids=str
-)
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"PYTHONIOENCODING": "latin-1"}], ids=str)
 def test_a_terminal_that_cannot_show_it_is_left_alone(tmp_path: Path, variables: Mapping[str, str]) -> None:
     with early(tmp_path, FAILS, variables) as terminal:
         (tmp_path / "go").touch()

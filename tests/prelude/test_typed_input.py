@@ -10,7 +10,10 @@ from rich.cells import cell_len
 from tui_agent.prelude.input_filter import SILENCE_SECONDS
 from tui_agent.prelude.typed_input import BREAKS_TO_QUIT, TypedInput, cells
 
-KEYS = ("a", "漢", "é", "\x7f", "\r", "\x1b", "[", "A", "\x03", "\x1b[200~one\x03\x03 two\x1b[201~", "\x1b[99;5u")
+KEYS = (
+    "a", "漢", "é", "\x7f", "\r", "\x1b", "[", "A", "\x03", "\x1b[200~one\x03\x03 two\x1b[201~", "\x1b[99;5u",
+    "\x1b[97;1:3u", "\x1b]11;rgb:ffff/ffff/ffff\x07", "\x1bP>|x\x1b\\", "\x1b[?62;22c", "\x1b[1114112u",
+)  # fmt: skip
 PASTED = "\x1b[200~one\x03\x03 two\x1b[201~"
 
 

@@ -136,13 +136,16 @@ async def test_a_follow_up_gets_a_turn_of_its_own(key: str) -> None:
         assert len(on.provider.requests) == 3
 
 
-async def test_alt_enter_sends_if_nothing_is_running() -> None:
+async def test_alt_enter_begins_a_line_if_nothing_is_running() -> None:
     async with stage(["Fine."]) as on:
         await on.type("hello")
         await on.pilot.press("alt+enter")
+        await on.type("there")
+        assert on.draft == "hello\nthere"
+        await on.pilot.press("enter")
         await on.settled()
 
-        assert on.told() == ["hello"]
+        assert on.told() == ["hello\nthere"]
 
 
 async def test_tab_keeps_the_draft_if_nothing_is_running() -> None:

@@ -120,6 +120,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 @_option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Directory to work in.")
 @_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
 @_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
+@_option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selection.")
 @_option("--theme", metavar="NAME", type=ThemeName(), help="Theme of the screen.")
 @_option(
     "--output-format", type=OneOf(("text", "json", "stream-json")), help="With -p: format of the output. Default: text."
@@ -215,8 +216,11 @@ def _settings_of(values: dict[str, Any]) -> JsonObject:
     chosen: JsonObject = {name: values[name] for name in plain if values[name] is not None}
     if values["permission_mode"]:
         chosen["permissions"] = {"mode": values["permission_mode"]}
-    if values["theme"]:
-        chosen["ui"] = {"theme": values["theme"]}
+    screen: JsonObject = {"theme": values["theme"]} if values["theme"] else {}
+    if values["no_mouse"]:
+        screen["mouse"] = False
+    if screen:
+        chosen["ui"] = screen
     return chosen
 
 

@@ -22,7 +22,7 @@ from tui_agent.ui.text.sanitiser import one_line
 from .configuration.effective_settings import prepare_settings
 from .configuration.named_endpoints import lacks_key, require_key
 from .configuration.project_trust import TrustStore, trust_request_for
-from .configuration.screen_settings import apply_keys, use_on_screen
+from .configuration.screen_settings import apply_input, use_on_screen
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
@@ -53,7 +53,7 @@ def run_interactive(options: LaunchOptions) -> int:
     need_terminal("use -p to run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
-    apply_keys(loaded.settings)
+    apply_input(loaded.settings)
     if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
     if not (options.demo or options.prompt or options.continue_last or options.resume is not None):

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     from .early_terminal import EarlyTerminal
 
-_FLAGS = frozenset(("--demo", "--no-session", "--trust", "--verbose"))
+_FLAGS = frozenset(("--demo", "--no-mouse", "--no-session", "--trust", "--verbose"))
 _VALUED = frozenset((
     "--allow", "--append-system", "--ask", "--base-url", "--deny", "--max-steps", "--model", "--permission-mode",
     "--session", "--strategy", "--system", "--theme", "--tool-timeout",
 ))  # fmt: skip
 """Options with which a new session begins on the start page. Any other argument means no prelude."""
 
-_TEXTUAL = frozenset(("COLUMNS", "LINES", "TEXTUAL_ALLOW_SIGNALS", "TEXTUAL_DRIVER"))
+_TEXTUAL = frozenset(("TEXTUAL_ALLOW_SIGNALS", "TEXTUAL_DRIVER"))
 """Variables with which Textual treats the terminal in another way, or shows the app elsewhere."""
 
 _early: "EarlyTerminal | None" = None
@@ -82,6 +82,7 @@ def _is_usable(environment: "Mapping[str, str]") -> bool:
         return False
     try:
         devices = {os.fstat(number).st_rdev for number in range(3)}
-        return all(map(os.isatty, range(3))) and len(devices) == 1 and os.tcgetpgrp(0) == os.getpgrp()
+        is_ours = all(map(os.isatty, range(3))) and len(devices) == 1 and os.tcgetpgrp(0) == os.getpgrp()
+        return is_ours and all(os.get_terminal_size(2))
     except OSError:
         return False

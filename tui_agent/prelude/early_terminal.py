@@ -31,7 +31,10 @@ _STEP = 0.05
 """Seconds in which silence is counted."""
 _STOP = 0
 """Byte that ends the thread; the others are numbers of signals."""
-_LETHAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_LETHAL = (
+    signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGABRT,
+    signal.SIGALRM, signal.SIGXCPU,
+)  # fmt: skip
 _HANDLED = (*_LETHAL, signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)
 
 

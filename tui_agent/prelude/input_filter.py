@@ -37,12 +37,12 @@ _C1: "dict[str, str]" = {chr(0x40 + ord(second)): _ESCAPE + second for second in
 _STRINGS = frozenset(("\x1b]", "\x1bP", "\x1bX", "\x1b^", "\x1b_"))
 """Introducers of OSC, DCS, SOS, PM and APC, which last until a terminator."""
 _FIRST_IN_STRING = {"\x1b]": frozenset("0123456789lLI"), "\x1bP": frozenset("0123456789;<=>?!$+|{")}
-"""First characters of what terminals send as OSC and DCS; others follow `alt+]` or `alt+P`."""
+"""First characters of what terminals send as OSC and DCS."""
 _LONGEST_REPLY = 256
 _LONGEST_SEQUENCE = 64
 _CLICK = 3
 _LONGEST_NUMBER = 7
-_BURST_LETTERS = 3
+_BURST_LETTERS = 2
 """Characters around an Enter from which on they come from no keyboard."""
 
 _SHIFT, _ALT, _CTRL, _ALL_MODIFIERS = 1, 2, 4, 63
@@ -57,7 +57,7 @@ _NUMBERED_KEYS = frozenset((*range(1, 9), *range(11, 16), *range(17, 22), 23, 24
 _LETTER_KEYS = frozenset("ABCDEFHPQS")
 _BARE_KEYS = frozenset("abcdIORZG") | _LETTER_KEYS
 """Ends of keys without numbers: shifted arrows of rxvt, changes of the focus, and those above."""
-_SS3_KEYS = frozenset("ABCDFHMPQRSabcdjklmnopqrstuvwxy")
+_SS3_KEYS = frozenset("ABCDFHPQRSabcdjklmnopqrstuvwxy")
 _OLD_KEYS = {
     "$": frozenset(("3", "7", "8", "23", "24")),
     "@": frozenset(("23", "24")),
@@ -340,15 +340,15 @@ class InputFilter:
                 return at + 1
             self._held = _ESCAPE  # The string is cut off by another sequence.
             return at
-        if len(self._held) == 2 and character not in _FIRST_IN_STRING.get(self._held, character) and character > "\x1f":
-            self._held = ""
+        if len(text) == 1 and character not in _FIRST_IN_STRING.get(self._held, character) and character > "\x1f":
+            self._held = ""  # Typed behind `alt+]` or `alt+P`.
             return at
         if at == 0 and _is_control(character) and character not in "\x07\x1b\x9c":
             self._held = ""  # Read by itself, it is a key.
             return at
         if character == _ESCAPE:
             self._ending = True
-        elif character in "\x07\x9c":
+        elif character == "\x9c" or (character == "\x07" and self._held[1] == "]"):
             self._end_string()
         elif character in "\x18\x1a":
             self._held = ""
@@ -373,7 +373,9 @@ class InputFilter:
         return text
 
     def _take_ss3(self, body: str, end: str) -> None:
-        if end in _SS3_KEYS and not body:
+        if end == "M":
+            self._emit("key", "\x1b[13;2u")  # Shift+Enter of Konsole; the keypad sends it only if asked to.
+        elif end in _SS3_KEYS and not body:
             self._emit("key", f"\x1bO{end}")
         elif end in _LETTER_KEYS and (fields := _fields(body)):
             self._emit_key(f"1;{fields[-1][0] or 1}", end)

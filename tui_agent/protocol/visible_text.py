@@ -12,7 +12,8 @@ Text for reading has three exceptions:
 - joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, or a word of a
   script whose letters join. Anywhere else they are escaped, also directly beside such a sequence.
 
-The approval dialog has no exceptions (`ui.text.sanitiser.visible`).
+The screen also reads calmly with the marks of ordinary writing (`SILENT`, `WRITING`). The approval dialog has no
+exceptions (`ui.text.sanitiser.visible`).
 """
 
 import re
@@ -22,6 +23,13 @@ from functools import lru_cache
 TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
 """Spaces of ordinary text, each with U+0020 spaces of the same width: no-break, narrow no-break, ideographic, and an
 empty Braille cell."""
+SILENT = frozenset(
+    map(chr, (0x061C, 0x200B, 0x200C, 0x200E, 0x200F, 0x2060, *range(0x180B, 0x180E), 0x180F, *range(0xE0100, 0xE01F0)))
+)
+"""Marks of direction, places where a word may break, a joiner's opposite, and selectors of a letter's form: without a
+cell, and none moves other text."""
+WRITING = {"\u00ad": "", "\u205f": " "} | {chr(code): " " for code in range(0x2000, 0x200B)}
+"""The soft hyphen and the spaces of a fixed width, and what stands for each on the screen."""
 
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -45,6 +53,7 @@ _JOINED = re.compile(
     f"({_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*|[#*0-9]\ufe0f\u20e3|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
 )
 """Matches a sequence that needs its joiners and selectors."""
+_LETTER_JOINERS = ("\u200c", "\u200d")
 _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 EMOJI_PARTS = frozenset(map(chr, (*range(0x1F1E6, 0x1F200), *range(0x1F3FB, 0x1F400))))
@@ -137,15 +146,22 @@ def escaped_json(line: str) -> str:
 
 
 def split_sequences(text: str) -> str:
-    """Return a text without the joiners, selectors and skin tones of its sequences, and with flags as letters.
+    """Return a text without the joiners, selectors and skin tones of its emoji, and with flags as letters.
 
-    Terminals disagree about the width of such a sequence, but not about that of its parts. A skin tone on no emoji
-    becomes an escape.
+    Terminals disagree about the width of such a sequence, but not about that of its parts. A skin tone or a joiner on
+    nothing becomes an escape; a joiner between letters stays.
     """
     if _IN_SEQUENCE.search(text) is None:
         return text
-    apart = _JOINED.sub(lambda match: _JOINERS.sub("", match[0]), text)
+    pieces = enumerate(_JOINED.split(text))
+    apart = "".join(
+        piece.replace("\u200d", escape_of("\u200d")) if place % 2 == 0 else _apart(piece) for place, piece in pieces
+    )
     return _SKIN_TONES.sub(lambda match: match[1] or escape_of(match[2][0]), apart).translate(_FLAG_LETTERS)
+
+
+def _apart(sequence: str) -> str:
+    return sequence if sequence in _LETTER_JOINERS else _JOINERS.sub("", sequence)
 
 
 def _json_escape(letter: str) -> str:

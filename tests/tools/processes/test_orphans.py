@@ -166,6 +166,12 @@ def test_limits_of_foreign_or_missing_processes_stay() -> None:
     assert locks_limit(child.pid) is None
 
 
+def test_a_system_without_proc_has_no_subreaper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphans.os.path, "exists", lambda _: False)
+
+    assert not become_subreaper()
+
+
 def test_a_system_without_subreapers_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans.sys, "platform", "other")
 

@@ -3,7 +3,8 @@
 import itertools
 import os
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -71,7 +72,7 @@ KEYS = {
     "\x1b[27;5~zz": "zz",
     "\x1b[12\x1b[Azz": "<up>zz",
     "\x1b[16~\x1b[33~\x1b[63000uzz": "zz",
-    "\x1b[12\rzz": "<enter>zz",
+    "\x1b[12\rzz": "\nzz",
     "\x1b[12€zz": "€zz",
     "\x1b\x07zz": "<escape>zz",
     f"\x1b[{'1;' * 999}uzz": "zz",
@@ -107,7 +108,7 @@ KEYS = {
     "\x1b[27u\x1b[13u\x1b[9u\x1b[127u": "<escape><enter><tab><backspace>",
     "\x1b[Z\x1b[9;2u\x1b[27;2;9~": "<shift+tab>" * 3,
     "\x1b\r\x1b\n\x1b[13;3u\x1b[27;3;13~": "<alt+enter>" * 4,
-    "\x1b[13;2u\x1b[27;2;13~": "<shift+enter>" * 2,
+    "\x1b[13;2u\x1b[27;2;13~\x1bOM": "<shift+enter>" * 3,
     "\x1b[13;5u\x1b[27;5;13~": "<ctrl+enter>" * 2,
     "\\\r\n": "<shift+enter>",
     "\n": "<ctrl+j>",
@@ -127,6 +128,7 @@ KEYS = {
     "a\x1b_Gi=31;OK\x1b\\\x1b^private\x1b\\\x1bXtext\x1b\\b": "ab",
     "a\x1b]52;c;aGVsbG8=\x1b\\\x1b]lTitle\x1b\\\x1b\\b": "ab",
     "a\x1b]11;rgb:ff\x1b[Ab": "a<up>b",
+    "a\x1b^x\x07y\x1b\\b": "ab",
     "a\x9b?62;22c\x9d11;rgb:1/2/3\x9cb": "a<BackgroundReported>b",
     "a\x1b[48;0;0;0;0tb": "ab",
     "a\x1b[48;65535;65535;1;1tb": "ab",
@@ -138,7 +140,7 @@ KEYS = {
     "a\x80\x85\x84b": "ab",
 }
 """Input and what the app receives, in one read."""
-WHOLE_ONLY = ("\\\r\n", "\n", "\x07", "\x1b\x1b", "\x1b\x07zz", "\x1b[12€zz")
+WHOLE_ONLY = ("\x1b[12\rzz", "\\\r\n", "\n", "\x07", "\x1b\x1b", "\x1b\x07zz", "\x1b[12€zz")
 """Input whose meaning depends on what comes in one read."""
 
 
@@ -181,6 +183,9 @@ TIMED: dict[tuple[Sent, ...], str] = {
     tuple("one\rtwo\r"): "one\ntwo",
     ("one\r\r\ttwo\x07\x11\r",): "one\n\n\ttwo",
     ("one\rtwo\x03",): "one\ntwo<ctrl+c>",
+    ("a\rb\r",): "a\nb",
+    ("a\x1bPtmux;x\x1b\\b",): "ab",
+    ("a\x1bP", 0.2, "t", 0.2, "u"): "atu",
     ("one\r",): "one<enter>",
     ("one", "\r"): "one<enter>",
     ("one\r", BURST_SECONDS, "two\r"): "one<enter>two<enter>",
@@ -287,6 +292,20 @@ def test_the_pointer_keeps_its_unit_after_an_unknown_sequence() -> None:
     assert isinstance(messages[0], Resize)
     assert [(event.x, event.y) for event in messages if isinstance(event, MouseMove)] == [(10, 10)]
     assert [type(event) for event in received("\x1b[I")] == [AppFocus]
+
+
+def test_a_reading_thread_that_fails_ends_the_app_as_any_error_does() -> None:
+    driver, raised = object.__new__(TerminalDriver), list[Exception]()
+
+    def call_later(fail: Callable[[Exception], None], error: Exception) -> None:
+        with pytest.raises(type(error)) as caught:
+            fail(error)
+        raised.append(caught.value)
+
+    driver._app, driver.fileno = cast("Any", SimpleNamespace(call_later=call_later)), -1
+    driver.run_input_thread()
+
+    assert len(raised) == 1
 
 
 @pytest.mark.parametrize(("sent", "key"), [(b"\x1b[27;2;13~", "shift+enter"), (b"\x1b", "escape")])

@@ -48,11 +48,14 @@ def finished() -> Story:
 
 
 async def test_every_call_has_a_lane_with_its_name_and_the_signs_are_explained() -> None:
-    async with page(working()) as (_, screen):
+    story = working()
+    story.queued("edit", "a.py (+1 −1)")
+    async with page(story) as (_, screen):
         lanes = text_of(screen, "lanes").splitlines()
 
-        assert [lane.split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4"]
+        assert [lane.split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4", "#5"]
         assert "#3 bash pytest -q" in lanes[2]
+        assert "#5 edit a.py (+1 −1)" in lanes[4]
         assert "waits for you" in text_of(screen, "legend")
         assert "▼" in text_of(screen, "head")
         assert "╷5 s" in text_of(screen, "head")

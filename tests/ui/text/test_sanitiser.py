@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui_agent.protocol.visible_text import EMOJI_PARTS, TYPOGRAPHY, escape_of, is_invisible
+from tui_agent.protocol.visible_text import EMOJI_PARTS, SILENT, TYPOGRAPHY, WRITING, escape_of, is_invisible
 from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
     LONG_BLANK,
@@ -22,6 +22,7 @@ from tui_agent.ui.text.sanitiser import (
     foreign_scripts,
     one_line,
     sanitise,
+    sanitise_for_copies,
     settle,
     visible,
     with_escapes,
@@ -53,10 +54,10 @@ backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\
         ("one\r\ntwo\rthree\x0bfour\x0cfive\x85six", "one\ntwo\nthree\nfour\nfive\nsix"),
         ("a\tb\n\tc", "a   b\n    c"),
         ("safe\u202efdp.exe", "safe\\u202efdp.exe"),
-        ("a\u200bb\ufeffc\u2066d\u00ade", "a\\u200bb\\ufeffc\\u2066d\\xade"),
+        ("a\u200bb\ufeffc\u2066d\u00ade", "ab\\ufeffc\\u2066de"),
         ("a\u2028b\u2029c", "a\\u2028b\\u2029c"),
-        ("\ue000 \U000e0041 \ud83d \U000e0100 \u0378", "\\ue000 \\U000e0041 \\ud83d \\U000e0100 \\u0378"),
-        ("a\u2003b\u1680c\u3164d", "a\\u2003b\\u1680c\\u3164d"),
+        ("\ue000 \U000e0041 \ud83d \U000e0100 \u0378", "\\ue000 \\U000e0041 \\ud83d  \\u0378"),
+        ("a\u2003b\u1680c\u3164d", "a b\\u1680c\\u3164d"),
         ("prix\u00a0: 5\u202f€ 日\u3000本", "prix : 5 € 日  本"),
         ("⚠\ufe0f ok 👨\u200d👩\u200d👧", "⚠ ok 👨👩👧"),
         ("a\u200db", "a\\u200db"),
@@ -125,7 +126,9 @@ def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_its
 
         assert decided == (f"a{TAB_SIGN}   b" if character == "\t" else f"a{escape_of(character)}b")
         dropped = unicodedata.category(character) == "Cc"
-        assert read == f"a{TYPOGRAPHY.get(character) or escape_of(character)}b" or (dropped and character not in read)
+        kept = dict.fromkeys(SILENT, "") | TYPOGRAPHY | WRITING
+        assert read == f"a{kept.get(character, escape_of(character))}b" or (dropped and character not in read)
+        assert sanitise_for_copies(f"a{character}b") == (f"a{character}b" if character in SILENT else read)
         assert edited == (f"a{character}b" if character == "\t" or character in TYPOGRAPHY else decided)
 
 

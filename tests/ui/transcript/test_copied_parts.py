@@ -171,6 +171,31 @@ async def test_what_the_mouse_selects_is_copied_with_a_message() -> None:
         assert messages(pilot) == ["Copied 3 lines"]
 
 
+async def test_an_answer_in_any_script_is_shown_calmly_and_copied_exactly() -> None:
+    words = "سلام، می\u200cخواهم \u200eREADME.md שלום\u200f! 葛\U000e0100城 नहीं\u200c क्\u200dष \u2066x\u2069"
+    exact = f"{words} Donau\u00addampf 👍🏽 🇩🇪 10\u202f000"
+    async with still_app(Story().run("go").step(0).answer(exact).end()).run_test(size=(150, 30)) as pilot:
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pressing()(pilot)
+        rows = seen(app.chat.body.conversation)
+        place = next(y for y, row in enumerate(rows) if "README" in row)
+        assert "\\u200" not in rows[place]
+        assert "Donaudampf" in rows[place]
+        await pilot.mouse_down("#conversation", offset=(3, place))
+        await pilot.hover("#conversation", offset=(120, place))
+        await pilot.mouse_up("#conversation", offset=(120, place))
+        await pilot.press("ctrl+c")
+        await drawn(pilot)
+        # Only what moves other text is an escape on the screen.
+        assert app.clipboard.startswith(words.replace("\u2066", "\\u2066").replace("\u2069", "\\u2069"))
+
+        app.chat.entry.composer.put_back("/copy")
+        await pilot.press("enter")
+        await drawn(pilot)
+        assert app.clipboard == exact
+
+
 @pytest.mark.parametrize(
     ("command", "copied", "said"),
     [

@@ -1,5 +1,6 @@
 """Output of commands, escaped for the terminal, and the check that standard streams are a terminal."""
 
+import io
 import json
 import os
 import sys
@@ -39,7 +40,10 @@ def say_json_line(line: str) -> None:
 
 
 def need_terminal(advice: str) -> None:
-    """Check that all standard streams are a terminal: Textual reads from one and draws on standard error.
+    """Check that all standard streams are a terminal, and prepare them for the screen.
+
+    Textual reads from one and draws on standard error. It draws in UTF-8 whatever the locale says, for the window as
+    the terminal reports it.
 
     `textual serve` shows the app in a browser: it chooses Textual's web driver, which needs pipes.
 
@@ -51,3 +55,10 @@ def need_terminal(advice: str) -> None:
     for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
         if not stream.isatty():
             raise ConfigurationError(f"the full-screen app needs a terminal, and standard {name} is not one; {advice}")
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    if all(os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2)):
+        # Set by a shell or a container, they would win over each later size of the window.
+        os.environ.pop("COLUMNS", None)
+        os.environ.pop("LINES", None)

@@ -17,6 +17,10 @@ from tui_agent.ui.app.base_app import BaseApp
 
 Answer = TypeVar("Answer")
 
+_LETHAL = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_THEN_DEFAULT = (signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGABRT, signal.SIGALRM, signal.SIGXCPU)
+"""Signals that no one sends to quit: the app restores the terminal, and then they act as in any program."""
+
 
 def run_and_exit(program: Coroutine[Any, Any, int]) -> NoReturn:
     """Run the app and end the process with its exit code, at once.
@@ -31,6 +35,9 @@ def run_and_exit(program: Coroutine[Any, Any, int]) -> NoReturn:
         with suppress(OSError):  # The terminal may be gone.
             sys.stdout.flush()
             sys.stderr.flush()
+        if code - 128 in _THEN_DEFAULT:
+            signal.signal(code - 128, signal.SIG_DFL)
+            os.kill(os.getpid(), code - 128)
         os._exit(code)
 
 
@@ -65,7 +72,7 @@ def exit_on_signals(app: BaseApp[Answer]) -> Generator[None]:
         app.abandon_terminal()
         loop.call_soon_threadsafe(app.exit, None, 128 + number)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (*_LETHAL, *_THEN_DEFAULT)}
     for number in before:
         # Not `loop.add_signal_handler`, which runs later: a suspended program that is resumed only to exit would take
         # the terminal before it knows.

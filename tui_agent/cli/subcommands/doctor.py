@@ -103,6 +103,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     if problem := memory_problem():
         yield Finding("memory", "bad", problem)
     yield _terminal()
+    yield from _locale()
     yield from _model(loaded)
     yield _program("bash", "bad", "not found: commands cannot run")
     yield _program("git", "note", "not found: the agent runs, but does not know branches")
@@ -127,6 +128,16 @@ def _terminal() -> Finding:
     size = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM", "256 colours or fewer")
     return Finding("terminal", "ok", f"{name}, {size.columns}×{size.lines}, {colours}")
+
+
+def _locale() -> Iterator[Finding]:
+    encoding = getattr(sys.__stderr__, "encoding", "utf-8")
+    if encoding.lower().replace("-", "") != "utf8":
+        yield Finding(
+            "locale",
+            "note",
+            f"output is {encoding}, but the full-screen app writes UTF-8; set LANG=C.UTF-8 if letters look wrong",
+        )
 
 
 def _missing_key(settings: Settings) -> str:

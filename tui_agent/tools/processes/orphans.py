@@ -50,8 +50,8 @@ def become_subreaper() -> bool:
     The state belongs to the whole process, so only programs call this, never the library.
     """
     global _own_limit, _limit_before
-    if sys.platform != "linux" or _own_limit is not None:
-        return False
+    if sys.platform != "linux" or _own_limit is not None or not os.path.exists(f"/proc/{os.getpid()}"):
+        return False  # Without /proc no process can be listed.
     before, own = locks_limit(os.getpid()), secrets.randbits(_OWN_BITS)
     set_locks_limit(os.getpid(), own)
     if before is None or locks_limit(os.getpid()) != own:

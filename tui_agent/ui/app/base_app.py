@@ -183,6 +183,9 @@ class BaseApp(RemappableApp[Result]):
         if isinstance(renderable, CompositorUpdate) and not self.is_inline:
             # Textual offers no public way to change what it writes.
             frame = self._painter.frame(renderable)
+        if isinstance(field := self.focused, TextArea | Input):
+            # Input methods draw at the terminal's cursor, and Textual moves it only with the caret, not with the field.
+            self.cursor_position = field.cursor_screen_offset
         super()._display(screen, frame)  # pyright: ignore[reportUnknownMemberType]
 
     @on(Resize)
@@ -193,8 +196,23 @@ class BaseApp(RemappableApp[Result]):
     @on(Driver.SignalResume)
     def _repaint_after_resume(self) -> None:
         # The terminal is empty after `ctrl+z`, and Textual sees no change that it would have to draw.
+        self.action_repaint()
+
+    def action_repaint(self) -> None:
+        """Write the whole screen again."""
         self._painter.forget()
         self.refresh(layout=True)
+
+    def action_toggle_mouse(self) -> None:
+        """Give the mouse to the terminal, or use it again."""
+        if isinstance(driver := self._driver, TerminalDriver):
+            driver.use_mouse(not driver.uses_mouse)
+            self.notify("The mouse is tui-agent's." if driver.uses_mouse else "The mouse is the terminal's.")
+
+    def use_mouse(self, wanted: bool) -> None:
+        """Take reports of the mouse from the terminal, or none."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.use_mouse(wanted)
 
     @contextmanager
     def lend_terminal(self) -> Generator[None]:

@@ -8,23 +8,32 @@ first take the terminal, which belongs to the shell by then, and be stopped agai
 import os
 import selectors
 import shutil
+import time
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
 from typing import cast
 
+from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
+from tui_agent.ui.base.error_boundary import call_or_fallback
 
 from .terminal_answers import BACKGROUND_QUESTION, can_be_asked
 from .terminal_input import TerminalInput
 
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 """The terminal's stack of window titles."""
+
+_QUESTIONS = frozenset((BACKGROUND_QUESTION, "\x1b[?2026$p", "\x1b[?2048$p"))
+_ANSWER_SECONDS = 0.7
+"""Seconds after a question for which a program that leaves waits for the answer."""
+_REPORT_LAYOUTS = "\x1b[=4;2u"
+"""Asks a terminal with the kitty protocol for the keys of other layouts, too."""
 
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _READ_SIZE = 64 * 1024
@@ -39,8 +48,13 @@ class TerminalDriver(LinuxDriver):
     """True while the terminal belongs to the shell or an editor."""
     lent = False
     """True while an editor has the terminal and the app continues to draw; nothing of that is written."""
+    takes_mouse = True
+    """False if the user leaves the mouse of every app to the terminal."""
     leaving = False
     """True if the program is about to exit; a terminal that it has released is then left alone."""
+    _questions = 0
+    """Number of questions to the terminal."""
+    _asked_at = 0.0
     _took_over = False
     """True while the driver starts on a terminal that the prelude has prepared."""
 
@@ -66,7 +80,11 @@ class TerminalDriver(LinuxDriver):
         return getattr(self._app, "early", None)
 
     def run_input_thread(self) -> None:
-        """Process what the prelude has read, then read keys and pastes until the app stops reading."""
+        """Read input until the app stops reading; if that fails, end the app as any other error does."""
+        call_or_fallback(self._read_input, lambda error: self._app.call_later(_fail, error))
+
+    def _read_input(self) -> None:
+        """Process what the prelude has read, then read keys and pastes."""
         with selectors.SelectSelector() as selector:
             keyboard = selector.register(self.fileno, selectors.EVENT_READ)
             exit_sign = cast("_SelectableEvent", self.exit_event)
@@ -102,7 +120,10 @@ class TerminalDriver(LinuxDriver):
         early = self._early
         self._took_over = early is not None and early.take_over()
         self.exit_event = _SelectableEvent()
+        self._mouse = self._mouse and self.takes_mouse
         super().start_application_mode()
+        if self.is_terminal and not DISABLE_KITTY_KEY:
+            self.write(_REPORT_LAYOUTS)
         if early is not None and self._took_over:
             # Those of the shell; Textual has found those of the prelude.
             self.attrs_before = early.attributes
@@ -129,8 +150,27 @@ class TerminalDriver(LinuxDriver):
         """Restore the terminal's earlier state."""
         if not self.asleep:
             if self.is_terminal:
+                self._await_answers()
                 self.write(RESTORE_TITLE)
             super().stop_application_mode()
+
+    def _await_answers(self) -> None:
+        """Wait a moment for answers of the terminal: the shell would read a later one as typed text."""
+        while self._input.answers < self._questions and time.monotonic() < self._asked_at + _ANSWER_SECONDS:
+            time.sleep(_ANSWER_SECONDS / 50)
+
+    @property
+    def uses_mouse(self) -> bool:
+        """True if the terminal reports the mouse."""
+        return self._mouse
+
+    def use_mouse(self, wanted: bool) -> None:
+        """Let the terminal report the mouse, or not."""
+        if wanted != self._mouse:
+            if not wanted:
+                self._disable_mouse_support()
+            self._mouse = self.takes_mouse = wanted
+            self._enable_mouse_support()
 
     def disable_input(self) -> None:
         """Stop reading keys."""
@@ -148,8 +188,15 @@ class TerminalDriver(LinuxDriver):
         """Write to the terminal, unless it was released for good or belongs to an editor."""
         if self._took_over and data == _ALTERNATE_SCREEN:
             return  # It is there already, and to enter it again would clear it.
+        if data in _QUESTIONS:
+            self._questions += 1
+            self._asked_at = time.monotonic()
         if not (self.asleep and (self.leaving or self.lent)):
             super().write(data)
+
+
+def _fail(error: Exception) -> None:
+    raise error
 
 
 class _SelectableEvent(Event):

@@ -44,6 +44,8 @@ class TerminalInput:
     def __init__(self) -> None:
         self._filter = InputFilter(ESCAPE_DELAY)
         self._parser = XTermParser()
+        self.answers = 0
+        """Number of answers to questions of the app."""
 
     @property
     def patience(self) -> float | None:
@@ -87,9 +89,11 @@ class TerminalInput:
         elif kind == "paste":
             yield Paste(text)
         elif kind in ("key", "event"):
+            self.answers += text.endswith("$y")
             yield from self._parsed(text)
-        elif (background := background_in(text)) is not None:
-            yield background
+        elif text.startswith("11;"):
+            self.answers += 1
+            yield from filter(None, (background_in(text),))
 
     def _typed(self, character: str, key: str) -> Iterator[Message]:
         """Yield one typed character; its key is named as on a Latin keyboard, where bindings and answers look it up."""

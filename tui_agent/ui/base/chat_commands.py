@@ -38,6 +38,24 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "everywhere",
         priority=True,
     ),
+    Command(
+        "app.repaint",
+        ("ctrl+l",),
+        "repaint",
+        "Draw the whole screen again, if another program has written over it",
+        "everywhere",
+        palette=True,
+        priority=True,
+    ),
+    Command(
+        "app.toggle_mouse",
+        (),
+        "mouse",
+        "Give the mouse to the terminal, for its own selection, or use it here again",
+        "everywhere",
+        palette=True,
+        slash="mouse",
+    ),
     # chat
     Command(
         "chat.interrupt",
@@ -401,7 +419,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "composer.follow_up",
         ("alt+enter",),
         "follow-up",
-        "Send as a turn of its own when the agent is done",
+        "While the agent is working: send as a turn of its own when it is done; idle: new line",
         "composer",
     ),
     Command(

@@ -306,9 +306,14 @@ class Composer(PasteFoldingArea):
             self._send(self.draft, "submit")
 
     def action_follow_up(self) -> None:
-        """Send the draft as a turn of its own; take a prompt."""
+        """Send the draft as a turn of its own; take a prompt; if nothing runs, begin a new line.
+
+        Terminals that were set up for other programs send the same bytes for Shift+Enter.
+        """
         if self.searching:
             self._take_prompt()
+        elif not self.busy and not self.editing:
+            self.action_new_line()
         else:
             self._send(self.draft, "follow_up")
 

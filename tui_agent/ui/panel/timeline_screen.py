@@ -16,7 +16,7 @@ from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
 from .time_window import TimeWindow, length_of
@@ -120,7 +120,7 @@ def _lane_row(label: str, times: RunTimes, call_id: str, window: TimeWindow, now
     room = label_room(width)
     lane = times.calls[call_id] if call_id else times.model
     bars = lane_bars(lane, times, now, (times.started or 0.0) + start, span, max(1, width - room))
-    shown = one_line(visible(label), room - 1)
+    shown = one_line(label, room - 1)
     runs: Sequence[Run] = [(f"{shown:<{room}}", ""), *((text, _STYLES.get(style, "")) for text, style in bars)]
     return Line(clipped(runs, width))
 

@@ -20,6 +20,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.steady_scrollbar import SteadyScrollView
 
 from .line import Line
+from .sanitiser import without_silent
 from .styled_lines import copied_text, styled_over, width_of_runs
 from .terminal_output import SGR, Palette, output_style
 
@@ -224,7 +225,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         cached = self._strips.get(key)
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
-        segments = [Segment(text, self.style_named(style)) for text, style in line.runs]
+        segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.runs]
         strip = Strip(segments, width_of_runs(line.runs))
         strip = strip.crop_extend(0, width, self.style_named(line.fill))
         self._strips[key] = (line, strip)

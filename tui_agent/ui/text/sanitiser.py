@@ -15,7 +15,9 @@ from rich.cells import cell_len
 from tui_agent.protocol.visible_text import (
     EMOJI_PARTS,
     SEQUENCE,
+    SILENT,
     TYPOGRAPHY,
+    WRITING,
     escape_of,
     escapes_in,
     is_invisible,
@@ -43,14 +45,24 @@ def sanitise(text: str) -> str:
     Works line by line: `sanitise(a + "\\n" + b)` is `sanitise(a) + "\\n" + sanitise(b)` unless a line feed follows a
     carriage return, so that streamed text can be cleaned as its lines complete. Control sequences are dropped, ended or
     not (an unended one takes its line with it); a lone carriage return begins a line, tabs become blanks, format,
-    private, unassigned and zero-width characters become escapes such as `\\u202e`. Emoji joiners, presentation marks
-    and skin tones are dropped, and flags become letters; the no-break blanks and the wide blank of ordinary typography
-    become blanks.
+    private and unassigned characters become escapes such as `\\u202e`. Emoji joiners, presentation marks and skin tones
+    are dropped, and flags become letters; the blanks of ordinary typography become blanks. Marks of ordinary writing
+    that take no cell are dropped.
     """
+    return without_silent(sanitise_for_copies(text))
+
+
+def sanitise_for_copies(text: str) -> str:
+    """Return text as `sanitise` does, with the marks that take no cell: a `LineView` copies them, but draws none."""
     if _NOT_PLAIN.search(text) is None:
         return text
     text = _with_tabs(text)
     return text.expandtabs(TAB) if "\t" in text else text
+
+
+def without_silent(text: str) -> str:
+    """Return text without the marks that take no cell."""
+    return text if text.isascii() else text.translate(_NO_SILENT)
 
 
 def clean_pieces(pieces: Sequence[str]) -> list[str]:
@@ -62,7 +74,7 @@ def clean_pieces(pieces: Sequence[str]) -> list[str]:
     cleaned: list[str] = []
     column = 0
     for piece in pieces:
-        text = piece if _NOT_PLAIN.search(piece) is None else _with_tabs(piece)
+        text = piece if _NOT_PLAIN.search(piece) is None else without_silent(_with_tabs(piece))
         if "\t" in text:
             text = f"{' ' * (column % TAB)}{text}".expandtabs(TAB)[column % TAB :]
         column = len(text) - text.rfind("\n") - 1 if "\n" in text else column + len(text)
@@ -76,8 +88,8 @@ def clean_pieces(pieces: Sequence[str]) -> list[str]:
 
 
 def without_controls(text: str) -> str:
-    """Return text for the clipboard: sanitised, but tabs stay, as code needs them."""
-    return text if _NOT_PLAIN.search(text) is None else _with_tabs(text)
+    """Return text for the clipboard: exact, but without control sequences and control characters other than tabs."""
+    return text if _CONTROL.search(text) is None else _drop_controls(text)
 
 
 def with_controls(text: str) -> str:
@@ -213,6 +225,9 @@ def foreign_scripts(text: str) -> tuple[str, ...]:
 
 _NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BLANKS_FOR = TYPOGRAPHY | WRITING
+_JOINER = "\u200d"
+_NO_SILENT = dict.fromkeys(map(ord, SILENT | {_JOINER}), "")
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
@@ -243,16 +258,13 @@ def _show_unseen(text: str) -> str:
     """Return the text with an escape for every invisible character."""
     text = split_sequences(text)
     characters = {character for character in set(text) if not character.isascii()}
-    table = {ord(character): _shown_as(character) for character in characters if is_invisible(character)}
+    unseen = {one for one in characters - SILENT - {_JOINER} if is_invisible(one)}
+    table = {ord(one): _BLANKS_FOR[one] if one in _BLANKS_FOR else escape_of(one) for one in unseen}
     if table:
         text = text.translate(table)
     if (marks := _marks_of(characters)) is not None:
         text = re.sub(f"({marks}{{{MAX_MARKS}}}){marks}+", r"\1", text)
     return text
-
-
-def _shown_as(character: str) -> str:
-    return TYPOGRAPHY.get(character) or escape_of(character)
 
 
 def _marks_of(text: Iterable[str]) -> str | None:

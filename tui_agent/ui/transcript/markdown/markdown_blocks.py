@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_agent.ui.text.line import Run
-from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.ui.text.sanitiser import sanitise_for_copies
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -266,9 +266,9 @@ def _block(node: _Node) -> Block:
         case "heading":
             return Heading(int(token.tag[1:]), _inline(node))
         case "fence" | "code_block":
-            content = sanitise(token.content).removesuffix("\n")
+            content = sanitise_for_copies(token.content).removesuffix("\n")
             lines = tuple(content.split("\n")) if token.content else ()
-            return CodeBlock(sanitise(token.info).strip(), lines, fenced=token.type == "fence")
+            return CodeBlock(sanitise_for_copies(token.info).strip(), lines, fenced=token.type == "fence")
         case "blockquote":
             return Quote(_blocks(node.children))
         case "table":
@@ -296,7 +296,7 @@ def _inline(node: _Node) -> Runs:
         return tuple(_runs(node.token.children or ()))
     if node.children:
         return tuple(run for child in node.children for run in _inline(child))
-    return ((sanitise(node.token.content), ""),) if node.token.content else ()
+    return ((sanitise_for_copies(node.token.content), ""),) if node.token.content else ()
 
 
 def _runs(tokens: "Sequence[Token]") -> Iterator[Run]:
@@ -306,7 +306,7 @@ def _runs(tokens: "Sequence[Token]") -> Iterator[Run]:
         if token.nesting > 0:
             styles.append(_INLINE_STYLES.get(token.tag if token.tag != "a" else "link", ""))
             if token.tag == "a":
-                links.append((sanitise(str(token.attrs.get("href", ""))), []))
+                links.append((sanitise_for_copies(str(token.attrs.get("href", ""))), []))
             continue
         if token.nesting < 0:
             if token.tag == "a" and links:
@@ -329,13 +329,13 @@ def _leaf(token: "Token") -> Run:
         case "softbreak" | "hardbreak":
             return "\n", ""
         case "code_inline":
-            return sanitise(token.content).replace("\n", " "), "code"
+            return sanitise_for_copies(token.content).replace("\n", " "), "code"
         case "image":
-            address = sanitise(str(token.attrs.get("src", "")))
-            words = sanitise(token.content)
+            address = sanitise_for_copies(str(token.attrs.get("src", "")))
+            words = sanitise_for_copies(token.content)
             return (f"{words} ({address})" if words else address), "link"
         case _:
-            return sanitise(token.content), ""
+            return sanitise_for_copies(token.content), ""
 
 
 def _text_is_url(words: str, address: str) -> bool:

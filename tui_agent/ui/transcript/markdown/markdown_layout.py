@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from tui_agent.ui.text.code_highlighter import colour_lines
 from tui_agent.ui.text.line import NARROWEST, Line, Run
-from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.ui.text.sanitiser import sanitise_for_copies
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
 
 from .markdown_blocks import (
@@ -54,7 +54,7 @@ def layout_block(block: Block, width: int) -> list[Line]:
         case Table():
             return _table(block, width)
         case PlainText(text):
-            return wrapped([(sanitise(text).removesuffix("\n"), "")], width)
+            return wrapped([(sanitise_for_copies(text).removesuffix("\n"), "")], width)
         case ThematicBreak():
             return [Line((("─" * max(width, NARROWEST), "rule"),))]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES, piece_length
-from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.ui.text.sanitiser import sanitise_for_copies
 
 from .markdown_blocks import CodeBlock, Item, PlainText, Unit, parse_markdown
 
@@ -265,5 +265,5 @@ def _cost_of(line: str, cost: int) -> int:
 
 def _cleaned(line: str) -> list[str]:
     """Return a raw line as sanitised lines."""
-    clean = sanitise(line.removesuffix("\r"))
+    clean = sanitise_for_copies(line.removesuffix("\r"))
     return clean.split("\n") if clean.count("\n") <= MAX_OTHER_ENDS else [clean.replace("\n", " ")]
