@@ -83,6 +83,7 @@ ONLY_AT_START = (
     "output_disk_limit",
     "sandbox",
     "sandbox_network",
+    "env.pass",
     "permissions.rule_resolution",
     "permissions.unknown_targets",
     "permissions.editor_servers",
@@ -526,6 +527,7 @@ async def _loop_config(
         warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
         protected=start.protected,
         warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
+        note_withheld=lambda text: bus.publish(Noticed(code="variables_withheld", text=text)),
         jobs=start.jobs,
         side_requests=None if options.demo else side,
     )

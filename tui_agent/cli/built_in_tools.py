@@ -30,6 +30,7 @@ def built_in_tools(
     warn: Callable[[str], None] | None = None,
     protected: ProtectedTree | None = None,
     warn_of_protected: Callable[[str], None] | None = None,
+    note_withheld: Callable[[str], None] | None = None,
     jobs: BackgroundJobs | None = None,
     side_requests: "SideRequests | None" = None,
 ) -> list[Tool]:
@@ -45,6 +46,7 @@ def built_in_tools(
         warn: called with a warning for the user once this limit is reached.
         protected: the protected paths, in which changes by commands are reported; None: they are not.
         warn_of_protected: called with a warning for the user after such a change.
+        note_withheld: called once with a note for the user on the variables that commands do not inherit.
         jobs: keeps the background commands; None: the tools describe them, and start none.
         side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
     """
@@ -59,6 +61,7 @@ def built_in_tools(
             warn=warn,
             protected_files=None if protected is None else protected.files,
             warn_of_protected=warn_of_protected,
+            note_withheld=note_withheld,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),

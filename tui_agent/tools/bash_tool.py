@@ -34,7 +34,7 @@ from tui_agent.protocol.visible_text import without_sequences
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.background_jobs import BackgroundJobs, Job, shortened
 from .processes.captured_output import Captured, CapturedOutput, without_cut_character
-from .processes.child_environment import child_environment, read_only_environment
+from .processes.child_environment import child_environment, read_only_environment, withheld_variables
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
 from .processes.programs import find_program
@@ -54,6 +54,8 @@ _OWN_TIMER_LATER = 0.25
 """Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
 
 _LONGEST_OUTCOME = 200
+_MOST_NAMED = 8
+"""Most variables that a note names."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -145,6 +147,7 @@ class BashTool(TypedTool[BashArguments]):
         self._workspace = workspace
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
         self._accesses_of_command = accesses_of_command
+        self._noted_variables: set[str] = set()
 
     def call_is_read_only(self, args: BashArguments) -> bool:
         # A command that runs on must not start before the model's message is complete, nor beside other calls.
@@ -174,6 +177,27 @@ class BashTool(TypedTool[BashArguments]):
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
+        result = await self._run_call(args, context)
+        note = self._note_on_variables(self._sandbox_of(args, context))
+        if not note:
+            return result
+        self._workspace.note_withheld(f"{note}.")
+        return ToolResult.of_text(f"{result.text}\n[{note}]", is_error=result.is_error, details=result.details)
+
+    def _note_on_variables(self, sandbox: Sandbox | None) -> str:
+        """Return a note on the variables that a command lacks and none lacked before; empty if there are none."""
+        names = withheld_variables(os.environ, is_confined=sandbox is not None)
+        new = [name for name in names if name not in self._noted_variables]
+        self._noted_variables.update(new)
+        if not new:
+            return ""
+        more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+        why = "not set in the sandbox" if sandbox is not None else "withheld from commands as secrets"
+        shown = f"{', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
+        count = counted(len(new), "environment variable")
+        return f"{count} {why}: {shown}; the user's setting `env.pass` passes named ones"
+
+    async def _run_call(self, args: BashArguments, context: ToolContext) -> ToolResult:
         if self._jobs is not None:
             return await self._run_as_job(args, context, self._jobs)
         if args.run_in_background:
@@ -183,8 +207,8 @@ class BashTool(TypedTool[BashArguments]):
 
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
         is_reading = self._is_read_only_command(args.command)
-        spec = self._spec(args, is_reading=is_reading)
         sandbox = self._sandbox_of(args, context)
+        spec = self._spec(args, is_reading=is_reading, is_confined=sandbox is not None)
         if args.run_in_background:
             jobs.check_room()
         with ExitStack() as held:
@@ -281,11 +305,11 @@ class BashTool(TypedTool[BashArguments]):
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, *, is_reading: bool) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool, is_confined: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
-        environment = child_environment(os.environ)
+        environment = child_environment(os.environ, is_confined=is_confined)
         if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)

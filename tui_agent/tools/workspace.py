@@ -34,6 +34,7 @@ class Workspace:
         warn: Callable[[str], None] | None = None,
         protected_files: ListProtectedFiles | None = None,
         warn_of_protected: Callable[[str], None] | None = None,
+        note_withheld: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
@@ -45,6 +46,7 @@ class Workspace:
             warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
+            note_withheld: called once with a note for the user on the variables that commands do not inherit.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -64,6 +66,8 @@ class Workspace:
         """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
         """Warns the user; call it on the event loop."""
+        self.note_withheld = note_withheld or _ignore
+        """Tells the user about withheld variables; call it on the event loop."""
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
