@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.permissions import accesses_of_command, is_read_only_command
-from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, ProtectedTree
+from tui_agent.permissions.paths.protected_paths import DEFINITIONS, PROTECTED_NAMES, ProtectedTree
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
 from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem, web_tools
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.processes.sandbox import linked_name
+from tui_agent.tools.processes.sandbox import clear_placeholders, linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
     """
     if sandbox is None:
         return NO_CONTAINMENT
+    clear_placeholders(root / name for name in (*PROTECTED_NAMES, *DEFINITIONS))
     problem = sandbox_problem(root, sandbox) or linked_name(root / name for name in PROTECTED_NAMES)
     return Containment(
         setting="bwrap" if sandbox.is_for_all else "auto",

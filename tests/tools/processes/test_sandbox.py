@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import process
+from tui_agent.tools.processes.child_environment import withheld_variables
 from tui_agent.tools.processes.sandbox import Sandbox, _close_all, _open_all, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
@@ -38,6 +39,13 @@ shift; "$@"; code=$?
 echo "{ \\"exit-code\\": $code }" >&"$status"; exit "$code"' "$0" "$@"
 """
 """Replacement for bubblewrap: it records its arguments, runs the command unconfined, and reports its end."""
+
+
+@pytest.fixture(autouse=True)
+def no_odd_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in the sandbox lack none of this environment's variables: no result has a note on them."""
+    for name in withheld_variables(os.environ, is_confined=True):
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture
@@ -87,12 +95,14 @@ def test_the_options_remove_everything_that_is_not_granted(tmp_path: Path, ours:
     for wanted in ("--unshare-pid --", "--die-with-parent", "--new-session", "--cap-drop ALL", "--unshare-net"):
         assert wanted in options
     steps = [
-        "--ro-bind / /", "--remount-ro /proc", "--tmpfs /tmp", "--tmpfs /run", f"--tmpfs {ours}",
-        f"--bind {root} {root}", f"--ro-bind {root}/.git {root}/.git", f"--ro-bind-try {ours}/kept {ours}/kept",
-        f"--remount-ro {ours}", f"--chdir {root}",
+        "--remount-ro /proc", "--tmpfs /tmp", "--ro-bind-try /usr /usr", f"--bind {root} {root}",
+        f"--ro-bind {root}/.git {root}/.git", f"--ro-bind-try {ours}/kept {ours}/kept",
+        f"--remount-ro / --chdir {root}",
     ]  # fmt: skip
     places = [options.index(step) for step in steps]
     assert places == sorted(places), "what is said later covers what was said before"
+    assert "--ro-bind / /" not in options
+    assert f" {ours} " not in options, "what is absent needs no cover"
 
 
 def test_the_network_is_there_only_if_allowed(tmp_path: Path) -> None:
@@ -191,12 +201,13 @@ async def test_a_workspace_that_is_too_large_is_reported_and_offers_to_leave(
 
 
 def test_more_protected_paths_than_open_files_are_a_reason_to_leave(tmp_path: Path) -> None:
-    places = [tmp_path / str(number) for number in range(40)]
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    places = [tmp_path / str(number) for number in range(highest + 40)]
     for place in places:
         place.mkdir()
     opened: dict[Path, int] = {}
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 20, hard))
     try:
         with pytest.raises(ToolError, match="more protected paths"):
             _open_all(places, opened)

@@ -18,9 +18,10 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-from .private_places import homes_of_others, private_places, sockets_of_others
+from .git_settings import plain_git_settings
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
+from .visible_places import homes_of_others, own_home, visible_places
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
@@ -145,31 +146,32 @@ class Sandbox:
             search_path: the command's PATH.
             opened: descriptors of the places; None: bubblewrap opens them by their paths.
         """
-        private = private_places(search_path)
-        hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
-        shown = [*_programs_in_private(search_path), *private.shown]
-        absent = [*map(Path, (*_PRIVATE, *_NEW)), *private.homes]
-        sockets = [
-            path for path in sockets_of_others() if _within((path,), root) or _is_seen(path, absent, shown, hidden)
-        ]
-        # With a network, a program of the workspace may talk to its database.
-        files = [*private.files, *(path for path in sockets if not (self.network and _within((path,), root)))]
+        visible = visible_places(root, search_path, os.environ)
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
+        seen = (root, *map(Path, visible.shown))
+        hidden = [
+            path for path in self.hidden if path.is_dir() and path != root and any(map(path.is_relative_to, seen))
+        ]
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
         options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
-        options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+        options += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", *_each("--tmpfs", _PRIVATE)]
+        options += [word for link, target in visible.links.items() for word in ("--symlink", target, link)]
         # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
-        options += _each("--tmpfs", (*_PRIVATE, *map(str, private.homes)))
-        options += _shown([*self._network_files(), *shown])
-        options += _hidden([path for path in hidden if not path.is_relative_to(root)], files)
+        options += [word for path, source in visible.shown.items() for word in ("--ro-bind-try", source, path)]
+        options += _covered(visible.channels)
+        options += _each("--dir", [str(own_home())])
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
         for place in places:
-            source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
-            options += [*source, str(place)]
-        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(files, root))
+            if not _is_channel(place):
+                source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
+                options += [*source, str(place)]
+            elif not self.network:
+                # With a network, a program of the workspace may talk to its database.
+                options += _covered([str(place)])
+        options += _each("--tmpfs", map(str, hidden))
         options += _shown(self.shown)
-        options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
+        options += _each("--remount-ro", ["/", *map(str, hidden)])
         return [*options, "--chdir", str(root)]
 
     def refused(self, output: str) -> str:
@@ -188,10 +190,6 @@ class Sandbox:
         if self.is_for_all:
             return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {advice}'
         return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
-
-    def _network_files(self) -> list[Path]:
-        """Return the file that configures name lookup; on many systems it is in `/run`, which the sandbox hides."""
-        return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
 
     def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
         """Create placeholders and the command line; closing `held` removes them again. Blocks.
@@ -220,8 +218,13 @@ class Sandbox:
             held.callback(on_spawn)
             _open_all(places, opened)
         options = self.arguments(root, places, environment.get("PATH", os.defpath), opened)
-        argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
-        descriptors = (writing, *(opened or {}).values())
+        settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
+        held.callback(os.close, settings)
+        os.write(settings, plain_git_settings(root))
+        os.lseek(settings, 0, os.SEEK_SET)
+        own = ("--file", str(settings), str(own_home() / ".gitconfig"))
+        argv = (str(bwrap), *options, *own, "--json-status-fd", str(writing), "--", *spec.argv)
+        descriptors = (writing, settings, *(opened or {}).values())
         ready = replace(spec, argv=argv, environment=environment, descriptors=descriptors, is_wrapped=True)
         return SandboxedRun(self, replace(ready, on_spawn=on_spawn), reading)
 
@@ -275,33 +278,22 @@ def _problem(argv: Sequence[str]) -> str | None:
 
 def _impossible_root(root: Path) -> str:
     """Return why no command can run in the sandbox with this working directory; empty if it can."""
-    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), *homes_of_others())):
+    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), own_home(), *homes_of_others())):
         return f"it does not work with {root} as the working directory"
     return ""
 
 
-def _programs_in_private(search_path: str) -> list[Path]:
-    """Return the directories of PATH that a private directory would hide."""
-    directories = [Path(directory) for directory in search_path.split(os.pathsep) if os.path.isabs(directory)]
-    return [path for path in directories if any(path.is_relative_to(place) for place in _PRIVATE) and path.is_dir()]
+def _covered(files: Iterable[str]) -> list[str]:
+    """Return the options that put an empty file over sockets and pipes."""
+    return [word for path in files for word in ("--ro-bind", os.devnull, path)]
 
 
-def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
-    """Return the options that show directories and files as empty."""
-    covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
-    return [*_each("--tmpfs", map(str, directories)), *covered]
-
-
-def _is_seen(path: Path, absent: Iterable[Path], shown: Iterable[Path], hidden: Iterable[Path]) -> bool:
-    """Return True if a path outside the workspace exists for commands."""
-    is_absent = any(path.is_relative_to(one) for one in absent)
-    return (not is_absent or any(path.is_relative_to(one) for one in shown)) and not any(
-        path.is_relative_to(one) for one in hidden
-    )
-
-
-def _within(paths: Iterable[Path], root: Path) -> list[Path]:
-    return [path for path in paths if path.is_relative_to(root)]
+def _is_channel(path: Path) -> bool:
+    """Return True for a socket or a pipe."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+    return False
 
 
 def _shown(paths: Iterable[Path]) -> list[str]:
@@ -390,6 +382,12 @@ def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
                     raise
                 impossible.add(path)
         yield frozenset(impossible)
+
+
+def clear_placeholders(paths: Iterable[Path]) -> None:
+    """Remove placeholders that a killed program left behind. Blocks."""
+    with suppress(OSError), placeholders(path for path in paths if path.is_dir() and _is_placeholder(path)):
+        pass
 
 
 def placeholder_path(path: Path) -> Path:
