@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
 from .changing_calls import ChangingCalls
@@ -131,7 +132,7 @@ class Workspace:
         Raises:
             OSError: it cannot be created, or the directory belongs to another user.
         """
-        self.spool_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directories(self.spool_dir)
         status = self.spool_dir.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(f"{self.spool_dir} is not a directory of this user")

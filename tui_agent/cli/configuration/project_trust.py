@@ -20,6 +20,7 @@ from tui_agent.context import (
 )
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.tool_server import ToolServer
@@ -322,7 +323,7 @@ class TrustStore:
 
         entries = self._read() | {folder: entry}
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_directories(self._path.parent)
             write_atomically(self._path, json.dumps(entries, indent=1).encode("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
