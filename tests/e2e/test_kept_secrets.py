@@ -62,17 +62,10 @@ def test_the_key_is_not_on_the_screen_in_files_or_in_children(machine: UserMachi
 def test_everything_that_a_run_makes_is_private_under_any_umask(machine: UserMachine) -> None:
     machine.file("notes.txt", "before")
     edit = call("edit", path="notes.txt", old_string="before", new_string="after")
-    script = [
-        calls(call("read", path="notes.txt")),
-        calls(edit),
-        calls(call("bash", command="seq 40000")),
-        says("Done."),
-    ]
+    script = [calls(call("read", path="notes.txt")), calls(edit), says("Done.")]
     with ServerThread(script) as server:
         done = machine.run("-p", "go", "--permission-mode", "allow", variables=server.environment)
 
     assert done.stdout == "Done.\n"
-    kept = [path.relative_to(machine.home) for path in machine.home.rglob("*")]
-    assert {"contents"} <= {path.name for path in kept}
-    assert any(path.name.startswith("output-") for path in kept)
+    assert [*machine.home.rglob("contents/*/*")], "the file before the change is kept"
     assert secrets_in(machine.home, "no such word") == []
