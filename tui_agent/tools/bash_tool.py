@@ -268,7 +268,10 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError(f"bash could not be started in {self._workspace.root}: {reason}") from job.error
         if job.outcome is None:
             raise job.error or ToolError("The command was not run.")
-        return _result(args, job.outcome, captured, context, sandbox, changes)
+        refused = ""
+        if sandbox is not None and _failed(job.outcome):
+            refused = await asyncio.to_thread(sandbox.refused, output_text(captured), self._workspace.root)
+        return _result(args, job.outcome, captured, context, sandbox, refused, changes)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -368,16 +371,15 @@ def _result(
     captured: Captured,
     context: ToolContext,
     sandbox: Sandbox | None,
+    refused: str,
     changes: CommandChanges,
 ) -> ToolResult:
     """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
     output = output_text(captured)
-    failed = outcome.ending != "exited" or outcome.returncode != 0
-    refused = sandbox.refused(output) if sandbox is not None and failed else ""
-    notes = [_ending_note(args, outcome), _ended_note(outcome), *_sandbox_notes(sandbox, outcome, refused)]
-    notes = [note for note in (*notes, changes.note) if note]
+    left = f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}" if refused else ""
+    notes = [note for note in (_ending_note(args, outcome), _ended_note(outcome), left, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (changes.mark, _outcome(outcome, captured, refused)))),
@@ -393,7 +395,11 @@ def _result(
         "sandbox_refused": refused,
         TERMINAL_OUTPUT: True,
     }
-    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
+    return ToolResult.of_text(text or "[no output]", is_error=_failed(outcome), details=details | changes.details)
+
+
+def _failed(outcome: ProcessOutcome) -> bool:
+    return outcome.ending != "exited" or outcome.returncode != 0
 
 
 async def _report_effects(
@@ -437,16 +443,6 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
         details["protected_changes"] = changes.protected
     notes = [f"[{text}]" for text in (note, changes.note) if text]
     return ToolResult.of_text("\n".join([*filter(None, (output.removesuffix("\n"),)), *notes]), details=details)
-
-
-def _sandbox_notes(sandbox: Sandbox | None, outcome: ProcessOutcome, refused: str) -> list[str]:
-    """Return notes to the model if the sandbox may be why the command failed; none outside of it or on success."""
-    if sandbox is None or outcome.ending != "exited" or not outcome.returncode:
-        return []
-    if refused:
-        return [f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}"]
-    # With a sandbox for every command, most failures have another reason.
-    return [] if sandbox.is_for_all else [f"this ran in the sandbox. {LEAVE_SANDBOX}"]
 
 
 def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:

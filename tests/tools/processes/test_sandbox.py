@@ -421,19 +421,30 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
         ("mkdir -p repo/.git; mv repo other", ""),
         ("mv .git other", "cannot be moved"),
         ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "there is no network"),
+        ("unshare -m true", "no privileges"),
+        ("exec 3<>/dev/tcp/127.0.0.1/9", "there is no network"),
+        ("cat {outside}/secret", "only programs, tools and caches are there"),
+        ("cat {outside}/nothing /nowhere/x", ""),
         ("echo no network >&2; exit 3", ""),
+        ("printf 'exit 1' > t.sh; sh t.sh", ""),
     ],
 )
+@pytest.mark.parametrize("is_for_all", [True, False])
 async def test_the_result_says_what_the_sandbox_refused_and_how_to_leave_it(
-    bash: BashTool, command: str, reason: str
+    workspace: Workspace, sandbox: Sandbox, ours: Path, command: str, reason: str, is_for_all: bool
 ) -> None:
-    result = await call(bash, command=command)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=replace(sandbox, is_for_all=is_for_all))
+    recorded = Recorded()
+    recorded.context.is_confined = True
+
+    result = await call(bash, recorded, command=command.replace("{outside}", str(ours)))
 
     details = details_of(result)
     assert reason in str(details["sandbox_refused"])
     assert bool(details["sandbox_refused"]) is bool(reason)
+    assert ("[the sandbox refused this: " in result.text) is bool(reason)
+    assert ("`sandbox: false`" in result.text) is bool(reason)
     if reason:
-        assert "[the sandbox refused this: " in result.text
         assert "repeat the call with `sandbox: false`, which asks the user." in result.text
         assert "the sandbox refused it: " in str(details["outcome"])
 

@@ -7,6 +7,7 @@ not test the sandbox beforehand; the status that bubblewrap reports tells whethe
 import errno
 import fcntl
 import os
+import re
 import stat
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ _READ_ONLY = "only the working directory is writable, and no protected name in i
 _FILE_ERRORS = (
     (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
     ("protected names and the directories above them cannot be moved", ("Device or resource busy", "EBUSY", "EXDEV")),
+    ("commands have no privileges in it", ("Operation not permitted", "EPERM")),
 )
 """Restrictions, and the messages of programs that meet them."""
 _NETWORK_ERRORS = (
@@ -45,10 +47,16 @@ _NETWORK_ERRORS = (
         (
             "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
             "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
-            "Temporary failure resolving", "failed to lookup address", "no such host",
+            "Temporary failure resolving", "failed to lookup address", "no such host", "Connection refused",
+            "ECONNREFUSED", "Couldn't connect to server",
         ),
     ),
 )  # fmt: skip
+
+_ABSENT = "of the home, /tmp and the rest of the system only programs, tools and caches are there"
+_NOT_THERE = re.compile(r"No such file or directory|ENOENT|FileNotFound|[Nn]ot found|does not exist|cannot find")
+_NAMED_PATH = re.compile(r"(?<![\w.~/-])/[\w.@+~-]+(?:/[\w.@+~-]+)*")
+_MOST_NAMED_PATHS = 50
 
 PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
@@ -174,11 +182,27 @@ class Sandbox:
         options += _each("--remount-ro", ["/", *map(str, hidden)])
         return [*options, "--chdir", str(root)]
 
-    def refused(self, output: str) -> str:
-        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there."""
+    def refused(self, output: str, root: Path) -> str:
+        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there.
+
+        Blocks.
+        """
         network = () if self.network else _NETWORK_ERRORS
         found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
+        if self._names_absent(output, root):
+            found.append(_ABSENT)
         return ", ".join(dict.fromkeys(found))
+
+    def _names_absent(self, output: str, root: Path) -> bool:
+        """Return True if a message about a missing file names one that only a command outside would find."""
+        lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
+        paths = {match for line in lines for match in _NAMED_PATH.findall(line)}
+        missed = [path for path in sorted(paths)[:_MOST_NAMED_PATHS] if os.path.lexists(path)]
+        if not missed:
+            return False
+        visible = visible_places(root, os.environ.get("PATH", os.defpath), os.environ)
+        seen = [*map(Path, (*visible.shown, *visible.links, *_NEW)), root, *self.shown]
+        return any(not any(map(Path(os.path.realpath(path)).is_relative_to, seen)) for path in missed)
 
     def refusal(self, why: str, advice: str = HOW_TO_HELP) -> str:
         """Return the error of a command that was not run because the sandbox does not work.
