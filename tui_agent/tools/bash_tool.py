@@ -17,6 +17,7 @@ from pydantic import Field
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject
 from tui_agent.protocol.permissions import DECIDED_BY_USER
+from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.tool import (
     Accesses,
     CommandSubject,
@@ -302,7 +303,7 @@ class BashTool(TypedTool[BashArguments]):
             job.mark = TreeMark(context.mark)
         if sandbox is None:
             return await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
-        async with sandbox.around(spec) as run:
+        async with sandbox.around(spec, records_changes=records_changes(job.command)) as run:
             outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, job.mark)
             await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
@@ -330,8 +331,9 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
     network = "with network" if sandbox.network else "without network"
     return (
-        f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
-        f"{network}, with an empty /tmp. If a command fails because of that, repeat it with `sandbox: false`."
+        f"\n{which} in a sandbox: only the working directory is writable, but no protected name in it, and .git only "
+        f"by plain git commands. It is {network}, with an empty /tmp, and of the home only tools and caches are there. "
+        "If a command fails because of that, repeat it with `sandbox: false`."
     )
 
 

@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -360,6 +361,37 @@ END"""
     assert result.text.count("busy") == 2, result.text
     assert os.listdir(root) == ["sub"]
     assert os.listdir(root / "sub" / "node_modules") == []
+
+
+@real
+async def test_plain_git_commands_record_changes_and_nothing_else_writes_the_repository(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{part}_NAME", "x")
+        monkeypatch.setenv(f"GIT_{part}_EMAIL", "x@example.org")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)  # noqa: ASYNC221
+    hook = root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "for f in hooks/evil config info/attributes objects/info/alternates worktrees/x modules/x; "
+        "do echo evil >> .git/$f; done; mv .git other; rm -rf .git/hooks; mv .git/hooks .git/h\nexit 0\n"
+    )
+    hook.write_text(f"#!/bin/sh\n{hook.read_text()}")
+    hook.chmod(0o755)
+    (root / "a").write_text("a")
+    config = (root / ".git" / "config").read_bytes()
+
+    done = await call(bash, command="git add -A && git commit -q -m 'Add (a); #1'")
+    others = [await call(bash, command=f"{one} git commit -q --allow-empty -m b") for one in ("true &&", "x=1", "$x")]
+
+    log = await call(bash, command="git log --format=%s")
+    assert (log.text, done.is_error) == ("Add (a); #1", False), done.text
+    assert all("Read-only file system" in other.text for other in others)
+    assert [(root / ".git" / "config").read_bytes(), hook.exists()] == [config, True]
+    made = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and b"evil" in path.read_bytes()}
+    assert made == {".git/hooks/pre-commit"}
+    assert not {"modules", "worktrees"} & set(os.listdir(root / ".git")), "no placeholder is left"
 
 
 @real

@@ -58,6 +58,12 @@ _NOT_THERE = re.compile(r"No such file or directory|ENOENT|FileNotFound|[Nn]ot f
 _NAMED_PATH = re.compile(r"(?<![\w.~/-])/[\w.@+~-]+(?:/[\w.@+~-]+)*")
 _MOST_NAMED_PATHS = 50
 
+_KEPT_IN_REPOSITORY = ("hooks", "info", "modules", "worktrees", "objects/info")
+"""Directories of a repository with what starts programs or leads elsewhere; they stay read-only even while git records
+changes."""
+_KEPT_FILES = ("config", "config.worktree", "commondir")
+"""Files of a repository of that kind, as far as they exist."""
+
 PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
 put files into it; then it stays."""
@@ -124,8 +130,13 @@ class Sandbox:
     """Called on the event loop with the reason if no command can run in it, for a policy that then asks."""
 
     @asynccontextmanager
-    async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
+    async def around(self, spec: ProcessSpec, *, records_changes: bool = False) -> AsyncGenerator[SandboxedRun]:
         """Prepare the sandbox for a command; it lasts while the context is open.
+
+        Args:
+            spec: the command.
+            records_changes: True for git commands that may write the workspace's repository, but for its settings and
+                hooks.
 
         Raises:
             ToolError: the sandbox does not work for this command, so it must not run.
@@ -133,7 +144,7 @@ class Sandbox:
         held = ExitStack()
         try:
             try:
-                run = await run_shielded_in_thread(partial(self._prepare, spec, held))
+                run = await run_shielded_in_thread(partial(self._prepare, spec, held, records_changes=records_changes))
             except ToolError as error:
                 reason = str(error).rstrip(".")
                 self.report_problem(reason)
@@ -144,7 +155,12 @@ class Sandbox:
             await run_shielded_in_thread(held.close)
 
     def arguments(
-        self, root: Path, places: Sequence[Path], search_path: str, opened: Mapping[Path, int] | None = None
+        self,
+        root: Path,
+        places: Sequence[Path],
+        search_path: str,
+        opened: Mapping[Path, int] | None = None,
+        repository: Path | None = None,
     ) -> list[str]:
         """Return bubblewrap's options for a command in `root`. Blocks.
 
@@ -153,6 +169,7 @@ class Sandbox:
             places: existing paths in it that stay read-only.
             search_path: the command's PATH.
             opened: descriptors of the places; None: bubblewrap opens them by their paths.
+            repository: directory in the workspace that is writable around the places; None: all of it is.
         """
         visible = visible_places(root, search_path, os.environ)
         # A workspace inside our own directories is read-only as a whole.
@@ -170,6 +187,8 @@ class Sandbox:
         options += _covered(visible.channels)
         options += _each("--dir", [str(own_home())])
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
+        # As a place of its own, it cannot be moved away from what is read-only in it.
+        options += ["--bind", str(repository), str(repository)] if repository is not None else []
         for place in places:
             if not _is_channel(place):
                 source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
@@ -215,7 +234,7 @@ class Sandbox:
             return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {advice}'
         return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
 
-    def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
+    def _prepare(self, spec: ProcessSpec, held: ExitStack, *, records_changes: bool) -> SandboxedRun:
         """Create placeholders and the command line; closing `held` removes them again. Blocks.
 
         Raises:
@@ -225,7 +244,14 @@ class Sandbox:
         bwrap = find_program("bwrap", root)
         if bwrap is None:
             raise ToolError(_MISSING)
-        wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
+        protected = list(self.protected_places(root))
+        repository = None
+        if records_changes and (git := root / ".git") in protected and not git.is_symlink() and git.is_dir():
+            repository = git
+            protected.remove(git)
+            protected += [git / name for name in _KEPT_IN_REPOSITORY]
+            protected += [git / name for name in _KEPT_FILES if os.path.lexists(git / name)]
+        wanted = list(dict.fromkeys(map(placeholder_path, protected)))
         if reason := _impossible_root(root) or linked_name(wanted):
             raise ToolError(reason)
         impossible = held.enter_context(placeholders(wanted))
@@ -241,7 +267,7 @@ class Sandbox:
             on_spawn = partial(_close_all, opened)
             held.callback(on_spawn)
             _open_all(places, opened)
-        options = self.arguments(root, places, environment.get("PATH", os.defpath), opened)
+        options = self.arguments(root, places, environment.get("PATH", os.defpath), opened, repository)
         settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
         held.callback(os.close, settings)
         os.write(settings, plain_git_settings(root))
