@@ -10,6 +10,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     Failed,
+    Noticed,
     RunEnded,
     RunStarted,
     SessionRepaired,
@@ -147,8 +148,8 @@ class _WithNotes:
                 return f"warning: {text}"
             case SessionSaveFailed(error=error):
                 return f"warning: {error}"
-            case SessionRepaired(what=what):
-                return f"note: {what}"
+            case SessionRepaired(what=text) | Noticed(code="variables_withheld", text=text):
+                return f"note: {text}"
             case StepRetry() as retry:
                 return f"note: {retry_text(retry)}"
             case ApprovalResolved(by="nobody", note=note):
