@@ -329,13 +329,27 @@ async def test_a_confined_call_never_runs_without_a_sandbox(workspace: Workspace
 
 
 @real
-async def test_only_the_workspace_is_writable(bash: BashTool, root: Path, tmp_path: Path) -> None:
-    result = await call(bash, command=f"echo a > a; touch {tmp_path}/out /usr/out ~/out /proc/self/comm; ls {tmp_path}")
+async def test_only_the_workspace_is_writable(
+    bash: BashTool, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A home as most users have it, outside /tmp.
+    monkeypatch.setenv("HOME", "/homes/me")
+    places = "/usr/out /out /homes/me/out ~/.gitconfig /etc/out /proc/self/comm"
+
+    result = await call(bash, command=f"echo a > a; touch {tmp_path}/out {places}; ls {tmp_path}")
 
     assert (root / "a").read_text("utf-8") == "a\n"
     assert not (tmp_path / "out").exists()
-    assert result.text.count("Read-only file system") >= 2
+    assert result.text.count("Read-only file system") == len(places.split()), result.text
     assert details_of(result)["sandboxed"] is True
+
+
+@real
+@pytest.mark.parametrize("home", ["/usr/share/me", "/usr", "/dev/null", "/nonexistent", "/", "relative"])
+async def test_an_odd_home_is_no_obstacle(bash: BashTool, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.setenv("HOME", home)
+
+    assert (await call(bash, command="echo fine")).text == "fine"
 
 
 @real

@@ -161,6 +161,7 @@ class Sandbox:
         search_path: str,
         opened: Mapping[Path, int] | None = None,
         repository: Path | None = None,
+        git_settings: int | None = None,
     ) -> list[str]:
         """Return bubblewrap's options for a command in `root`. Blocks.
 
@@ -170,6 +171,7 @@ class Sandbox:
             search_path: the command's PATH.
             opened: descriptors of the places; None: bubblewrap opens them by their paths.
             repository: directory in the workspace that is writable around the places; None: all of it is.
+            git_settings: descriptor of the user's settings of git; None: commands see none.
         """
         visible = visible_places(root, search_path, os.environ)
         # A workspace inside our own directories is read-only as a whole.
@@ -185,7 +187,10 @@ class Sandbox:
         # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
         options += [word for path, source in visible.shown.items() for word in ("--ro-bind-try", source, path)]
         options += _covered(visible.channels)
-        options += _each("--dir", [str(own_home())])
+        home = own_home()
+        if not any(map(home.is_relative_to, (*visible.shown, *_NEW))):
+            options += ["--dir", str(home)]
+            options += [] if git_settings is None else ["--file", str(git_settings), str(home / ".gitconfig")]
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
         # As a place of its own, it cannot be moved away from what is read-only in it.
         options += ["--bind", str(repository), str(repository)] if repository is not None else []
@@ -267,13 +272,13 @@ class Sandbox:
             on_spawn = partial(_close_all, opened)
             held.callback(on_spawn)
             _open_all(places, opened)
-        options = self.arguments(root, places, environment.get("PATH", os.defpath), opened, repository)
         settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
         held.callback(os.close, settings)
         os.write(settings, plain_git_settings(root))
         os.lseek(settings, 0, os.SEEK_SET)
-        own = ("--file", str(settings), str(own_home() / ".gitconfig"))
-        argv = (str(bwrap), *options, *own, "--json-status-fd", str(writing), "--", *spec.argv)
+        search_path = environment.get("PATH", os.defpath)
+        options = self.arguments(root, places, search_path, opened, repository, settings)
+        argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
         descriptors = (writing, settings, *(opened or {}).values())
         ready = replace(spec, argv=argv, environment=environment, descriptors=descriptors, is_wrapped=True)
         return SandboxedRun(self, replace(ready, on_spawn=on_spawn), reading)
