@@ -182,7 +182,9 @@ class BashTool(TypedTool[BashArguments]):
         note = self._note_on_variables(self._sandbox_of(args, context))
         if not note:
             return result
-        self._workspace.note_withheld(f"{note}.")
+        if self._workspace.note_withheld is not None:
+            note += "; the user's setting `env.pass` passes named ones"
+            self._workspace.note_withheld(f"{note}.")
         return ToolResult.of_text(f"{result.text}\n[{note}]", is_error=result.is_error, details=result.details)
 
     def _note_on_variables(self, sandbox: Sandbox | None) -> str:
@@ -196,7 +198,7 @@ class BashTool(TypedTool[BashArguments]):
         why = "not set in the sandbox" if sandbox is not None else "withheld from commands as secrets"
         shown = f"{', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
         count = counted(len(new), "environment variable")
-        return f"{count} {why}: {shown}; the user's setting `env.pass` passes named ones"
+        return f"{count} {why}: {shown}"
 
     async def _run_call(self, args: BashArguments, context: ToolContext) -> ToolResult:
         if self._jobs is not None:

@@ -47,7 +47,8 @@ class Workspace:
             warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
-            note_withheld: called once with a note for the user on the variables that commands do not inherit.
+            note_withheld: called once with a note for the user on the variables that commands do not inherit; None:
+                no settings can let them through, and only the first result mentions them.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -67,8 +68,8 @@ class Workspace:
         """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
         """Warns the user; call it on the event loop."""
-        self.note_withheld = note_withheld or _ignore
-        """Tells the user about withheld variables; call it on the event loop."""
+        self.note_withheld = note_withheld
+        """Shows the user a note on withheld variables, if settings can let them through; call it on the event loop."""
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 

@@ -23,7 +23,7 @@ _ETC = (
     "passwd", "group", "nsswitch.conf", "hosts", "protocols", "services", "resolv.conf", "ld.so.*", "ld-*", "mtab",
     "alternatives", "localtime", "timezone", "ssl", "pki", "crypto-policies", "fonts", "magic*", "mime.types",
     "gitconfig", "gitattributes", "python*", "perl", "java*", "jvm*", "maven", "php*", "R", "octave*", "texmf",
-    "ImageMagick*", "os-release", "*-release", "*_version", "OpenCL", "vulkan", "glvnd",
+    "man*", "ImageMagick*", "os-release", "*-release", "*_version", "OpenCL", "vulkan", "glvnd",
 )  # fmt: skip
 """Settings of the system in /etc, as far as everyone may read them."""
 _ETC_DEPTH = 2
