@@ -294,8 +294,8 @@ def git(place: Path, *words: str) -> None:
 
 
 def test_the_repository_of_a_work_tree_is_shown_only_if_git_has_recorded_it(home: Path, root: Path) -> None:
-    main, other = home / "main", home / "private"
-    for place in (main, other):
+    main, other, settings = home / "main", home / "private", home / ".config"
+    for place in (main, other, settings):
         place.mkdir()
         git(place, "init", "-q")
         git(place, "commit", "-q", "--allow-empty", "-m", "a")
@@ -303,10 +303,12 @@ def test_the_repository_of_a_work_tree_is_shown_only_if_git_has_recorded_it(home
     (root / "false").mkdir()
     (root / "false" / ".git").write_text(f"gitdir: {other}/.git\n", "utf-8")
     (main / "sub").mkdir()
+    (settings / "editor").mkdir()
 
     assert shown(root / "tree") == {f"{main}/.git"}
     assert shown(root / "false") == set()
     assert shown(main / "sub") == {str(main)}
+    assert shown(settings / "editor") == {f"{settings}/.git"}
 
 
 @real

@@ -255,7 +255,9 @@ def _repositories(root: Path) -> Iterator[str]:
         if not os.path.lexists(directory / ".git"):
             continue
         if directory != root:
-            yield str(directory)
+            # A repository of settings, such as `~/.config`, is in directories with credentials.
+            is_hidden = any(part.startswith(".") for part in directory.parts)
+            yield str(directory / ".git" if is_hidden else directory)
         pointer = _line_of(directory / ".git").removeprefix("gitdir: ")
         # Only git's own record shows that the work tree is one of that repository: the workspace could name any.
         if pointer and _line_of(directory / pointer / "gitdir") == str(directory / ".git"):
