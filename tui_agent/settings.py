@@ -61,6 +61,7 @@ NEVER_FROM_PROJECT = (
     "permissions.editor_servers",
     "sandbox",
     "sandbox_network",
+    "env.pass",
     "hooks",
     "hook_files",
     "keys",
@@ -84,6 +85,9 @@ def is_web_address(text: str) -> bool:
     except ValueError:
         return False
 
+
+_ATTRIBUTES = {"pass": "passed"}
+"""Attributes of keys that are words of Python."""
 
 LayerName = Literal["defaults", "user", "project", "environment", "options", "other agents"]
 
@@ -171,6 +175,14 @@ class PluginSettings(_Section):
 
     disabled: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
     """Plugins that are not used: `PACKAGE`, `PACKAGE:NAME`, or `*` for all. Never taken from a project."""
+
+
+class EnvSettings(_Section):
+    """`[env]`"""
+
+    passed: Annotated[tuple[str, ...], BeforeValidator(_references)] = Field(default=(), alias="pass")
+    """Variables that commands, hooks and tool servers inherit although they look like secrets, also in the sandbox.
+    Never taken from a project."""
 
 
 class WebSettings(_Section):
@@ -274,6 +286,7 @@ class Settings(_Section):
     works here; with `bwrap`, all, and none runs if it does not work. Never taken from a project."""
     sandbox_network: bool = False
     """True to give commands in the sandbox access to the network. Never taken from a project."""
+    env: EnvSettings = EnvSettings()
     append_system: str = ""
     """Text appended to the system prompt."""
     budget: BudgetSettings = BudgetSettings()
@@ -468,7 +481,7 @@ def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
         if isinstance(section, type) and issubclass(section, BaseModel):
             names += key_names(section, f"{prefix}{name}.")
         else:
-            names.append(f"{prefix}{name}")
+            names.append(f"{prefix}{info.alias or name}")
     return names
 
 
@@ -476,7 +489,7 @@ def value_of(settings: Settings, key: str) -> object:
     """Return the value of a dotted key."""
     value: object = settings
     for name in key.split("."):
-        value = getattr(value, name)
+        value = getattr(value, _ATTRIBUTES.get(name, name))
     return value
 
 

@@ -20,7 +20,7 @@ from tui_agent.fleet.worker_messages import (
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.tools import sandbox_problem
 
-PROBLEM = sandbox_problem(Path.home())
+PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
 
 

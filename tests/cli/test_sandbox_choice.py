@@ -1,5 +1,9 @@
 """The setting `sandbox`: its effect in the engine, with and without a sandbox that works."""
 
+import asyncio
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +72,46 @@ async def test_the_policy_gets_the_sandbox_and_the_tool_uses_it(
     assert bool(found.problem) is bool(containment.problem)
     # Under `bwrap` the tool keeps a sandbox that does not work: it refuses, and never runs a command without one.
     assert offered is (containment.works or setting == "bwrap")
+
+
+@pytest.mark.parametrize(("setting", "script"), [("auto", WORKS), ("bwrap", FORBIDDEN)])
+async def test_a_check_gives_the_answers_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bwrap: Path, setting: str, script: str
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", setting)
+    install(bwrap, script)
+    commands = (
+        "find . -name '*.pyc' -delete",
+        "git apply p",
+        "patch -p1 < p",
+        "ls | xargs rm",
+        "pytest",
+        "touch a",
+        "ls",
+    )
+    modes = ("ask", "accept_edits", "allow")
+    calls = [{"tool": "bash", "input": {"command": one}, "mode": mode} for mode in modes for one in commands]
+
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "tui_agent", "permissions", "check"],
+        input="".join(f"{json.dumps(call)}\n" for call in calls),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    checked = [json.loads(line) for line in done.stdout.splitlines()]
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
+        (bash,) = [tool for tool in engine.loop.tools if tool.name == "bash"]
+        run: list[tuple[str, str, str]] = []
+        for mode in modes:
+            engine.policy.set_mode(mode)
+            decisions = [engine.policy.check(bash, {"command": command}) for command in commands]
+            run += [(decision.decision, decision.reason, decision.confinement) for decision in decisions]
+
+    assert [(one["decision"], one["reason"], one.get("confinement", "")) for one in checked] == run
+    assert bool(run[len(commands) * 2][2]) is (script == WORKS or setting == "bwrap")
 
 
 async def test_the_policy_asks_once_the_sandbox_works_no_more(

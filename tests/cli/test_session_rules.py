@@ -41,7 +41,11 @@ async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path
 @pytest.mark.parametrize(
     ("containment", "words"),
     [
-        (Containment(setting="auto", works=True), "for commands whose targets tui-agent cannot determine: writes only"),
+        (
+            Containment(setting="auto", works=True),
+            "only for commands whose targets tui-agent cannot determine: writes only in the workspace, no network; "
+            "scripts, build tools and all others run with your own rights",
+        ),
         (Containment(setting="auto", problem="no bwrap"), "not available, so commands whose targets tui-agent cannot"),
         (Containment(setting="bwrap", works=True, network=True), "for every command: writes only in the workspace, w"),
         (Containment(setting="bwrap", problem="no bwrap"), "not available, so no command runs: no bwrap"),

@@ -56,3 +56,19 @@ def test_the_key_is_not_on_the_screen_in_files_or_in_children(machine: UserMachi
     assert "Seen." in recording.read_text("utf-8")
     assert recording.stat().st_mode & 0o777 == 0o600
     assert secrets_in(machine.home, canary) == []
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_everything_that_a_run_makes_is_private_under_any_umask(machine: UserMachine) -> None:
+    machine.file("notes.txt", "before")
+    edit = call("edit", path="notes.txt", old_string="before", new_string="after")
+    shown = call("bash", command="env")
+    script = [calls(call("read", path="notes.txt")), calls(edit), calls(shown), calls(shown), says("Done.")]
+    with ServerThread(script) as server:
+        variables = {**server.environment, "GH_TOKEN": "x", "DATABASE_URL": "x"}
+        done = machine.run("-p", "go", "--permission-mode", "allow", variables=variables)
+
+    assert done.stdout == "Done.\n"
+    assert done.stderr.count("note: 2 environment variables withheld from commands as secrets: DATABASE_URL, GH_T") == 1
+    assert [*machine.home.rglob("contents/*/*")], "the file before the change is kept"
+    assert secrets_in(machine.home, "no such word") == []

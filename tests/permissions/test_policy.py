@@ -19,6 +19,39 @@ from tui_agent.protocol.tool import CommandSubject, Subject
 from .conftest import Desk
 
 
+@pytest.mark.parametrize(
+    ("containment", "allows"),
+    [
+        (Containment(setting="bwrap", works=True), True),
+        (Containment(setting="bwrap", works=True, network=True), False),
+        (Containment(setting="bwrap", problem="x"), False),
+        (Containment(setting="auto", works=True), False),
+    ],
+)
+def test_accepted_edits_include_commands_that_can_only_edit_the_workspace(
+    desk: Desk, containment: Containment, allows: bool
+) -> None:
+    policy = desk.policy("ask bash(make:*)", mode="accept_edits", containment=containment)
+    commands = (
+        "pytest -q 2>&1 | tail",
+        "npm run build",
+        "python3 x.py",
+        "ruff check . --fix",
+        "gcc -o app a.c && ./app",
+    )
+    asked = ("git add -A && git commit -m x", "make", "rm -rf .", "echo 'x")
+
+    found = [
+        policy.check(desk.tools["bash"], {"command": command}) for command in (*commands, *asked, "rm .git/config")
+    ]
+
+    expected = ["allow" if allows else "ask"] * len(commands)
+    assert [one.decision for one in found] == [*expected, *["ask"] * len(asked), "deny"]
+    assert not allows or all("runs in the sandbox" in one.reason for one in found[: len(commands)])
+    policy.set_mode("ask")
+    assert policy.check(desk.tools["bash"], {"command": commands[0]}).decision == "ask"
+
+
 def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
     policy = desk.policy()
     call = {"path": "a.py"}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.permissions import accesses_of_command, is_read_only_command
-from tui_agent.permissions.paths.protected_paths import PROTECTED_NAMES, ProtectedTree
+from tui_agent.permissions.paths.protected_paths import DEFINITIONS, PROTECTED_NAMES, ProtectedTree
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, Settings
 from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem, web_tools
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.processes.sandbox import linked_name
+from tui_agent.tools.processes.sandbox import clear_placeholders, linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def built_in_tools(
     warn: Callable[[str], None] | None = None,
     protected: ProtectedTree | None = None,
     warn_of_protected: Callable[[str], None] | None = None,
+    note_withheld: Callable[[str], None] | None = None,
     jobs: BackgroundJobs | None = None,
     side_requests: "SideRequests | None" = None,
     *,
@@ -47,6 +48,7 @@ def built_in_tools(
         warn: called with a warning for the user once this limit is reached.
         protected: the protected paths, in which changes by commands are reported; None: they are not.
         warn_of_protected: called with a warning for the user after such a change.
+        note_withheld: called once with a note for the user on the variables that commands do not inherit.
         jobs: keeps the background commands; None: the tools describe them, and start none.
         side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
         is_trusted: False if git may run for tui-agent only behind walls.
@@ -63,6 +65,7 @@ def built_in_tools(
             protected_files=None if protected is None else protected.files,
             warn_of_protected=warn_of_protected,
             is_trusted=is_trusted,
+            note_withheld=note_withheld,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),
@@ -115,6 +118,7 @@ def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
     """
     if sandbox is None:
         return NO_CONTAINMENT
+    clear_placeholders(root / name for name in (*PROTECTED_NAMES, *DEFINITIONS))
     problem = sandbox_problem(root, sandbox) or linked_name(root / name for name in PROTECTED_NAMES)
     return Containment(
         setting="bwrap" if sandbox.is_for_all else "auto",

@@ -16,6 +16,7 @@ from tui_agent.protocol.messages import (
     ToolCall,
     ToolResultMessage,
 )
+from tui_agent.protocol.private_directory import make_private_directories
 
 FILE_NAME = "transcript.jsonl"
 
@@ -42,7 +43,7 @@ class HookTranscript:
         if not new and not is_first:
             return
         lines = [f"{json.dumps(self._line(message), ensure_ascii=False)}\n" for message in new]
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directories(self.path.parent)
         # A session that is resumed begins a new file: the old one may lack its end.
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_TRUNC if is_first else os.O_APPEND)
         with os.fdopen(os.open(self.path, flags, 0o600), "wb") as file:

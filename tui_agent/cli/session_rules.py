@@ -79,11 +79,13 @@ def sandbox_fact(containment: Containment) -> str:
     if containment.setting == "off":
         return "off: every command runs with your own rights"
     which = "every command" if containment.confines_all else "commands whose targets tui-agent cannot determine"
+    others = "scripts, build tools and all others run with your own rights"
     if not containment.works:
-        outcome = "no command runs" if containment.confines_all else f"{which} ask"
+        outcome = "no command runs" if containment.confines_all else f"{which} ask, and {others}"
         return f"not available, so {outcome}: {containment.problem}"
     network = "with network" if containment.network else "no network"
-    return f"for {which}: writes only in the workspace, {network}"
+    confined = f"for {which}: writes only in the workspace, {network}"
+    return confined if containment.confines_all else f"only {confined}; {others}"
 
 
 def _fact(rule: Rule, *, is_session: bool) -> RuleFact:

@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow, UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import sync_directory
 
 from .unit_events import seq_of
@@ -71,7 +72,7 @@ class FleetDirectory:
             ConfigurationError: something is there already, or it cannot be written.
         """
         try:
-            path.mkdir(parents=True, mode=PRIVATE_DIRECTORY, exist_ok=True)
+            make_private_directories(path)
             if any(path.iterdir()):
                 raise ConfigurationError(
                     f"{path} is not empty; name another directory, or continue the fleet in it with: "

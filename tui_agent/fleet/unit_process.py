@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tui_agent.protocol.pipes import LineReader, PipeWriter
+from tui_agent.protocol.secret_variables import is_secret_variable
 
 from .unit_failure import UnitFailureError
 
@@ -23,21 +23,19 @@ GRACE = 6.0
 DRAIN = 1.0
 """Longest wait in seconds for the rest of an output after the end of its process."""
 
-_SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _SHORTEST_SECRET = 6
-
-
-def is_secret(variable: str) -> bool:
-    """True if an environment variable of this name is taken for a secret."""
-    return _SECRET.search(variable) is not None
 
 
 def without_secrets(text: str, environment: Mapping[str, str]) -> str:
     """Return a text with the values of secret variables hidden."""
-    values = {value for name, value in environment.items() if is_secret(name) and len(value) >= _SHORTEST_SECRET}
+    values = {value for name, value in environment.items() if _hides(name, value)}
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, "***")
     return text
+
+
+def _hides(name: str, value: str) -> bool:
+    return len(value) >= _SHORTEST_SECRET and is_secret_variable(name, value)
 
 
 class UnitProcess:
@@ -159,7 +157,7 @@ async def run_shell(
     Raises:
         UnitFailureError: it cannot be started.
     """
-    kept = {name: value for name, value in environment.items() if not is_secret(name)}
+    kept = {name: value for name, value in environment.items() if not is_secret_variable(name, value)}
     # A pipe of our own: asyncio takes a process for running while another one has its output open.
     our_stdout, stdout = os.pipe2(os.O_CLOEXEC)
     reader = asyncio.StreamReader()

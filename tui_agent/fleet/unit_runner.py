@@ -16,6 +16,7 @@ from typing import Protocol
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.private_directory import make_private_directories
 
 from .local_journal import LocalJournal
 from .unit_events import DELTAS, UnitEvents, depth_of, fields_of, seq_of, type_of
@@ -347,7 +348,7 @@ def _end_of_file(path: Path) -> str:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+    make_private_directories(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(content)

@@ -11,6 +11,7 @@ from tui_agent.protocol.events import (
     BackgroundEnded,
     Failed,
     McpStatus,
+    Noticed,
     RunEnded,
     RunStarted,
     SessionRepaired,
@@ -150,8 +151,8 @@ class _WithNotes:
                 return f"warning: {problem}"
             case SessionSaveFailed(error=error):
                 return f"warning: {error}"
-            case SessionRepaired(what=what):
-                return f"note: {what}"
+            case SessionRepaired(what=text) | Noticed(code="variables_withheld", text=text):
+                return f"note: {text}"
             case StepRetry() as retry:
                 return f"note: {retry_text(retry)}"
             case ApprovalResolved(by="nobody", note=note):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import read_regular_file
 
 _LARGEST = 256 * 1024
@@ -37,7 +38,7 @@ class TokenStore:
             OSError: the file cannot be written.
         """
         folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directories(folder)
         folder.chmod(0o700)
         temporary = self.path.with_suffix(f".{os.getpid()}.new")
         with suppress(FileNotFoundError):

@@ -15,6 +15,7 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
+from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
@@ -215,6 +216,11 @@ class PermissionPolicy:
         if not containment.confines_all:
             return decision
         words = containment.words
+        if _only_edits(decision, subject.command, mode, containment):
+            allowed = self._commands.judge(tool, subject.command, PermissionMode.ALLOW, [], containment)
+            if allowed.decision == "allow":
+                reason = f"{mode.value}, and the command {words}"
+                decision = allowed.model_copy(update={"reason": reason, "trace": (*decision.trace, reason)})
         return decision.model_copy(update={"confinement": words, "trace": (*decision.trace, words)})
 
     def _check_path(
@@ -398,6 +404,13 @@ class PermissionPolicy:
         for rule in found:
             (self._rules.grants if rule.verdict == "allow" else self._rules.restrictions).remove(rule)
         return bool(found)
+
+
+def _only_edits(decision: PermissionDecision, command: str, mode: PermissionMode, containment: Containment) -> bool:
+    """Return True if only the mode asks about a command that can do no more than edit files in the workspace."""
+    confined = containment.confines_all and containment.works and not containment.network
+    asks = decision.decision == "ask" and decision.source == "mode"
+    return mode is PermissionMode.ACCEPT_EDITS and confined and asks and not records_changes(command)
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:

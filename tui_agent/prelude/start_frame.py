@@ -148,7 +148,7 @@ def write_file(path: str, data: bytes) -> None:
         OSError: the file cannot be written.
     """
     folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    _make_private(folder)
     new = f"{path}.{os.getpid()}"
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -162,6 +162,13 @@ def write_file(path: str, data: bytes) -> None:
         found = sorted(entries, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime)
     for entry in found[:-MOST_FILES]:
         _delete(entry.path)
+
+
+def _make_private(folder: str) -> None:
+    """Create a directory and its missing parents with mode 0700, which `os.makedirs` does not give to parents."""
+    if not os.path.isdir(folder):
+        _make_private(os.path.dirname(folder))
+        os.mkdir(folder, mode=0o700)
 
 
 def _delete(path: str) -> None:

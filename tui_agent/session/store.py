@@ -15,6 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionW
 from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import sync_directory
 
 from .journal import FILE_MODE, JournalFile, is_journal_open, with_journal_lock
@@ -335,17 +336,9 @@ def make_private_directory(path: Path) -> None:
     Raises:
         OSError: it cannot be created, or a file has the name.
     """
-    missing = [path]
-    while not missing[-1].parent.exists():
-        missing.append(missing[-1].parent)
-    for directory in reversed(missing):
-        try:
-            directory.mkdir(DIRECTORY_MODE)
-        except FileExistsError:
-            if not directory.is_dir():
-                raise
-        if directory.stat().st_mode & 0o777 != DIRECTORY_MODE:
-            directory.chmod(DIRECTORY_MODE)
+    make_private_directories(path)
+    if path.stat().st_mode & 0o777 != DIRECTORY_MODE:
+        path.chmod(DIRECTORY_MODE)
 
 
 def _quoted(path: Path) -> str:

@@ -18,6 +18,7 @@ from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
+from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.shell_script import script_argv, start_directory
 from tui_agent.protocol.tool import (
@@ -37,7 +38,7 @@ from tui_agent.protocol.visible_text import without_sequences
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.background_jobs import BackgroundJobs, Job, shortened
 from .processes.captured_output import Captured, CapturedOutput, without_cut_character
-from .processes.child_environment import child_environment, read_only_environment
+from .processes.child_environment import child_environment, read_only_environment, withheld_variables
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
 from .processes.sandbox import LEAVE_SANDBOX, Sandbox
@@ -65,6 +66,8 @@ _MISSES_TERMINAL = re.compile(
     r"(?:needs|requires?) an? (?:interactive )?(?:tty|terminal)|(?:tty|terminal) is required|open /dev/tty"
 )
 """Matches the message of a program that misses a terminal."""
+_MOST_NAMED = 8
+"""Most variables that a note names."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -185,6 +188,7 @@ class BashTool(TypedTool[BashArguments]):
         self.working_directory = workspace.root
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
         self._accesses_of_command = accesses_of_command
+        self._noted_variables: set[str] = set()
 
     def call_is_read_only(self, args: BashArguments) -> bool:
         # A command that runs on must not start before the model's message is complete, nor beside other calls.
@@ -216,6 +220,29 @@ class BashTool(TypedTool[BashArguments]):
         return Preview(kind="command", text=args.command, note=note)
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
+        result = await self._run_call(args, context)
+        note = self._note_on_variables(self._sandbox_of(args, context))
+        if not note:
+            return result
+        if self._workspace.note_withheld is not None:
+            note += "; the user's setting `env.pass` passes named ones"
+            self._workspace.note_withheld(f"{note}.")
+        return ToolResult.of_text(f"{result.text}\n[{note}]", is_error=result.is_error, details=result.details)
+
+    def _note_on_variables(self, sandbox: Sandbox | None) -> str:
+        """Return a note on the variables that a command lacks and none lacked before; empty if there are none."""
+        names = withheld_variables(os.environ, is_confined=sandbox is not None)
+        new = [name for name in names if name not in self._noted_variables]
+        self._noted_variables.update(new)
+        if not new:
+            return ""
+        more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
+        why = "not set in the sandbox" if sandbox is not None else "withheld from commands as secrets"
+        shown = f"{', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
+        count = counted(len(new), "environment variable")
+        return f"{count} {why}: {shown}"
+
+    async def _run_call(self, args: BashArguments, context: ToolContext) -> ToolResult:
         if self._jobs is not None:
             return await self._run_as_job(args, context, self._jobs)
         if args.run_in_background:
@@ -226,7 +253,7 @@ class BashTool(TypedTool[BashArguments]):
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
         is_reading = self._is_read_only_command(args.command)
         sandbox = self._sandbox_of(args, context)
-        spec = self._spec(args, is_reading=is_reading, is_sandboxed=sandbox is not None)
+        spec = self._spec(args, is_reading=is_reading, is_confined=sandbox is not None)
         if sandbox is not None and spec.cwd != self._workspace.root:
             raise ToolError(
                 f"The command was not run: {_removed(self._workspace.root)} The sandbox lets it write nowhere else."
@@ -290,7 +317,7 @@ class BashTool(TypedTool[BashArguments]):
                 kept.enter_context(held.pop_all())
             job.moments.left.set()
         if job.left is not None and not args.run_in_background:
-            return _result(args, job.left, captured, context, sandbox, changes, job)
+            return _result(args, job.left, captured, context, sandbox, "", changes, job)
         if job.task_id:
             return _left_result(job, captured, context, changes)
         if isinstance(job.error, OSError):
@@ -298,7 +325,10 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError(f"bash could not be started in {spec.cwd}: {reason}") from job.error
         if job.outcome is None:
             raise job.error or ToolError("The command was not run.")
-        return _result(args, job.outcome, captured, context, sandbox, changes, job)
+        refused = ""
+        if sandbox is not None and _failed(job.outcome):
+            refused = await asyncio.to_thread(sandbox.refused, output_text(captured), self._workspace.root)
+        return _result(args, job.outcome, captured, context, sandbox, refused, changes, job)
 
     def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
         """Return the sandbox for a call; None if it runs without one."""
@@ -336,17 +366,19 @@ class BashTool(TypedTool[BashArguments]):
             job.mark = TreeMark(context.mark)
         if sandbox is None:
             return await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
-        async with sandbox.around(spec) as run:
+        async with sandbox.around(spec, records_changes=records_changes(job.command)) as run:
             outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, job.mark)
             await run.refuse_unless_started(outcome, job.output.first_bytes())
         # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
         return replace(outcome, ended=())
 
-    def _spec(self, args: BashArguments, *, is_reading: bool, is_sandboxed: bool) -> ProcessSpec:
+    def _spec(self, args: BashArguments, *, is_reading: bool, is_confined: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
         if bash is None:
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
-        environment = child_environment(os.environ) | ({} if self._jobs is None else self._jobs.variables)
+        environment = child_environment(os.environ, is_confined=is_confined) | (
+            {} if self._jobs is None else self._jobs.variables
+        )
         if is_reading:
             environment = read_only_environment(environment, self._workspace.root)
         limit = args.timeout + _OWN_TIMER_LATER
@@ -354,7 +386,7 @@ class BashTool(TypedTool[BashArguments]):
             # Its default is for a call that someone waits for.
             limit = args.timeout if "timeout" in args.model_fields_set else None
         argv = script_argv(str(bash))
-        if is_sandboxed:
+        if is_confined:
             argv = (str(bash), "--noprofile", "--norc", "-c", _NAMES_LEFT, *argv)
         directory = start_directory(self._workspace.root)
         return ProcessSpec(argv, directory, environment, limit, args.command, is_command=True)
@@ -384,8 +416,9 @@ def _about_sandbox(sandbox: Sandbox | None) -> str:
     which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
     network = "with network" if sandbox.network else "without network"
     return (
-        f"\n{which} in a sandbox: only the working directory is writable, except .git and other protected names, "
-        f"{network}, with an empty /tmp. What it leaves running ends with it. "
+        f"\n{which} in a sandbox: only the working directory is writable, but no protected name in it, and .git only "
+        f"by plain git commands. It is {network}, with an empty /tmp, and of the home only tools and caches are there. "
+        "What it leaves running ends with it. "
         "If a command fails because of that, repeat it with `sandbox: false`."
     )
 
@@ -426,6 +459,7 @@ def _result(
     captured: Captured,
     context: ToolContext,
     sandbox: Sandbox | None,
+    refused: str,
     changes: CommandChanges,
     job: Job,
 ) -> ToolResult:
@@ -433,14 +467,12 @@ def _result(
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
     output = output_text(job.output.before_screen() if job.needs_terminal else captured)
-    failed = outcome.ending != "exited" or outcome.returncode != 0
-    refused = sandbox.refused(output) if sandbox is not None and failed else ""
     others = _ended_note(outcome) if job.left is None else _left_note(job, context)
     left = f"left running as {job.task_id}" if job.left is not None else ""
     ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(args, outcome)
     hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
-    notes = [ending, hint, others, *_sandbox_notes(sandbox, outcome, refused)]
-    notes += [refusal_note(output)] if failed else []
+    notes = [ending, hint, others, f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}" if refused else ""]
+    notes += [refusal_note(output)] if _failed(outcome) else []
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
@@ -459,7 +491,11 @@ def _result(
     }
     if job.left is not None:
         details |= {"task_id": job.task_id, "left_running": list(job.left.ended)}
-    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details | changes.details)
+    return ToolResult.of_text(text or "[no output]", is_error=_failed(outcome), details=details | changes.details)
+
+
+def _failed(outcome: ProcessOutcome) -> bool:
+    return outcome.ending != "exited" or outcome.returncode != 0
 
 
 async def _report_effects(
@@ -504,16 +540,6 @@ def _left_result(job: Job, captured: Captured, context: ToolContext, changes: Co
         details["protected_changes"] = changes.protected
     notes = [f"[{text}]" for text in (note, changes.note) if text]
     return ToolResult.of_text("\n".join([*filter(None, (output.removesuffix("\n"),)), *notes]), details=details)
-
-
-def _sandbox_notes(sandbox: Sandbox | None, outcome: ProcessOutcome, refused: str) -> list[str]:
-    """Return notes to the model if the sandbox may be why the command failed; none outside of it or on success."""
-    if sandbox is None or outcome.ending != "exited" or not outcome.returncode:
-        return []
-    if refused:
-        return [f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}"]
-    # With a sandbox for every command, most failures have another reason.
-    return [] if sandbox.is_for_all else [f"this ran in the sandbox. {LEAVE_SANDBOX}"]
 
 
 def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:

@@ -7,6 +7,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.protocol.private_directory import make_private_directories
+
 from .file_versions import digest_of
 
 CONTENT_LIMIT = 16 * 1024 * 1024
@@ -86,7 +88,7 @@ class ContentStore:
         if self._size + len(content) > self._limit:
             return False
         path = self._path(digest)
-        path.parent.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
+        make_private_directories(path.parent)
         temporary = path.with_name(f".{secrets.token_hex(8)}")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
         try:
@@ -105,6 +107,6 @@ class ContentStore:
 
     def _used(self) -> int:
         """Return the bytes stored when the session ran before."""
-        self.root.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
+        make_private_directories(self.root)
         self.root.chmod(_DIRECTORY_MODE)
         return sum(file.stat().st_size for file in self.root.glob("*/*") if file.is_file())

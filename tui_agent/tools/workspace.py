@@ -9,6 +9,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import JudgedTarget
 
 from .changing_calls import ChangingCalls
@@ -37,6 +38,7 @@ class Workspace:
         protected_files: ListProtectedFiles | None = None,
         warn_of_protected: Callable[[str], None] | None = None,
         is_trusted: bool = True,
+        note_withheld: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
@@ -49,6 +51,8 @@ class Workspace:
             protected_files: lists the files that no command should change; None: they are not watched.
             warn_of_protected: called with a warning for the user when a command changed one of them.
             is_trusted: False if git may run there for tui-agent only behind walls.
+            note_withheld: called once with a note for the user on the variables that commands do not inherit; None:
+                no settings can let them through, and only the first result mentions them.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -68,6 +72,8 @@ class Workspace:
         """Detects changes of protected files by commands; None: they are not detected."""
         self.warn_of_protected = warn_of_protected or _ignore
         """Warns the user; call it on the event loop."""
+        self.note_withheld = note_withheld
+        """Shows the user a note on withheld variables, if settings can let them through; call it on the event loop."""
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
@@ -151,7 +157,7 @@ class Workspace:
         Raises:
             OSError: it cannot be created, or the directory belongs to another user.
         """
-        self.spool_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_directories(self.spool_dir)
         status = self.spool_dir.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(f"{self.spool_dir} is not a directory of this user")

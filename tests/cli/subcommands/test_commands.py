@@ -279,7 +279,8 @@ def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
 
     assert sandbox() == ("note", "off, and not available: bwrap is not installed")
     monkeypatch.delenv("TUI_AGENT_SANDBOX")
-    missing = "commands whose targets tui-agent cannot determine ask first: bwrap is not installed"
+    outside = "scripts, build tools and all others run with your own rights"
+    missing = f"commands whose targets tui-agent cannot determine ask first, and {outside}: bwrap is not installed"
     assert sandbox() == ("note", f"not available, so {missing}")
     user_file.write_text('sandbox = "bwrap"\n', "utf-8")
     assert sandbox() == (
@@ -290,8 +291,8 @@ def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
     (programs / "bwrap").chmod(0o755)
     assert sandbox() == ("ok", "every command runs in bwrap, without network")
     user_file.write_text("", "utf-8")
-    which = "commands whose targets tui-agent cannot determine run in bwrap, without network; all others outside"
-    assert sandbox() == ("ok", which)
+    which = "only commands whose targets tui-agent cannot determine run in bwrap, without network"
+    assert sandbox() == ("ok", f"{which}; {outside}")
     user_file.write_text('sandbox = "off"\n', "utf-8")
     assert sandbox() == ("note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')
 

@@ -1,5 +1,6 @@
 """Paths that a sandbox must keep read-only, existing or not."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def names(root: Path, *private: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in ProtectedTree(root, private).places()}
 
 
-TOP = {".git", ".husky", "node_modules", ".tui-agent"}
+TOP = {".git", ".husky", "node_modules", ".tui-agent", ".mcp.json", ".claude", ".agents"}
 
 
 def test_the_names_at_the_top_are_protected_before_they_exist(root: Path) -> None:
@@ -39,9 +40,27 @@ def test_paths_at_any_depth_and_in_any_spelling_are_found(root: Path) -> None:
 def test_what_agents_take_from_a_project_is_found(root: Path) -> None:
     for name in (".claude/hooks", "a/.claude/skills", ".claude/logs", "hooks"):
         (root / name).mkdir(parents=True)
-    (root / ".claude" / "settings.local.json").write_text("{}", "utf-8")
+    (root / "a" / ".claude" / "settings.local.json").write_text("{}", "utf-8")
 
-    assert names(root) == TOP | {".claude/hooks", "a/.claude/skills", ".claude/settings.local.json"}
+    assert names(root) == TOP | {"a/.claude/skills", "a/.claude/settings.local.json"}
+    assert {*ProtectedTree(root).files()[0]} == {".claude/hooks", "a/.claude/skills", "a/.claude/settings.local.json"}
+
+
+def test_a_link_in_place_of_such_a_directory_has_its_target_protected(root: Path, tmp_path: Path) -> None:
+    (root / "kept").mkdir()
+    (root / ".claude").symlink_to("kept")
+    (root / ".agents").symlink_to(tmp_path)
+
+    assert names(root) == TOP - {".claude", ".agents"} | {"kept"}
+
+
+def test_sockets_are_found_but_not_watched(root: Path) -> None:
+    (root / "sub").mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(root / "sub" / "s"))
+
+    assert names(root) == TOP | {"sub/s"}
+    assert ProtectedTree(root).files() == ({}, True)
 
 
 def test_the_target_of_a_pointer_file_is_found(root: Path) -> None:

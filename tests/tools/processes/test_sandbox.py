@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, ToolResult
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes import process
+from tui_agent.tools.processes.child_environment import withheld_variables
 from tui_agent.tools.processes.sandbox import Sandbox, _close_all, _open_all, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
@@ -38,6 +40,13 @@ shift; "$@"; code=$?
 echo "{ \\"exit-code\\": $code }" >&"$status"; exit "$code"' "$0" "$@"
 """
 """Replacement for bubblewrap: it records its arguments, runs the command unconfined, and reports its end."""
+
+
+@pytest.fixture(autouse=True)
+def no_odd_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in the sandbox lack none of this environment's variables: no result has a note on them."""
+    for name in withheld_variables(os.environ, is_confined=True):
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture
@@ -87,12 +96,14 @@ def test_the_options_remove_everything_that_is_not_granted(tmp_path: Path, ours:
     for wanted in ("--unshare-pid --", "--die-with-parent", "--new-session", "--cap-drop ALL", "--unshare-net"):
         assert wanted in options
     steps = [
-        "--ro-bind / /", "--remount-ro /proc", "--tmpfs /tmp", "--tmpfs /run", f"--tmpfs {ours}",
-        f"--bind {root} {root}", f"--ro-bind {root}/.git {root}/.git", f"--ro-bind-try {ours}/kept {ours}/kept",
-        f"--remount-ro {ours}", f"--chdir {root}",
+        "--remount-ro /proc", "--tmpfs /tmp", "--ro-bind-try /usr /usr", f"--bind {root} {root}",
+        f"--ro-bind {root}/.git {root}/.git", f"--ro-bind-try {ours}/kept {ours}/kept",
+        f"--remount-ro / --chdir {root}",
     ]  # fmt: skip
     places = [options.index(step) for step in steps]
     assert places == sorted(places), "what is said later covers what was said before"
+    assert "--ro-bind / /" not in options
+    assert f" {ours} " not in options, "what is absent needs no cover"
 
 
 def test_the_network_is_there_only_if_allowed(tmp_path: Path) -> None:
@@ -191,12 +202,13 @@ async def test_a_workspace_that_is_too_large_is_reported_and_offers_to_leave(
 
 
 def test_more_protected_paths_than_open_files_are_a_reason_to_leave(tmp_path: Path) -> None:
-    places = [tmp_path / str(number) for number in range(40)]
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    places = [tmp_path / str(number) for number in range(highest + 40)]
     for place in places:
         place.mkdir()
     opened: dict[Path, int] = {}
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 20, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 20, hard))
     try:
         with pytest.raises(ToolError, match="more protected paths"):
             _open_all(places, opened)
@@ -318,13 +330,27 @@ async def test_a_confined_call_never_runs_without_a_sandbox(workspace: Workspace
 
 
 @real
-async def test_only_the_workspace_is_writable(bash: BashTool, root: Path, tmp_path: Path) -> None:
-    result = await call(bash, command=f"echo a > a; touch {tmp_path}/out /usr/out ~/out /proc/self/comm; ls {tmp_path}")
+async def test_only_the_workspace_is_writable(
+    bash: BashTool, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A home as most users have it, outside /tmp.
+    monkeypatch.setenv("HOME", "/homes/me")
+    places = "/usr/out /out /homes/me/out ~/.gitconfig /etc/out /proc/self/comm"
+
+    result = await call(bash, command=f"echo a > a; touch {tmp_path}/out {places}; ls {tmp_path}")
 
     assert (root / "a").read_text("utf-8") == "a\n"
     assert not (tmp_path / "out").exists()
-    assert result.text.count("Read-only file system") >= 2
+    assert result.text.count("Read-only file system") == len(places.split()), result.text
     assert details_of(result)["sandboxed"] is True
+
+
+@real
+@pytest.mark.parametrize("home", ["/usr/share/me", "/usr", "/dev/null", "/nonexistent", "/", "relative"])
+async def test_an_odd_home_is_no_obstacle(bash: BashTool, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    monkeypatch.setenv("HOME", home)
+
+    assert (await call(bash, command="echo fine")).text == "fine"
 
 
 @real
@@ -350,6 +376,37 @@ END"""
     assert result.text.count("busy") == 2, result.text
     assert os.listdir(root) == ["sub"]
     assert os.listdir(root / "sub" / "node_modules") == []
+
+
+@real
+async def test_plain_git_commands_record_changes_and_nothing_else_writes_the_repository(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for part in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{part}_NAME", "x")
+        monkeypatch.setenv(f"GIT_{part}_EMAIL", "x@example.org")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)  # noqa: ASYNC221
+    hook = root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        "for f in hooks/evil config info/attributes objects/info/alternates worktrees/x modules/x; "
+        "do echo evil >> .git/$f; done; mv .git other; rm -rf .git/hooks; mv .git/hooks .git/h\nexit 0\n"
+    )
+    hook.write_text(f"#!/bin/sh\n{hook.read_text()}")
+    hook.chmod(0o755)
+    (root / "a").write_text("a")
+    config = (root / ".git" / "config").read_bytes()
+
+    done = await call(bash, command="git add -A && git commit -q -m 'Add (a); #1'")
+    others = [await call(bash, command=f"{one} git commit -q --allow-empty -m b") for one in ("true &&", "x=1", "$x")]
+
+    log = await call(bash, command="git log --format=%s")
+    assert (log.text, done.is_error) == ("Add (a); #1", False), done.text
+    assert all("Read-only file system" in other.text for other in others)
+    assert [(root / ".git" / "config").read_bytes(), hook.exists()] == [config, True]
+    made = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and b"evil" in path.read_bytes()}
+    assert made == {".git/hooks/pre-commit"}
+    assert not {"modules", "worktrees"} & set(os.listdir(root / ".git")), "no placeholder is left"
 
 
 @real
@@ -411,19 +468,30 @@ async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root:
         ("mkdir -p repo/.git; mv repo other", ""),
         ("mv .git other", "cannot be moved"),
         ("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'", "there is no network"),
+        ("unshare -m true", "no privileges"),
+        ("exec 3<>/dev/tcp/127.0.0.1/9", "there is no network"),
+        ("cat {outside}/secret", "only programs, tools and caches are there"),
+        ("cat {outside}/nothing /nowhere/x", ""),
         ("echo no network >&2; exit 3", ""),
+        ("printf 'exit 1' > t.sh; sh t.sh", ""),
     ],
 )
+@pytest.mark.parametrize("is_for_all", [True, False])
 async def test_the_result_says_what_the_sandbox_refused_and_how_to_leave_it(
-    bash: BashTool, command: str, reason: str
+    workspace: Workspace, sandbox: Sandbox, ours: Path, command: str, reason: str, is_for_all: bool
 ) -> None:
-    result = await call(bash, command=command)
+    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=replace(sandbox, is_for_all=is_for_all))
+    recorded = Recorded()
+    recorded.context.is_confined = True
+
+    result = await call(bash, recorded, command=command.replace("{outside}", str(ours)))
 
     details = details_of(result)
     assert reason in str(details["sandbox_refused"])
     assert bool(details["sandbox_refused"]) is bool(reason)
+    assert ("[the sandbox refused this: " in result.text) is bool(reason)
+    assert ("`sandbox: false`" in result.text) is bool(reason)
     if reason:
-        assert "[the sandbox refused this: " in result.text
         assert "repeat the call with `sandbox: false`, which asks the user." in result.text
         assert "the sandbox refused it: " in str(details["outcome"])
 

@@ -14,7 +14,7 @@ from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.processes import private_places, sandbox
+from tui_agent.tools.processes import sandbox, visible_places
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
@@ -61,13 +61,13 @@ class World:
 
 @pytest.fixture
 def world(workspace: Workspace, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    # The directories of tests are below /tmp, which the sandbox would empty: here they are as visible as /opt.
-    monkeypatch.setattr(sandbox, "_PRIVATE", ("/run",))
-    monkeypatch.setattr(private_places, "_HOMES", (str(tmp_path / "homes"),))
+    monkeypatch.setattr(visible_places, "_HOMES", (str(tmp_path / "homes"),))
     out, home, other, ours = (tmp_path / name for name in ("out", "homes/me", "homes/other", "state"))
     for directory in (out, home / ".ssh", other, ours, root / ".git" / "hooks", root / "sub" / ".git", root / ".husky"):
         directory.mkdir(parents=True)
-    moved = out / "kube.yaml"
+    # A directory of programs is visible, so that attacks have something outside to change.
+    monkeypatch.setenv("PATH", str(out), prepend=os.pathsep)
+    moved = tmp_path / "kube.yaml"
     for path in (home / ".ssh" / "id", home / ".netrc", other / "notes", ours / "journal", moved):
         path.write_text(SECRET, "utf-8")
     for path in (out / "canary", root / ".git" / "config", root / "sub" / ".git" / "config"):
@@ -156,7 +156,13 @@ PROTECTED = {
     "a path": "echo evil > .git/config; echo evil > .git/hooks/pre-commit; echo evil > sub/.git/config",
     "an absent name": (
         "mkdir .tui-agent node_modules; echo evil > .tui-agent/config.toml; ln -s x node_modules; "
-        "touch .tui-agent"
+        "touch .tui-agent; echo evil > .mcp.json; mkdir -p .claude/hooks .agents; echo evil > .claude/settings.json; "
+        "rm -rf .mcp.json .claude; mv .claude c; ln -sf out .claude; ln -sf link/canary .mcp.json"
+    ),
+    "an archive with absent names": (
+        "mkdir -p t/.claude t/.agents/skills; for n in .claude/settings.json .agents/skills/x .mcp.json; "
+        "do echo evil > t/$n; done; tar -C t -cf t.tar .; tar -xf t.tar; cp -rT t .; tar -xf t.tar --overwrite "
+        "--unlink-first --recursive-unlink"
     ),
     "a rename": "mv .git g; mkdir -p .git/hooks; mv sub/.git g; mkdir -p sub/.git; mv .husky h",
     "an exchange": in_python("""
@@ -190,7 +196,7 @@ for name in (b".git", b".husky", b"sub/.git"):
 }  # fmt: skip
 
 READS = {
-    "a path": "cat $HOME/.ssh/id $HOME/.netrc $OTHER/notes $OURS/journal $OUT/kube.yaml; grep -r . $HOME $OTHER $OURS",
+    "a path": "cat $HOME/.ssh/id $HOME/.netrc $OTHER/notes $OURS/journal $KUBECONFIG; grep -r . $HOME $OTHER $OURS",
     "a search": "grep -rs words-of $HOME/.. $OUT/..; find $OUT/.. -type f -exec cat {} +",
     "a root of a process": "cat /proc/{self,1,$HOSTPID}/root$HOME/.ssh/id; ls /proc/1/root$HOME/.ssh",
     "a link": (
@@ -245,7 +251,7 @@ async def test_nothing_guarded_changes(world: World, attack: str) -> None:
 
     assert world.state() == before, result.text
     assert {"link", "sub", ".git"} <= set(os.listdir(world.root)), "the workspace itself is in its place"
-    assert not {".tui-agent", "node_modules"} & set(os.listdir(world.root))
+    assert not {".tui-agent", "node_modules", ".mcp.json", ".claude", ".agents"} & set(os.listdir(world.root))
 
 
 @pytest.mark.parametrize("attack", READS.values(), ids=READS)

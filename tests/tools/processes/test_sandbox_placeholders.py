@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.processes.sandbox import PLACEHOLDER_MODE, placeholder_path, placeholders
+from tui_agent.tools.processes.sandbox import PLACEHOLDER_MODE, clear_placeholders, placeholder_path, placeholders
 
 
 def test_a_missing_directory_exists_while_it_is_needed(root: Path) -> None:
@@ -41,6 +41,15 @@ def test_one_left_behind_is_removed_by_the_next_user(root: Path) -> None:
         pass
 
     assert not (root / ".git").exists()
+
+
+def test_those_left_behind_are_removed_at_the_next_start(root: Path) -> None:
+    os.mkdir(root / ".claude", PLACEHOLDER_MODE)
+    os.mkdir(root / ".git")
+
+    clear_placeholders(root / name for name in (".claude", ".git", ".mcp.json"))
+
+    assert os.listdir(root) == [".git"]
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])

@@ -1,19 +1,22 @@
-"""Variables of the environment that settings name as secrets: no child process inherits them."""
+"""Variables of the environment that settings name: as secrets, which no child process inherits, or to be inherited."""
 
 from collections.abc import Iterable
 
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import Settings
-from tui_agent.tools.processes.child_environment import withhold
+from tui_agent.tools.processes.child_environment import pass_on, withhold
 
 
 def withhold_named_secrets(settings: Settings, servers: Iterable[ToolServer] = ()) -> None:
     """Withhold the keys of endpoints and the tokens of tool servers from all children of this program.
 
+    Variables that the user's own settings let through (`env.pass`) are inherited all the same.
+
     Args:
         settings: settings with endpoints and servers.
         servers: servers from elsewhere.
     """
+    pass_on(settings.env.passed)
     withhold(endpoint.key_env for endpoint in settings.providers.values() if endpoint.key_env is not None)
     if found := (*settings.mcp.values(), *servers):
         # Imported here so that a start without servers does not wait for it.

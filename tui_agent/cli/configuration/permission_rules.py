@@ -17,6 +17,7 @@ from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, GrantScope
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
@@ -152,7 +153,7 @@ class RuleStore:
                 "allow the call for this session instead"
             )
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_directories(path.parent)
             with directory_lock(path.parent):
                 before = read_regular_file(str(path)) if path.exists() else None
                 if for_project and not self._trust.may_renew(self._project, before):

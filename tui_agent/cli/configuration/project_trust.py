@@ -21,6 +21,7 @@ from tui_agent.context import (
 )
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.tool_server import ToolServer
@@ -338,7 +339,7 @@ class TrustStore:
 
         entries = self._read() | {folder: entry}
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_directories(self._path.parent)
             write_atomically(self._path, json.dumps(entries, indent=1).encode("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
@@ -356,7 +357,8 @@ def _settings_content(folder: Path) -> bytes | None:
 
 def _servers_content(folder: Path) -> bytes | None:
     """Return the content of the folder's file of tool servers; None if it is missing or links out of the repository."""
-    return _content_of(folder / SERVERS_FILE, folder)
+    # A directory is the place that the sandbox of a command keeps free at the moment.
+    return None if (folder / SERVERS_FILE).is_dir() else _content_of(folder / SERVERS_FILE, folder)
 
 
 def _servers_are_known(folder: Path, trust: ProjectTrust | None) -> bool:

@@ -10,6 +10,7 @@ from tomlkit.items import Table
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.tools.atomic_write import write_atomically
 
@@ -75,7 +76,7 @@ def remove_server(path: Path, name: str) -> bool:
 def _change(path: Path, key: str, changed: Callable[[str], str]) -> None:
     path = path.resolve()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directories(path.parent)
         with directory_lock(path.parent):
             before = read_regular_file(str(path)) if path.exists() else b""
             parse_toml(before)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.settings import Locations
 from tui_agent.tools.atomic_write import write_atomically
@@ -26,7 +27,7 @@ def plugin_news(plugins: Sequence[Plugin], locations: Locations) -> str:
         return ""
     new = [entry for entry in used if before.get(_key(entry)) != entry.fingerprint]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directories(path.parent)
         write_atomically(path, json.dumps(now, indent=1).encode("utf-8"))
     except OSError:
         pass  # The notice comes again at the next start.

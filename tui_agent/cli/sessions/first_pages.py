@@ -10,6 +10,7 @@ from tui_agent.cli.configuration.named_endpoints import key_source
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.settings import Locations
 from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.base.terminal_environment import branch_of
@@ -136,7 +137,7 @@ def _write_theme(name: str, path: Path, before: str) -> str:
     try:
         if path.exists() and (not before or path.read_text("utf-8") != _settings_with(before)):
             raise ConfigurationError(f'{path} exists; write the theme there: `theme = "{name}"` in the table [ui]')
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directories(path.parent)
         write_atomically(path, _settings_with(name).encode())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: the theme was not kept: {error}") from error

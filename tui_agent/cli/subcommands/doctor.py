@@ -30,6 +30,7 @@ from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
 
+_OUTSIDE = "scripts, build tools and all others run with your own rights"
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
 
@@ -257,10 +258,11 @@ def _sandbox(directory: Path, settings: Settings) -> Finding:
         case "bwrap":
             return Finding("sandbox", "ok", f"every command runs in bwrap, {network}")
         case "auto" if problem:
-            text = f"not available, so commands whose targets tui-agent cannot determine ask first: {reason}"
+            text = "not available, so commands whose targets tui-agent cannot determine ask first, "
+            text += f"and {_OUTSIDE}: {reason}"
             return Finding("sandbox", "note", text)
         case "auto":
-            text = f"commands whose targets tui-agent cannot determine run in bwrap, {network}; all others outside"
+            text = f"only commands whose targets tui-agent cannot determine run in bwrap, {network}; {_OUTSIDE}"
             return Finding("sandbox", "ok", text)
         case "off" if problem:
             return Finding("sandbox", "note", f"off, and not available: {reason}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tui_agent.cli.built_in_tools import tool_finder
+from tui_agent.cli.built_in_tools import build_sandbox, own_directories, tool_finder, try_sandbox
 from tui_agent.cli.configuration.hook_file_trust import with_file_rules
 from tui_agent.cli.configuration.permission_rules import parse_rules, rule_tool_names
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
@@ -16,9 +16,9 @@ from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
-from tui_agent.protocol.permissions import Containment
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.tool import Tool
-from tui_agent.settings import Locations, Settings, load_settings
+from tui_agent.settings import Locations, load_settings
 
 
 @click.group()
@@ -37,8 +37,8 @@ def check() -> None:
           "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
     Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
 
-    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". No process is
-    started.
+    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". Nothing runs
+    but an empty command in the sandbox, to test it.
     """
     find_tool, defaults = _setup()
     for line in sys.stdin.buffer:
@@ -76,6 +76,8 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     loaded = with_file_rules(loaded, Path.cwd())
     permissions = loaded.settings.permissions
+    root = Path.cwd().resolve()
+    protected = ProtectedTree(root, own_directories(locations))
     defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),
@@ -84,12 +86,7 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
         unknown_targets=permissions.unknown_targets,
         tool_names=rule_tool_names(),
-        containment=_containment(loaded.settings),
+        containment=try_sandbox(build_sandbox(loaded.settings, locations, locations.sessions_dir, protected), root),
         secret_files=SECRET_FILES if permissions.secret_files is None else permissions.secret_files,
     )
     return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults
-
-
-def _containment(settings: Settings) -> Containment:
-    """Return the sandbox without a test, which would start a process: with `auto`, calls are judged as without one."""
-    return Containment(setting=settings.sandbox, works=settings.sandbox == "bwrap", network=settings.sandbox_network)

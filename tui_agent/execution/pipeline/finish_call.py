@@ -16,6 +16,7 @@ from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import DocumentBlock, JsonObject, TextBlock, UserBlock, joined_text
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
 
 from .admission import publish_trip, trip_from_answer, with_halt
@@ -231,7 +232,7 @@ async def _archived(text: str, call_id: str, archive_dir: Path, publisher: Publi
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_directories(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)

@@ -45,7 +45,7 @@ PROTECTED_NAMES = {
 }
 """Names of directories (or files) that are never written, with their contents."""
 
-_DEFINITIONS = {
+DEFINITIONS = {
     ".claude": ("settings*.json", "hooks", "skills", "commands", "agents"),
     ".agents": ("skills",),
 }
@@ -88,14 +88,14 @@ def names_project_definition(path: str) -> bool:
     """Return True if a path is that of a definition or hook that agents take from a project, or contains some."""
     names = [fold_name(name) for name in path.replace("\\", "/").split("/") if name not in ("", ".")]
     for place, name in enumerate(names):
-        if name in _DEFINITIONS:
+        if name in DEFINITIONS:
             return place + 1 == len(names) or is_definition(name, names[place + 1])
     return False
 
 
 def is_definition(directory: str, name: str) -> bool:
     """Return True if agents run or read what has this name in a directory of that name."""
-    patterns = _DEFINITIONS.get(fold_name(directory), ())
+    patterns = DEFINITIONS.get(fold_name(directory), ())
     return any(fnmatchcase(fold_name(name), pattern) for pattern in patterns)
 
 
@@ -251,9 +251,8 @@ SCAN_SECONDS = 1.0
 """Maximum duration of a scan for the files; the next one gets further, as it knows the directories of this one. A
 sandbox, which needs every path, waits longer."""
 _SANDBOX_SECONDS = 20.0
-_NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name or name.endswith(".json"))
-"""Names with no placeholder: aliases of others on file systems with short names, and those of files, which a directory
-would displace for every program that reads them."""
+_NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name)
+"""Names with no placeholder: aliases of others on file systems with short names."""
 _CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """`CLOCK_REALTIME_COARSE`, from which Linux takes the times of files; Python has no name for it."""
 _TICK_NS = 50_000_000
@@ -274,6 +273,8 @@ class _Directory:
     """Protected entries, and the directory itself if it is a repository's data or unreadable."""
     links: tuple[str, ...] = ()
     """Links with a protected name."""
+    sockets: tuple[str, ...] = ()
+    """Sockets, at which programs outside a sandbox may listen."""
 
 
 class ProtectedTree:
@@ -300,14 +301,18 @@ class ProtectedTree:
         """Return the paths that no program may change; none is inside another.
 
         These are: protected names at any depth, repositories under other names, targets of pointer files, unreadable
-        directories, and, even if they do not exist yet, the protected names at the top and our own paths.
+        directories, sockets, and, even if they do not exist yet, our own paths and at the top the protected names and
+        the directories of which agents run or read something.
 
         Raises:
             ToolError: the workspace is too large, or cannot be listed.
         """
         with self._lock:
             found, is_complete = self._scan(_SANDBOX_SECONDS)
-        places = _outermost(found)
+            sockets = {path for directory in self._known.values() for path in directory.sockets}
+        held = (os.path.realpath(os.path.join(self._top, name)) for name in DEFINITIONS)
+        found |= {path for path in held if is_within(path, self._top) and path != self._top}
+        places = _outermost(found | sockets)
         if not is_complete or len(places) > MAX_PLACES:
             raise ToolError(
                 f"{self._top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, "
@@ -396,6 +401,7 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
         return _Directory(identity, is_settled, places=(directory,))
     below: list[str] = []
     links: list[str] = []
+    sockets: list[str] = []
     places: set[str] = set()
     folder = os.path.basename(directory)
     for entry in listed:
@@ -408,7 +414,16 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
             is_settled = is_settled and own == {entry.path} and is_plain
         elif entry.is_dir(follow_symlinks=False):
             below.append(entry.path)
-    return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links))
+        elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink() and _is_socket(entry):
+            sockets.append(entry.path)
+    return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links), tuple(sockets))
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    try:
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:

@@ -2,13 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tui_agent.git.git_program import OFFLINE, READ_ONLY_SETTINGS, settings_of_every_git, with_settings
 from tui_agent.protocol.programs import outside_search_path
+from tui_agent.protocol.secret_variables import is_secret_variable
 
-_SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
 _ORDINARY = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSH_AUTH_SOCK",
@@ -20,6 +20,32 @@ a file with a token."""
 _SCREEN = frozenset({"TEXTUAL_DRIVER"})
 """Variables for the app's own screen, which another program of its kind would take for its own."""
 _withheld: set[str] = set()
+_passed: set[str] = set()
+_HARMLESS = re.compile(
+    r"""PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|LANG|LANGUAGE|LC_[A-Z]+|TMPDIR|HOSTNAME|COLUMNS|LINES|COLORTERM|SHLVL
+    | CI|(?:FORCE|CLICOLOR)(?:_\w+)?|LS_COLORS|EDITOR|VISUAL|DEBUG|VERBOSE|IS_SANDBOX|SOURCE_DATE_EPOCH|DEBIAN_FRONTEND
+    | XDG_(?:\w+_HOME|DATA_DIRS|CONFIG_DIRS)|(?i:(?:https?|all|no|ftp)_proxy)|SSL_CERT_(?:FILE|DIR)
+    | (?:CURL|REQUESTS|AWS)_CA_BUNDLE|GIT_(?:(?:AUTHOR|COMMITTER)_\w+|SSL_CAINFO)|NIX_\w+|LOCALE_ARCHIVE|HOMEBREW_\w+
+    | VIRTUAL_ENV(?:_PROMPT)?|(?:PYTHON|MYPY)\w*|(?:PYENV|PIP|UV|POETRY|PDM|PIPX|HATCH|PYTEST|TOX|COVERAGE)_\w+
+    | (?:HYPOTHESIS|RUFF|CONDA|MAMBA|_CE|OMP|OPENBLAS|MKL|CUDA|XLA|TF_CPP)_\w+|TOKENIZERS_PARALLELISM|MPL\w+
+    | NODE_(?:ENV|PATH|OPTIONS|EXTRA_CA_CERTS)|(?:NVM|FNM|VOLTA|COREPACK|JEST)_\w+|PNPM_HOME|BUN_INSTALL
+    | DENO_(?:DIR|INSTALL\w*)|(?i:npm_config_(?:cache|prefix|offline|registry))|PLAYWRIGHT_BROWSERS_PATH
+    | GO(?:PATH|ROOT|BIN|CACHE|MODCACHE|FLAGS|OS|ARCH|PROXY|SUMDB|TOOLCHAIN|111MODULE|1\w+)|CGO_\w+|CARGO_\w+|RUST\w*
+    | (?:JAVA|JDK|M2|COMPOSER)_HOME|(?:MAVEN|GRADLE|SDKMAN|ANDROID|KOTLIN|SBT)_\w+|GEM_(?:HOME|PATH)|RUBY\w*
+    | BUNDLE_(?:PATH|GEMFILE|JOBS)|(?:RBENV|ASDF|MISE|RTX|DOTNET|GHCUP|JULIA|WSL)_\w+|OPAM\w*|PERL5LIB
+    | (?:LD_)?LIBRARY_PATH|PKG_CONFIG\w*|CC|CXX|CPP|AR|LD|RANLIB|(?:C|CXX|CPP|LD|MAKE)FLAGS|MAKELEVEL
+    | (?:CMAKE|CTEST|CCACHE)_\w+|SCCACHE_DIR|(?:RAILS|RACK|APP|FLASK|DJANGO)_(?:ENV|APP|DEBUG|SETTINGS_MODULE)""",
+    re.VERBOSE,
+)
+"""Variables known to be harmless: in the sandbox, a command has these and no other one of the user's."""
+_OF_TERMINAL = re.compile(
+    r"""_|PS\d|MAIL|STY|TMUX\w*|TERM\w*|WINDOWID|WINDOWPATH|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|SESSION_MANAGER|I?LESS\w*|PAGER
+    | (?:XDG|DBUS|SSH|GNOME|KDE|GTK|GDM|QT|DESKTOP|VTE|KITTY|ALACRITTY|WEZTERM|KONSOLE|ITERM|VSCODE|SYSTEMD|JOURNAL)_\w+
+    | GPG_(?:TTY|AGENT_INFO)|INVOCATION_ID|MANAGERPID|MEMORY_PRESSURE_\w+|HIST\w+""",
+    re.VERBOSE,
+)
+"""Variables of a terminal or desktop, of which the sandbox shows nothing: not worth a note."""
+_MOST_GIT_SETTINGS = 1_000
 
 _SHELL_HOOKS = frozenset(
     {"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "POSIXLY_CORRECT", "CDPATH", "GLOBIGNORE", "EXECIGNORE",
@@ -55,6 +81,7 @@ _STEERING = frozenset(
      "PS_PERSONALITY", "MAGIC"}
 )  # fmt: skip
 """Variables that give a program options, settings or code in addition to its command line."""
+_GIT_SETTING = re.compile(r"GIT_CONFIG_(?:COUNT|KEY_\d+|VALUE_\d+)$")
 _GIT_KEPT = re.compile(r"GIT_(?:AUTHOR_|COMMITTER_|CONFIG_(?!PARAMETERS)|TERMINAL_PROMPT|PAGER|EDITOR|ASKPASS)")
 """Git's variables that neither point to a repository nor name a program to run."""
 
@@ -69,14 +96,40 @@ def withhold(names: Iterable[str]) -> None:
     _withheld.update(name for name in names if name not in _ORDINARY)
 
 
-def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
+def pass_on(names: Iterable[str]) -> None:
+    """Let every child process inherit these variables, which the user's own settings name, whatever they hold."""
+    _passed.clear()
+    _passed.update(names)
+
+
+def child_environment(inherited: Mapping[str, str], *, is_confined: bool = False) -> dict[str, str]:
     """Return the environment for a child process.
 
     It is the inherited one without secrets, without variables that change how a shell reads its command (start files,
     exported functions, shell options) or choose the app's own screen, and with pagers, prompts and colours off.
+
+    Args:
+        inherited: the environment of this program.
+        is_confined: True for a command in the sandbox, which only has variables known to be harmless.
     """
-    kept = {name: value for name, value in inherited.items() if is_inherited(name)}
-    return with_settings(kept | _QUIET, settings_of_every_git())
+    kept = {name: value for name, value in inherited.items() if _is_inherited(name, value, is_confined=is_confined)}
+    own = () if is_confined else tuple(_git_settings(inherited))
+    return with_settings(kept | _QUIET, (*own, *settings_of_every_git()))
+
+
+def withheld_variables(inherited: Mapping[str, str], *, is_confined: bool = False) -> list[str]:
+    """Return the names of the user's variables that children lack and may need, those that look like secrets first.
+
+    They are neither keys of endpoints and servers nor for a shell, a terminal or this program.
+    """
+    lacking = {
+        name: name not in _ORDINARY and is_secret_variable(name, value)
+        for name, value in inherited.items()
+        if not (_is_ours(name) or name in _withheld or _GIT_SETTING.match(name))
+        and not _is_inherited(name, value, is_confined=is_confined)
+    }
+    names = [name for name, is_secret in lacking.items() if is_secret or not _OF_TERMINAL.fullmatch(name)]
+    return sorted(names, key=lambda name: (not lacking[name], name))
 
 
 def read_only_environment(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
@@ -95,12 +148,34 @@ def read_only_environment(environment: Mapping[str, str], workspace: Path) -> di
     return with_settings(kept, READ_ONLY_SETTINGS) | OFFLINE
 
 
+def _git_settings(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the settings of git that variables hold, without secrets."""
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    for number in range(min(int(count), _MOST_GIT_SETTINGS) if count.isascii() and count.isdigit() else 0):
+        key, value = (environment.get(f"GIT_CONFIG_{part}_{number}", "") for part in ("KEY", "VALUE"))
+        if key and not is_secret_variable(key, f"{key} {value}"):
+            yield key, value
+
+
 def _steers(name: str) -> bool:
     return name in _STEERING or (name.startswith("GIT_") and not _GIT_KEPT.match(name))
 
 
-def is_inherited(name: str) -> bool:
+def _is_inherited(name: str, value: str, *, is_confined: bool) -> bool:
     """True if children inherit a variable: no secret, not for the app's own screen, and without effect on a shell."""
-    if name in _SHELL_HOOKS | _SCREEN or name in _withheld or name.startswith((*_OURS, _SHELL_FUNCTION)):
+    if name in _passed and not _reaches_shell(name):
+        return True
+    if _is_ours(name) or name in _withheld or _GIT_SETTING.match(name):
         return False
-    return not (_SECRET.search(name) or name.upper() == "KEY")
+    if name in _ORDINARY and not is_confined:
+        return True
+    return not is_secret_variable(name, value) and (not is_confined or _HARMLESS.fullmatch(name) is not None)
+
+
+def _is_ours(name: str) -> bool:
+    """True for a variable that only this program or a shell reads."""
+    return _reaches_shell(name) or name.startswith(_OURS)
+
+
+def _reaches_shell(name: str) -> bool:
+    return name in _SHELL_HOOKS | _SCREEN or name.startswith(_SHELL_FUNCTION)

@@ -7,6 +7,7 @@ not test the sandbox beforehand; the status that bubblewrap reports tells whethe
 import errno
 import fcntl
 import os
+import re
 import stat
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
@@ -19,8 +20,9 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-from .private_places import homes_of_others, private_places, sockets_of_others
+from .git_settings import plain_git_settings
 from .process import ProcessOutcome, ProcessSpec
+from .visible_places import homes_of_others, own_home, visible_places
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
@@ -36,6 +38,7 @@ _READ_ONLY = "only the working directory is writable, and no protected name in i
 _FILE_ERRORS = (
     (_READ_ONLY, ("Read-only file system", "EROFS", "read-only file system")),
     ("protected names and the directories above them cannot be moved", ("Device or resource busy", "EBUSY", "EXDEV")),
+    ("commands have no privileges in it", ("Operation not permitted", "EPERM")),
 )
 """Restrictions, and the messages of programs that meet them."""
 _NETWORK_ERRORS = (
@@ -44,10 +47,22 @@ _NETWORK_ERRORS = (
         (
             "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
             "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
-            "Temporary failure resolving", "failed to lookup address", "no such host",
+            "Temporary failure resolving", "failed to lookup address", "no such host", "Connection refused",
+            "ECONNREFUSED", "Couldn't connect to server",
         ),
     ),
 )  # fmt: skip
+
+_ABSENT = "of the home, /tmp and the rest of the system only programs, tools and caches are there"
+_NOT_THERE = re.compile(r"No such file or directory|ENOENT|FileNotFound|[Nn]ot found|does not exist|cannot find")
+_NAMED_PATH = re.compile(r"(?<![\w.~/-])/[\w.@+~-]+(?:/[\w.@+~-]+)*")
+_MOST_NAMED_PATHS = 50
+
+_KEPT_IN_REPOSITORY = ("hooks", "info", "modules", "worktrees", "objects/info")
+"""Directories of a repository with what starts programs or leads elsewhere; they stay read-only even while git records
+changes."""
+_KEPT_FILES = ("config", "config.worktree", "commondir")
+"""Files of a repository of that kind, as far as they exist."""
 
 PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
@@ -115,8 +130,13 @@ class Sandbox:
     """Called on the event loop with the reason if no command can run in it, for a policy that then asks."""
 
     @asynccontextmanager
-    async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
+    async def around(self, spec: ProcessSpec, *, records_changes: bool = False) -> AsyncGenerator[SandboxedRun]:
         """Prepare the sandbox for a command; it lasts while the context is open.
+
+        Args:
+            spec: the command.
+            records_changes: True for git commands that may write the workspace's repository, but for its settings and
+                hooks.
 
         Raises:
             ToolError: the sandbox does not work for this command, so it must not run.
@@ -124,7 +144,7 @@ class Sandbox:
         held = ExitStack()
         try:
             try:
-                run = await run_shielded_in_thread(partial(self._prepare, spec, held))
+                run = await run_shielded_in_thread(partial(self._prepare, spec, held, records_changes=records_changes))
             except ToolError as error:
                 reason = str(error).rstrip(".")
                 self.report_problem(reason)
@@ -135,7 +155,13 @@ class Sandbox:
             await run_shielded_in_thread(held.close)
 
     def arguments(
-        self, root: Path, places: Sequence[Path], search_path: str, opened: Mapping[Path, int] | None = None
+        self,
+        root: Path,
+        places: Sequence[Path],
+        search_path: str,
+        opened: Mapping[Path, int] | None = None,
+        repository: Path | None = None,
+        git_settings: int | None = None,
     ) -> list[str]:
         """Return bubblewrap's options for a command in `root`. Blocks.
 
@@ -144,39 +170,63 @@ class Sandbox:
             places: existing paths in it that stay read-only.
             search_path: the command's PATH.
             opened: descriptors of the places; None: bubblewrap opens them by their paths.
+            repository: directory in the workspace that is writable around the places; None: all of it is.
+            git_settings: descriptor of the user's settings of git; None: commands see none.
         """
-        private = private_places(search_path)
-        hidden = [path for path in (*self.hidden, *private.directories) if path.is_dir()]
-        shown = [*_programs_in_private(search_path), *private.shown]
-        absent = [*map(Path, (*_PRIVATE, *_NEW)), *private.homes]
-        sockets = [
-            path for path in sockets_of_others() if _within((path,), root) or _is_seen(path, absent, shown, hidden)
-        ]
-        # With a network, a program of the workspace may talk to its database.
-        files = [*private.files, *(path for path in sockets if not (self.network and _within((path,), root)))]
+        visible = visible_places(root, search_path, os.environ)
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
+        seen = (root, *map(Path, visible.shown))
+        hidden = [
+            path for path in self.hidden if path.is_dir() and path != root and any(map(path.is_relative_to, seen))
+        ]
         options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
         options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
-        options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+        options += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", *_each("--tmpfs", _PRIVATE)]
+        options += [word for link, target in visible.links.items() for word in ("--symlink", target, link)]
         # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
-        options += _each("--tmpfs", (*_PRIVATE, *map(str, private.homes)))
-        options += _shown([*self._network_files(), *shown])
-        options += _hidden([path for path in hidden if not path.is_relative_to(root)], files)
+        options += [word for path, source in visible.shown.items() for word in ("--ro-bind-try", source, path)]
+        options += _covered(visible.channels)
+        home = own_home()
+        if not any(map(home.is_relative_to, (*visible.shown, *_NEW))):
+            options += ["--dir", str(home)]
+            options += [] if git_settings is None else ["--file", str(git_settings), str(home / ".gitconfig")]
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
+        # As a place of its own, it cannot be moved away from what is read-only in it.
+        options += ["--bind", str(repository), str(repository)] if repository is not None else []
         for place in places:
-            source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
-            options += [*source, str(place)]
-        options += _hidden([path for path in hidden if path.is_relative_to(root)], _within(files, root))
+            if not _is_channel(place):
+                source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
+                options += [*source, str(place)]
+            elif not self.network:
+                # With a network, a program of the workspace may talk to its database.
+                options += _covered([str(place)])
+        options += _each("--tmpfs", map(str, hidden))
         options += _shown(self.shown)
-        options += _each("--remount-ro", map(str, (*private.homes, *hidden)))
+        options += _each("--remount-ro", ["/", *map(str, hidden)])
         return [*options, "--chdir", str(root)]
 
-    def refused(self, output: str) -> str:
-        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there."""
+    def refused(self, output: str, root: Path) -> str:
+        """Return the restrictions that a failed command met, by the messages in its output; empty if none is there.
+
+        Blocks.
+        """
         network = () if self.network else _NETWORK_ERRORS
         found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
+        if self._names_absent(output, root):
+            found.append(_ABSENT)
         return ", ".join(dict.fromkeys(found))
+
+    def _names_absent(self, output: str, root: Path) -> bool:
+        """Return True if a message about a missing file names one that only a command outside would find."""
+        lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
+        paths = {match for line in lines for match in _NAMED_PATH.findall(line)}
+        missed = [path for path in sorted(paths)[:_MOST_NAMED_PATHS] if os.path.lexists(path)]
+        if not missed:
+            return False
+        visible = visible_places(root, os.environ.get("PATH", os.defpath), os.environ)
+        seen = [*map(Path, (*visible.shown, *visible.links, *_NEW)), root, *self.shown]
+        return any(not any(map(Path(os.path.realpath(path)).is_relative_to, seen)) for path in missed)
 
     def refusal(self, why: str, advice: str = HOW_TO_HELP) -> str:
         """Return the error of a command that was not run because the sandbox does not work.
@@ -189,11 +239,7 @@ class Sandbox:
             return f'The command was not run: sandbox = "bwrap" is set, and it does not work here: {why}. {advice}'
         return f"The command was not run: the sandbox does not work here: {why}. {LEAVE_SANDBOX}"
 
-    def _network_files(self) -> list[Path]:
-        """Return the file that configures name lookup; on many systems it is in `/run`, which the sandbox hides."""
-        return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
-
-    def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
+    def _prepare(self, spec: ProcessSpec, held: ExitStack, *, records_changes: bool) -> SandboxedRun:
         """Create placeholders and the command line; closing `held` removes them again. Blocks.
 
         Raises:
@@ -203,7 +249,14 @@ class Sandbox:
         bwrap = find_program("bwrap", root)
         if bwrap is None:
             raise ToolError(_MISSING)
-        wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
+        protected = list(self.protected_places(root))
+        repository = None
+        if records_changes and (git := root / ".git") in protected and not git.is_symlink() and git.is_dir():
+            repository = git
+            protected.remove(git)
+            protected += [git / name for name in _KEPT_IN_REPOSITORY]
+            protected += [git / name for name in _KEPT_FILES if os.path.lexists(git / name)]
+        wanted = list(dict.fromkeys(map(placeholder_path, protected)))
         if reason := _impossible_root(root) or linked_name(wanted):
             raise ToolError(reason)
         impossible = held.enter_context(placeholders(wanted))
@@ -219,9 +272,14 @@ class Sandbox:
             on_spawn = partial(_close_all, opened)
             held.callback(on_spawn)
             _open_all(places, opened)
-        options = self.arguments(root, places, environment.get("PATH", os.defpath), opened)
+        settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
+        held.callback(os.close, settings)
+        os.write(settings, plain_git_settings(root))
+        os.lseek(settings, 0, os.SEEK_SET)
+        search_path = environment.get("PATH", os.defpath)
+        options = self.arguments(root, places, search_path, opened, repository, settings)
         argv = (str(bwrap), *options, "--json-status-fd", str(writing), "--", *spec.argv)
-        descriptors = (writing, *(opened or {}).values())
+        descriptors = (writing, settings, *(opened or {}).values())
         ready = replace(spec, argv=argv, environment=environment, descriptors=descriptors, is_wrapped=True)
         return SandboxedRun(self, replace(ready, on_spawn=on_spawn), reading)
 
@@ -275,33 +333,22 @@ def _problem(argv: Sequence[str]) -> str | None:
 
 def _impossible_root(root: Path) -> str:
     """Return why no command can run in the sandbox with this working directory; empty if it can."""
-    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), *homes_of_others())):
+    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), own_home(), *homes_of_others())):
         return f"it does not work with {root} as the working directory"
     return ""
 
 
-def _programs_in_private(search_path: str) -> list[Path]:
-    """Return the directories of PATH that a private directory would hide."""
-    directories = [Path(directory) for directory in search_path.split(os.pathsep) if os.path.isabs(directory)]
-    return [path for path in directories if any(path.is_relative_to(place) for place in _PRIVATE) and path.is_dir()]
+def _covered(files: Iterable[str]) -> list[str]:
+    """Return the options that put an empty file over sockets and pipes."""
+    return [word for path in files for word in ("--ro-bind", os.devnull, path)]
 
 
-def _hidden(directories: Iterable[Path], files: Iterable[Path]) -> list[str]:
-    """Return the options that show directories and files as empty."""
-    covered = [word for path in files for word in ("--ro-bind", os.devnull, str(path))]
-    return [*_each("--tmpfs", map(str, directories)), *covered]
-
-
-def _is_seen(path: Path, absent: Iterable[Path], shown: Iterable[Path], hidden: Iterable[Path]) -> bool:
-    """Return True if a path outside the workspace exists for commands."""
-    is_absent = any(path.is_relative_to(one) for one in absent)
-    return (not is_absent or any(path.is_relative_to(one) for one in shown)) and not any(
-        path.is_relative_to(one) for one in hidden
-    )
-
-
-def _within(paths: Iterable[Path], root: Path) -> list[Path]:
-    return [path for path in paths if path.is_relative_to(root)]
+def _is_channel(path: Path) -> bool:
+    """Return True for a socket or a pipe."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+    return False
 
 
 def _shown(paths: Iterable[Path]) -> list[str]:
@@ -390,6 +437,12 @@ def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
                     raise
                 impossible.add(path)
         yield frozenset(impossible)
+
+
+def clear_placeholders(paths: Iterable[Path]) -> None:
+    """Remove placeholders that a killed program left behind. Blocks."""
+    with suppress(OSError), placeholders(path for path in paths if path.is_dir() and _is_placeholder(path)):
+        pass
 
 
 def placeholder_path(path: Path) -> Path:
