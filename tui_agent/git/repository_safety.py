@@ -135,6 +135,8 @@ def _is_harmless(section: str, name: str, key: str, value: str) -> bool:
 
 def _reads_outside(section: str, key: str, value: str, top: str) -> bool:
     """True if a setting makes git read, and perhaps show, a file outside of the repository."""
+    if section == "extensions":
+        return "/" in value  # References may be kept elsewhere.
     if section not in _READING or not _NAMES_FILE.search(key):
         return False
     # git expands some first characters.
