@@ -321,7 +321,9 @@ class _Case:
             self._on_effects(part, paths, is_open=named == ())
         self._on_paths(part, paths)
         if why := self._contexts.why_git_asks(part):
-            paths.findings.append(Finding("ask", "floor", f"git may run a program of the repository: {why}"))
+            paths.findings.append(
+                Finding("ask", "floor", f"git may run a program of the repository, or read elsewhere: {why}")
+            )
         self._keep(command.text, paths, step.operator, known)
         # A variable without a value leaves its arguments as the command, so they are judged as such, too.
         for inner in named or ():
