@@ -1,6 +1,7 @@
 """The floor plan: allowed imports, no cycles, and the cost of importing the engine."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -282,6 +283,13 @@ def test_no_module_imports_from_a_package_that_contains_it() -> None:
                 found.append(f"{name_of(path)} imports {holder} it is in")
 
     assert found == []
+
+
+def test_only_one_module_starts_git() -> None:
+    starts = re.compile(r"""(?:find_program|which|run|Popen|exec)\(\s*[(\[]?\s*['"]git['"]""")
+    found = [path.relative_to(PACKAGE).as_posix() for path in modules() if starts.search(path.read_text("utf-8"))]
+
+    assert found == ["git/git_program.py"]
 
 
 def test_file_names_are_unique_in_the_package() -> None:

@@ -374,6 +374,9 @@ class ProjectTrust:
     hooks: str | None = None
     """Digest of the project's hooks the user answered about, which run only if `allows` is set, too; None if there were
     none."""
+    git: str | None = None
+    """Digest of the settings of git the user answered about, which apply only if `allows` is set, too; None if there
+    were none."""
 
 
 @dataclass(frozen=True, slots=True)

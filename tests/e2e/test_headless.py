@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -410,3 +411,28 @@ def test_a_hook_of_the_users_settings_runs_for_each_call(machine: UserMachine) -
     assert "not today" in done.stdout
     assert json.loads((machine.work / "asked").read_text("utf-8"))["input"] == {"path": "a.txt"}
     assert "secret" not in (machine.work / "variables").read_text("utf-8")
+
+
+def test_a_crafted_repository_runs_nothing_at_the_start(machine: UserMachine) -> None:
+    tool, made = machine.work / "tool.sh", machine.home / "PWNED"
+    tool.write_text(f"#!/bin/sh\nid > {made}\ncat\n")
+    tool.chmod(0o755)
+    machine.file("a.py", "one\n")
+    machine.file(".gitattributes", "*.py filter=x\n")
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "x")):
+        subprocess.run((*git, *arguments), cwd=machine.work, check=True)
+    with (machine.work / ".git" / "config").open("a") as file:
+        file.write('[filter "x"]\n; harmless \\\n\tclean = ./tool.sh\n')
+    machine.file("a.py", "two\n")
+    os.utime(machine.work / "a.py", (0, 0))
+
+    for mode in ("ask", "plan", "deny", "allow"):
+        script = [calls(call("bash", command="git status"), call("bash", command="git diff")), says("Done.")]
+        with ServerThread(script) as server:
+            done = machine.run("-p", "go", "--permission-mode", mode, variables=server.environment)
+        assert (done.returncode, made.exists()) == (4 if mode in ("ask", "allow") else done.returncode, False), mode
+        assert "each git command asks: you did not accept what its repository has: filter.x.clean" in done.stderr
+    with ServerThread([says("Done.")]) as server:
+        machine.run("--plain", "go", variables=server.environment)
+    assert not made.exists()

@@ -229,3 +229,29 @@ def test_a_repository_beside_its_work_trees_can_be_named(home: Path) -> None:
     for command in ("git -C .bare log --oneline -1", "cd main && git status", "git -C main log -1", "git branch -a"):
         assert policy.check(tools["bash"], {"command": command}).decision == "allow", command
         subprocess.run(("bash", "-c", command), cwd=root, env=environment, check=True, capture_output=True)
+
+
+def test_no_rule_and_no_mode_covers_what_a_repository_brings(home: Path) -> None:
+    shutil.copytree(home / "base", home / "work")
+    shell(PROGRAMS["filter behind a continued comment"], home / "work", home)
+    root, above = home / "work", home
+    everything, rule = {"mode": "allow"}, {"rules": ["allow bash(git:*)"]}
+    reasons: list[str] = []
+    for workspace, is_trusted, place in ((root, False, "."), (above, True, "work")):
+        for options in (everything, rule):
+            policy = PermissionPolicy(workspace, is_trusted=is_trusted, **options)  # type: ignore[arg-type]
+            for command in (
+                f"git -C {place} diff",
+                f"cd {place} && git commit -qam x",
+                f"cd {place}; timeout 9 git add .",
+            ):
+                decision = policy.check(sample_tools(workspace)["bash"], {"command": command})
+                reasons += [command] if decision.decision != "ask" or "filter.x.clean" not in decision.reason else []
+            assert policy.check(sample_tools(workspace)["bash"], {"command": "git version"}).decision == "allow"
+    assert reasons == []
+
+    for options in (everything, rule):
+        policy = PermissionPolicy(root, **options)  # type: ignore[arg-type]
+        assert policy.check(sample_tools(root)["bash"], {"command": "git diff"}).decision == "allow", "accepted"
+    asked = PermissionPolicy(root).check(sample_tools(root)["bash"], {"command": "git diff"})
+    assert asked.reason.startswith("its settings may start a program, or its data leads elsewhere: filter.x.clean")

@@ -107,3 +107,30 @@ def test_the_path_of_a_directory_is_refused(workspace: Workspace, root: Path, na
 
     with pytest.raises(ToolError, match="name a file"):
         target_of(workspace, name)
+
+
+async def test_text_that_cannot_be_written_back_exactly_is_refused(root: Path) -> None:
+    japanese = "# 設定ファイルを読み込み、データベースに接続します。\n".encode("cp932")
+    # A character with two codes.
+    (root / "a").write_bytes(japanese * 4 + b"\xfa\x5c\n")
+
+    with pytest.raises(ToolError, match=r"a is not valid Shift-JIS \(CP932\) throughout, so it cannot be written back"):
+        await load_file(ResolvedPath(root / "a"), "a")
+
+
+async def test_what_changed_after_a_call_is_reported_once(workspace: Workspace, root: Path) -> None:
+    tool = WriteTool(workspace)
+    assert await tool.later_changes({"path": "a", "content": ""}) == ""
+    await call(tool, path="a", content="one\n")
+    arguments = {"path": "a", "content": "one\n"}
+    assert await tool.later_changes(arguments) == ""
+
+    (root / "a").write_text("two\n")
+    assert "-one\n+two" in await tool.later_changes(arguments)
+    assert await tool.later_changes(arguments) == ""
+    (root / "a").write_bytes(b"\0")
+    assert await tool.later_changes(arguments) == ""
+    (root / "a").unlink()
+    assert await tool.later_changes(arguments) == ""
+    assert await tool.later_changes({}) == ""
+    assert (await call(tool, path="a", content="three\n")).text.startswith("Created")

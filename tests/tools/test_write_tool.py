@@ -12,6 +12,7 @@ import pytest
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, PreviewError
+from tui_agent.tools.atomic_write import lost_ownership
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
@@ -228,7 +229,9 @@ async def test_a_group_that_cannot_be_kept_is_named_and_gets_no_rights(
     monkeypatch.setattr(os, "fchown", fchown)
 
     text = (await call(write, path="a", content="new")).text
+    before, now = (root / "a").stat(), os.stat_result((0o644, 1, 1, 1, own + 12_345, own, 0, 0, 0, 0))
 
+    assert f"its owner changed from {own + 12_345} to " in lost_ownership(now, before)
     assert f"its group changed from {own + 12_345} to " in text
     assert (root / "a").stat().st_gid == own
     assert stat.S_IMODE((root / "a").stat().st_mode) == 0o744

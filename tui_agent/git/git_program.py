@@ -58,7 +58,14 @@ _SECONDS = 1.0
 def find_git(folder: Path) -> Path | None:
     """Return git, if one outside of a folder and of the working directory is installed."""
     git = find_program("git", folder)
-    return git if git is None or find_program("git", Path.cwd()) == git else None
+    return git if git is None or find_program("git", _working_directory()) == git else None
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")  # It was removed.
 
 
 def start_git(
@@ -117,7 +124,10 @@ def writing_git(arguments: Sequence[str]) -> tuple[tuple[str, ...], dict[str, st
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = with_settings(kept, (*settings_of_every_git(), *_WRITING))
-    return (str(find_git(Path.cwd()) or "git"), *arguments), environment | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return (str(find_git(_working_directory()) or "git"), *arguments), environment | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
 
 
 def with_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -154,7 +164,7 @@ def users_settings() -> tuple[Mapping[str, str], tuple[str, ...]]:
     home = os.path.expanduser("~")
     user = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     usual = (f"{home}/.gitconfig", f"{user}/git/config", "/etc/gitconfig", os.environ.get("GIT_CONFIG_GLOBAL", ""))
-    git = find_git(Path.cwd())
+    git = find_git(_working_directory())
     return ({}, ()) if git is None else _users(git, tuple(sorted(environment.items())), tuple(map(_identity, usual)))
 
 

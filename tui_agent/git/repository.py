@@ -88,6 +88,8 @@ def holds_repository(directory: str, made: str = "") -> bool:
     def has(name: str) -> bool:
         return os.path.lexists(f"{directory}/{name}") or is_within(made, f"{directory}/{name}")
 
+    if not made and not os.path.lexists(f"{directory}/HEAD"):
+        return False  # Asked for each directory above every path.
     return has("HEAD") and any(all(map(has, signs)) for signs in _GIT_DIRECTORY_SIGNS)
 
 

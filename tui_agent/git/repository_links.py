@@ -81,7 +81,7 @@ def _way_out(top: str, places: list[str], is_open: Callable[[str], bool], outerm
 def _points_back(own: str, top: str, shared: list[str], outermost: str) -> bool:
     """True if a data directory elsewhere names the directory as its work tree."""
     if shared and os.path.dirname(os.path.dirname(own)) == shared[0]:
-        return os.path.realpath(pointer(f"{own}/gitdir")) == f"{top}/{OWN_DIRECTORY}"
+        return os.path.realpath(os.path.join(own, pointer(f"{own}/gitdir"))) == f"{top}/{OWN_DIRECTORY}"
     try:
         settings = list_settings(read_regular_file(f"{own}/config"), outermost) or ()
     except OSError:

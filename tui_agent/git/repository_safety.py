@@ -8,6 +8,7 @@ unless the caller asks for them.
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -21,6 +22,7 @@ from .repository import (
 )
 from .repository_links import find_way_out
 
+_MAX_LISTED = 1_000
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 
@@ -50,6 +52,19 @@ def find_program_setting(
     Returns:
         None if nothing does, or outside a repository.
     """
+    return next(_problems(directory, is_open, is_protected=is_protected), ("", None))[0] or None
+
+
+def program_settings(directory: str) -> tuple[str, ...]:
+    """Return every reason why git is not safe in a directory, settings with their values, for a question of trust."""
+    found = _problems(directory, lambda path: is_within(path, directory), is_protected=True)
+    return tuple(f"{name} = {value}" if value is not None else name for name, value in islice(found, _MAX_LISTED))
+
+
+def _problems(
+    directory: str, is_open: Callable[[str], bool], *, is_protected: bool
+) -> Iterator[tuple[str, str | None]]:
+    """Yield names of settings with their values, and other reasons with None."""
     waiting = possible_repositories(directory)
     outermost = waiting[-1] if waiting else directory
     seen: set[str] = set()
@@ -59,28 +74,24 @@ def find_program_setting(
             continue
         seen.add(top)
         if len(seen) > MAX_NESTED:
-            return "too many nested repositories"
-        if found := find_way_out(top, is_open, outermost) or _in_repository(top, outermost, is_protected=is_protected):
-            return found
+            yield "too many nested repositories", None
+            return
+        if way_out := find_way_out(top, is_open, outermost):
+            yield way_out, None
         for places in possible_data(top):
+            yield from _in_data(places, top, outermost, is_protected=is_protected)
             nested = index_entries(places[0], only_nested=True)
             if nested is None:
-                return "an index in an unknown format"
+                yield "an index in an unknown format", None
             waiting.extend(
-                os.path.join(top, name) for name in nested if os.path.lexists(os.path.join(top, name, OWN_DIRECTORY))
+                os.path.join(top, name)
+                for name in nested or ()
+                if os.path.lexists(os.path.join(top, name, OWN_DIRECTORY))
             )
-    return None
 
 
-def _in_repository(top: str, outermost: str, *, is_protected: bool) -> str | None:
-    """Return the first setting of a repository that is not harmless, or a hook."""
-    for places in possible_data(top):
-        if found := _in_data(places, top, outermost, is_protected=is_protected):
-            return found
-    return None
-
-
-def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool) -> str | None:
+def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool) -> Iterator[tuple[str, str | None]]:
+    """Yield the settings of a repository that are not harmless, and a hook."""
     for place in places:
         # Settings of one work tree count only in its own directory.
         for file in (f"{place}/config", *([f"{place}/config.worktree"] if place == places[0] else [])):
@@ -89,10 +100,11 @@ def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool)
             except FileNotFoundError:
                 continue
             except OSError:
-                return f"{file}, which cannot be read"
+                yield f"{file}, which cannot be read", None
+                continue
             if settings is None:
-                return f"{file}, which git cannot read"
-            for section, name, key, value in settings:
+                yield f"{file}, which git cannot read", None
+            for section, name, key, value in settings or ():
                 is_harmless = _is_harmless(section, name, key, value)
                 if (section, key) == ("core", "worktree"):
                     # Submodules name their own work tree; that of shared settings does not count.
@@ -100,10 +112,9 @@ def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool)
                     is_harmless = place != places[0] or tree == os.path.realpath(top)
                 is_harmless = is_harmless and not _reads_outside(section, key, value, top)
                 if not is_harmless or not (is_protected or _starts_none(section, key, value)):
-                    return ".".join(part for part in (section, name, key) if part)
+                    yield ".".join(part for part in (section, name, key) if part), value
         if not is_protected and os.path.lexists(hook := f"{place}/hooks/{_READING_HOOK}"):
-            return hook
-    return None
+            yield hook, None
 
 
 def _is_harmless(section: str, name: str, key: str, value: str) -> bool:
@@ -124,6 +135,8 @@ def _is_harmless(section: str, name: str, key: str, value: str) -> bool:
 
 def _reads_outside(section: str, key: str, value: str, top: str) -> bool:
     """True if a setting makes git read, and perhaps show, a file outside of the repository."""
+    if section == "extensions":
+        return "/" in value  # References may be kept elsewhere.
     if section not in _READING or not _NAMES_FILE.search(key):
         return False
     # git expands some first characters.

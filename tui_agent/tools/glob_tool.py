@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import ResolvedPath
-from .search.file_listing import without_denied
+from .search.file_listing import UNREADABLE_NOTE, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.named_files import list_matching, list_matching_ignored
 from .search.search_engine import find_ripgrep
@@ -73,6 +73,7 @@ class GlobTool(TypedTool[GlobArguments]):
         left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
         shown = [self._shown(place, name) for name in matching[:MOST_SHOWN]]
         nothing = [] if matching else [_nothing_note(args.pattern, [self._shown(place, name) for name in left_out])]
+        nothing += [UNREADABLE_NOTE] if nothing and listing.has_errors else []
         return _result(shown, len(matching), listing.complete, [*denied, *nothing])
 
     def _shown(self, place: ResolvedPath, name: str) -> str:

@@ -16,7 +16,7 @@ from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
 from .search.content_search import FileHits, SearchResult, search_contents
-from .search.file_listing import FileListing, list_files, list_ignored, without_denied
+from .search.file_listing import UNREADABLE_NOTE, FileListing, list_files, list_ignored, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.named_files import list_matching, list_matching_ignored
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
@@ -201,6 +201,7 @@ def _notes(args: GrepArguments, found: _Found) -> list[str]:
         left_out = found.unsearched.words()
         unsearched = f"; not searched: {left_out}" if left_out else ""
         notes.append(f"[nothing matches {printable(args.pattern)}{one_line}{unsearched}]")
+        notes += [UNREADABLE_NOTE] if found.listing.has_errors else []
     elif left_out := found.unsearched.words():
         notes.append(f"[not searched: {left_out}]")
     if found.result.more:

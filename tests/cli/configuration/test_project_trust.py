@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -470,3 +471,30 @@ def test_imported_files_are_listed_and_part_of_what_is_trusted(project: Path, lo
     (project / "style.md").write_text("be evil", "utf-8")
 
     assert folder_trust(project, locations).instructions == ()
+
+
+def test_what_a_repository_lets_git_run_needs_trust(tmp_path: Path, locations: Locations) -> None:
+    folder = tmp_path / "crafted"
+    folder.mkdir()
+    subprocess.run(("git", "init", "-q"), cwd=folder, check=True)
+    assert trust_request_for(folder, locations) is None
+    assert folder_trust(folder, locations).is_trusted
+
+    subprocess.run(("git", "config", "filter.x.clean", "./tool.sh"), cwd=folder, check=True)
+    offer = trust_request_for(folder, locations)
+    assert offer is not None
+    assert (offer.git, offer.powers) == (("filter.x.clean = ./tool.sh",), "git's programs")
+    found = folder_trust(folder, locations)
+    assert not found.is_trusted
+    assert "each git command asks: you did not accept what its repository has: filter.x.clean" in found.left_out[0]
+    assert folder_trust(folder, locations, given=True).is_trusted
+
+    store = TrustStore(locations)
+    for answer, is_trusted in (("no", False), ("tightening", False), ("all", True)):
+        store.remember(offer, answer)
+        assert (store.knows(offer), folder_trust(folder, locations).is_trusted) == (True, is_trusted), answer
+    subprocess.run(("git", "config", "filter.x.clean", "./other.sh"), cwd=folder, check=True)
+    assert not folder_trust(folder, locations).is_trusted
+    changed = trust_request_for(folder, locations)
+    assert changed is not None
+    assert not store.knows(changed)

@@ -347,7 +347,7 @@ async def test_only_the_workspace_is_writable(
 
 @real
 @pytest.mark.parametrize("home", ["/usr/share/me", "/usr", "/dev/null", "/nonexistent", "/", "relative"])
-async def test_an_odd_home_is_no_obstacle(bash: BashTool, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+async def test_commands_run_with_any_home(bash: BashTool, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
     monkeypatch.setenv("HOME", home)
 
     assert (await call(bash, command="echo fine")).text == "fine"

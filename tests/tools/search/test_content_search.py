@@ -1,6 +1,7 @@
 """Search of many files in batches."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search import content_search
+from tui_agent.tools.search import content_search, file_listing
 from tui_agent.tools.search.content_search import SearchResult, search_contents
+from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep, SearchMode, SearchRequest
+from tui_agent.tools.search.unsearched import find_unsearched
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:
@@ -125,3 +128,30 @@ async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.M
 
 def test_a_match_in_a_deleted_file_is_left_out(root: Path) -> None:
     assert not content_search._is_text_file(ResolvedPath(root), "gone")  # pyright: ignore[reportPrivateUsage]
+
+
+def test_files_that_cannot_be_read_are_named_and_vanished_ones_are_not(root: Path) -> None:
+    (root / "ok").write_text("text")
+    (root / "link").symlink_to("ok")
+    os.mkfifo(root / "pipe")
+
+    found = find_unsearched(ResolvedPath(root), ["gone", "link", "ok", "pipe"], lambda: False, beyond_ascii=False)
+
+    assert (found.unreadable, found.words()) == (["link", "pipe"], "2 unreadable files (link, pipe)")
+
+
+def test_a_directory_that_cannot_be_listed_is_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "d").mkdir()
+    scan = file_listing.scan_directory
+    asked: list[int] = []
+
+    def refuse(held: int) -> object:
+        asked.append(held)
+        if len(asked) > 2:  # The start is opened twice.
+            raise PermissionError(13, "Permission denied")
+        return scan(held)
+
+    monkeypatch.setattr(file_listing, "scan_directory", refuse)
+
+    listing = file_listing.walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30)
+    assert (listing.complete, listing.has_errors) == (True, True)

@@ -19,6 +19,7 @@ from tui_agent.context import (
     load_own_instructions,
     load_project_instructions,
 )
+from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.private_directory import make_private_directories
@@ -44,7 +45,9 @@ _LARGEST_STORE = 64 * 1024 * 1024
 """Largest size in bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
-"""Apply nothing, everything except allow rules, tool servers and hooks, or everything."""
+"""Apply nothing, everything except allow rules and what starts programs, or everything."""
+_PROGRAMS = ("servers", "hooks", "git")
+"""Entries of an answer about what starts programs."""
 SERVERS_FILE = Path(".mcp.json")
 """File of a project with tool servers, in the form that other agents use."""
 
@@ -78,6 +81,8 @@ class TrustRequest:
     """Hooks with their commands, as they are written."""
     hooks_digest: str | None = None
     """Digest of the hooks and their scripts; None if there are none."""
+    git: tuple[str, ...] = ()
+    """Settings and links of its repository with which git may run programs or read elsewhere."""
     links: tuple[str, ...] = ()
     """A message for each file that is not used because it links to a target outside the repository."""
 
@@ -91,6 +96,7 @@ class TrustRequest:
             ("never taken from a project, whatever you answer", self.refused),
             ("tool servers: programs it would run and addresses it would connect to", self.servers),
             ("hooks: commands it would run by itself, without questions", self.hooks),
+            ("settings and links of its repository: git may run these programs, or read elsewhere", self.git),
             ("files with instructions for the model", self.instructions),
             *self.definitions,
             ("links that lead out of this repository, not used", self.links),
@@ -100,7 +106,12 @@ class TrustRequest:
     @property
     def powers(self) -> str:
         """The contents that need an answer of their own: allow rules, tool servers, hooks; empty if there are none."""
-        brought = (("allow rules", self.allows), ("tool servers", self.servers), ("hooks", self.hooks))
+        brought = (
+            ("allow rules", self.allows),
+            ("tool servers", self.servers),
+            ("hooks", self.hooks),
+            ("git's programs", self.git),
+        )
         *others, last = [what for what, entries in brought if entries] or [""]
         return f"{', '.join(others)} and {last}" if others else last
 
@@ -134,12 +145,14 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     servers_content = _servers_content(folder)
     definitions = project_definitions(folder, locations)
     hooks = project_hooks(folder)
+    git = program_settings(str(folder))
     if (
         found is None
         and not instructions
         and servers_content is None
         and not used(definitions)
         and hooks.digest is None
+        and not git
     ):
         return None
     content = found or b""
@@ -165,6 +178,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         servers_digest=None if servers_content is None else content_digest(servers_content),
         hooks=hooks.entries,
         hooks_digest=hooks.digest,
+        git=git,
         definitions=trust_sections(definitions),
         links=(*_foreign(folder, own), *link_problems(definitions), *hooks.links),
     )
@@ -185,9 +199,16 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     trusts_settings = (
         _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust) and _hooks_are_known(folder, trust)
     )
+    git = program_settings(str(folder))
+    may_be_trusted = _may_be_trusted(folder)
+    knows_git = (given and may_be_trusted) or (trust is not None and trust.git == _digest_of_git(git))
+    trusts_settings = trusts_settings and (not git or knows_git)
     definitions = project_definitions(folder, locations)
     foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
     foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
+    if git and not knows_git:
+        advice = "; --trust accepts it for one run" if may_be_trusted else ""
+        foreign += (f"{folder}: each git command asks: you did not accept what its repository has: {git[0]}{advice}",)
     if not project and not used(definitions):
         return FolderTrust(own, trusts_settings, (*foreign, *cut_instructions(own)), definitions)
     if trust is not None and trust.instructions in (None, _instructions_digest(project, definitions)):
@@ -273,6 +294,7 @@ class TrustStore:
             instructions=_instructions_in(entry),
             servers=_digest_entry(entry, "servers"),
             hooks=_digest_entry(entry, "hooks"),
+            git=_digest_entry(entry, "git") if allows else None,
         )
 
     def knows(self, offer: TrustRequest) -> bool:
@@ -280,9 +302,9 @@ class TrustStore:
         entry: object = self._read().get(str(offer.folder))
         if not is_object(entry):
             return False
-        programs = (_digest_entry(entry, "servers"), _digest_entry(entry, "hooks"))
+        programs = tuple(_digest_entry(entry, name) for name in _PROGRAMS)
         accepted = (entry.get("digest"), _instructions_in(entry), *programs)
-        offered = (offer.digest, offer.instructions_digest, offer.servers_digest, offer.hooks_digest)
+        offered = (offer.digest, offer.instructions_digest, *_programs_of(offer).values())
         return accepted == offered or entry.get("refused") == _digest_of_all(offer)
 
     def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
@@ -298,8 +320,7 @@ class TrustStore:
                 "allows": answer == "all",
                 "instructions": offer.instructions_digest,
             }
-            programs = {"servers": offer.servers_digest, "hooks": offer.hooks_digest}
-            entry |= {name: digest for name, digest in programs.items() if digest is not None}
+            entry |= {name: digest for name, digest in _programs_of(offer).items() if digest is not None}
         self._store(str(offer.folder), entry)
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
@@ -323,7 +344,7 @@ class TrustStore:
         entry: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
         # Servers and hooks that the user did not accept must not start because a rule was added.
         if is_object(old) and old.get("allows") is True:
-            entry |= {name: digest for name in ("servers", "hooks") if (digest := _digest_entry(old, name)) is not None}
+            entry |= {name: digest for name in _PROGRAMS if (digest := _digest_entry(old, name)) is not None}
         self._store(os.path.realpath(folder), entry)
 
     def _read(self) -> JsonObject:
@@ -468,8 +489,18 @@ def _digest_entry(entry: JsonObject, name: str) -> str | None:
 
 def _digest_of_all(offer: TrustRequest) -> str:
     digests = [offer.digest, offer.instructions_digest]
-    digests += [digest for digest in (offer.servers_digest, offer.hooks_digest) if digest is not None]
+    digests += [digest for digest in _programs_of(offer).values() if digest is not None]
     return content_digest(" ".join(digests).encode())
+
+
+def _programs_of(offer: TrustRequest) -> dict[str, str | None]:
+    """Return the digests of what starts programs, by the names of their entries."""
+    digests = (offer.servers_digest, offer.hooks_digest, _digest_of_git(offer.git))
+    return dict(zip(_PROGRAMS, digests, strict=True))
+
+
+def _digest_of_git(settings: Sequence[str]) -> str | None:
+    return content_digest("\0".join(settings).encode("utf-8", "surrogateescape")) if settings else None
 
 
 def _relative_name(layer: ContextLayer, folder: Path) -> str:

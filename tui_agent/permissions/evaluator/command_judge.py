@@ -322,6 +322,10 @@ class _Case:
             named = self._named_by_variable(command, step.bindings) if task.depth < MAX_DEPTH else None
             self._on_effects(part, paths, is_open=named == ())
         self._on_paths(part, paths)
+        if why := self._contexts.why_git_asks(part):
+            paths.findings.append(
+                Finding("ask", "floor", f"git may run a program of the repository, or read elsewhere: {why}")
+            )
         self._keep(command.text, paths, step.operator, known)
         # A variable without a value leaves its arguments as the command, so they are judged as such, too.
         for inner in named or ():
@@ -364,7 +368,8 @@ class _Case:
             return _ONLY_READS
         if is_transparent:
             return Finding("allow", "read_only", "the command it runs decides")
-        return self._by_mode(shown, asks=f"{', '.join(consequences) or MAY_CHANGE}; no rule allows {shown}")
+        why = self._contexts.reasons.get(command.text) or ", ".join(consequences) or MAY_CHANGE
+        return self._by_mode(shown, asks=f"{why}; no rule allows {shown}")
 
     def _on_effects(self, part: Part, paths: PathChecks, *, is_open: bool) -> None:
         """Judge the words, the hidden commands and the variables of a command that does not only read."""

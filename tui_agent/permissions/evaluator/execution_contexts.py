@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import repeat, takewhile
 from typing import Literal
 
+from tui_agent.git.repository import possible_repositories
 from tui_agent.git.repository_safety import find_program_setting, find_remote_url_secret
 from tui_agent.permissions.commands.analysis import (
     accepts_any_files,
@@ -145,6 +146,8 @@ class ExecutionContexts:
         self._trace, self._written = state.trace, state.written
         self._is_trusted = is_trusted
         """True if a command may look at the workspace's repository without a question."""
+        self.reasons: dict[str, str] = {}
+        """Reasons why commands do not count as read-only because of their repository."""
 
     def part(self, task: Task) -> Part:
         """Return a command with everything that is known about it."""
@@ -160,6 +163,25 @@ class ExecutionContexts:
             contexts = [_with_changes(found, command) for found in contexts]
         runs_written = not is_reading and any(map(self._runs_written, contexts, repeat(command)))
         return Part(task, command, wrapping, ruling, scope, contexts, is_harmless, is_own, is_reading, runs_written)
+
+    def why_git_asks(self, part: Part) -> str | None:
+        """Return which setting or link makes git unsafe, unless it is in the workspace's repository, which is trusted.
+
+        No rule and no mode covers that: they are for what the command does, not for what a folder brings.
+        """
+        if part.is_reading or canonical_name(part.command.name) not in group("version_control"):
+            return None
+        for context in part.contexts:
+            place = context.invocation.runs_in or "."
+            if context.directory is None and not place.startswith("/"):
+                continue
+            directory = self._look(place, context.directory).resolved
+            top = next(iter(possible_repositories(directory)), directory)
+            if self._is_trusted and is_within(self._lookup.workspace, top):
+                continue
+            if why := find_program_setting(directory, is_open=self._lookup.is_open):
+                return why
+        return None
 
     def scripts_of(self, part: Part) -> list[str]:
         """Return the existing files that a command runs or obeys."""
@@ -248,6 +270,7 @@ class ExecutionContexts:
             return False
         if why := self._why_not_harmless(reads, turn.place):
             self._trace.append(f"repository: {why}")
+            self.reasons[turn.command.text] = why
             return False
         # Behind another command it is not a declaration: the shell splits its values into words.
         is_split = turn.task.outer is not None and turn.command.name in DECLARATION_COMMANDS

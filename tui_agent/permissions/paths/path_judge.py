@@ -109,6 +109,8 @@ class PathLookup:
         self, facts: PathFacts, includes: FileFilter | None, *, is_search: bool, is_command: bool
     ) -> str | None:
         """Return why the settings of a repository at a path, or below it in a search, contain a secret, or None."""
+        if not is_search and not os.path.basename(facts.resolved).startswith("config"):
+            return None
         for file in settings_with_secret(facts.resolved):
             # The tools for searches look into a repository's data only if they are asked to.
             is_searched = is_search and (is_command or is_within(facts.resolved, os.path.dirname(file)))

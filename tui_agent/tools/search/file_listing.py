@@ -3,8 +3,8 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ _QUIET_TIME = 1.5
 """Seconds without output before ripgrep counts as stuck, for example on a named pipe called `.gitignore`."""
 _LISTING_SIZE = 64 * 1024 * 1024
 _RIPGREP_RAN = (0, 1)
+_RIPGREP_HAD_ERRORS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class FileListing:
     """Paths below the root, with `/`, sorted."""
     complete: bool
     """False if the listing ran out of time or memory."""
+    has_errors: bool = False
+    """True if a directory could not be listed."""
 
 
 @dataclass(slots=True)
@@ -48,6 +51,10 @@ class BoundedBytes:
         """Take the next bytes; return False once the limit is reached."""
         self.data += data[: self.limit - len(self.data)]
         return len(self.data) < self.limit
+
+
+UNREADABLE_NOTE = "[some directories could not be read]"
+"""Note on a listing with errors, if nothing is found."""
 
 
 def without_denied(names: Sequence[str], is_denied: Callable[[str], bool]) -> tuple[list[str], list[str]]:
@@ -113,7 +120,7 @@ async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: Cancell
     if is_stuck or (not whole and outcome.returncode not in _RIPGREP_RAN):
         return None
     names = sorted(os.fsdecode(name) for name in whole.split(b"\0")) if whole else []
-    return FileListing(tuple(names), outcome.ending == "exited")
+    return FileListing(tuple(names), outcome.ending == "exited", outcome.returncode == _RIPGREP_HAD_ERRORS)
 
 
 def _has_other_rules(scope: SearchScope, listing: FileListing) -> bool:
@@ -155,7 +162,7 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
             if stopped():
                 raise OperationCancelledError("the search was cancelled")
             walk.list_next(start)
-    return FileListing(tuple(sorted(walk.names)), not walk.waiting)
+    return FileListing(tuple(sorted(walk.names)), not walk.waiting, walk.has_errors)
 
 
 @dataclass(slots=True)
@@ -169,6 +176,8 @@ class _Walk:
     names: list[str] = field(default_factory=list[str])
     waiting: list[tuple[str, IgnoreRules | None]] = field(default_factory=list[tuple[str, IgnoreRules | None]])
     """Directories below the start, each with a slash at the end, and the rules from above them."""
+    has_errors: bool = False
+    """True if a directory could not be listed."""
 
     def __post_init__(self) -> None:
         self.waiting.append(("", self.scope.rules))
@@ -177,11 +186,20 @@ class _Walk:
         """Return True if the time limit has passed."""
         return time.monotonic() > self.deadline
 
+    @contextmanager
+    def _errors_noted(self) -> Generator[None]:
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # It vanished, or a symbolic link replaced it.
+        except OSError:
+            self.has_errors = True
+
     def list_next(self, start: int) -> None:
         """List one waiting directory; if the time limit passes before its end, it waits on."""
         below, rules = self.waiting.pop()
         directory = os.path.join(self.scope.place.path, below)
-        with suppress(OSError), pinned_below(start, below) as held, scan_directory(held) as entries:
+        with self._errors_noted(), pinned_below(start, below) as held, scan_directory(held) as entries:
             rules = rules and rules.inside(held, directory)
             for entry in entries:
                 if self.is_late():

@@ -34,13 +34,13 @@ async def list_matching(
         ToolError, OperationCancelledError, OSError: as for `list_files`.
     """
     literal = await asyncio.to_thread(_existing, place, pattern.choices, regular=regular)
-    names, complete = set(literal), True
+    names, complete, has_errors = set(literal), True, False
     for base in pattern.bases:
         with suppress(*_MISSING if base else ()):
             listing = await list_files(_below(place, base), workspace, ripgrep, cancellation)
-            complete = complete and listing.complete
+            complete, has_errors = complete and listing.complete, has_errors or listing.has_errors
             names.update(await asyncio.to_thread(_matching, base, listing.names, pattern))
-    return FileListing(tuple(sorted(names)), complete)
+    return FileListing(tuple(sorted(names)), complete, has_errors)
 
 
 async def list_matching_ignored(

@@ -1,6 +1,7 @@
 """Facts from the app's environment: the terminal's preferences, the clock and the working directory."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from tui_agent.protocol.regular_file import read_regular_file
 
 _LARGEST_POINTER = 65_536
 """Maximum size in bytes of a file in which git names a branch or a directory."""
+
+_HASH = re.compile("[0-9a-f]{7,64}")
 
 _LIGHT_COLOURS = ("7", "15")
 """White and bright white among the sixteen colours of a terminal."""
@@ -70,7 +73,10 @@ def branch_of(directory: Path) -> str:
             head = _small_text(pointer / "HEAD").strip()
         except (OSError, UnicodeDecodeError):
             continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
+        if head.startswith("ref:"):
+            return head.removeprefix("ref: refs/heads/")
+        # The file may be a link to any other one, such as a key.
+        return head[:7] if _HASH.fullmatch(head) else ""
     return ""
 
 
