@@ -218,7 +218,7 @@ def _simple_command(text: str) -> SimpleCommand | None:
 
 
 def _may_be_exact(words: Sequence[str]) -> bool:
-    """True if exactly these words may be stored although other words of the program may not."""
+    """True if exactly these words may be stored, of a program for which others may not."""
     return words[0] in ("source", ".") and len(words) == 2 and _ACTIVATES.fullmatch(words[1]) is not None
 
 
