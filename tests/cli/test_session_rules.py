@@ -30,8 +30,9 @@ async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path
         assert rules.add("deny bash(rm:*)") == ""
         found = rules.in_force()
 
-    texts = [f"{rule.verdict} {rule.text}" for rule in found.rules]
+    texts = [f"{rule.verdict} {rule.text}" for rule in found.rules if rule.origin != "default"]
     assert texts[-2:] == ["deny bash(rm:*)", "allow bash(make:*)"]
+    assert found.rules[len(texts)] == RuleFact("ask", "read(.env)", "default")
     assert RuleFact("ask", "bash(date)", "--ask") in found.rules
     assert [rule.text for rule in found.rules if rule.is_session] == ["bash(rm:*)", "bash(make:*)"]
     assert not found.strictest_wins

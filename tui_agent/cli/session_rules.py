@@ -66,8 +66,9 @@ class SessionRules:
         """Return each rule in the order in which it is checked, with True if it ends with the session."""
         own = self._policy.session_rules
         # Ask and deny rules of the session are among the policy's rules; grants are checked after all of them.
-        found = [(rule, rule in own) for rule in (*self._policy.rules, *self._policy.secret_rules)]
-        return [*found, *((rule, True) for rule in own if rule.verdict == "allow")]
+        found = [(rule, rule in own) for rule in self._policy.rules]
+        grants = [(rule, True) for rule in own if rule.verdict == "allow"]
+        return [*found, *grants, *((rule, False) for rule in self._policy.secret_rules)]
 
     def _publish(self, notice: Noticed) -> None:
         self._engine.bus.publish(notice)

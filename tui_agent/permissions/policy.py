@@ -100,8 +100,7 @@ class PermissionPolicy:
         own = _rules("PermissionPolicy.rules", rules)
         more = _layers("PermissionPolicy.layers", layers)
         path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
-        secrets = [Rule.parse("ask", f"read({pattern})", "default") for pattern in secret_files]
-        lists = (*((own,) if own else ()), *more)
+        lists, secrets = (*((own,) if own else ()), *more), _secret_rules(secret_files)
         self._rules = RuleSet(lists, path_lookup.workspace, path_lookup.root, resolution, secrets)
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
@@ -444,6 +443,10 @@ def _rules(name: str, rules: object) -> tuple[Rule, ...]:
 def _layers(name: str, layers: object) -> tuple[tuple[Rule, ...], ...]:
     found = expect_items(name, layers, None, "a list of lists of rules")
     return tuple(_rules(f"{name}[{place}]", cast(object, layer)) for place, layer in enumerate(found))
+
+
+def _secret_rules(patterns: Sequence[str]) -> tuple[Rule, ...]:
+    return tuple(Rule.parse("ask", f"read({pattern})", "default") for pattern in patterns)
 
 
 def _expect_path(name: str, path: object) -> None:

@@ -401,7 +401,7 @@ def test_a_denied_change_of_a_terminal_multiplexer_is_found(desk: Desk) -> None:
     assert desk.bash("tmux saveb -b x notes.txt", "deny edit(notes.txt)", mode="allow").decision == "deny"
 
 
-def test_a_person_can_say_yes_to_every_command_and_nobody_else_can(desk: Desk) -> None:
+def test_commands_on_protected_paths_ask_in_every_mode_and_under_every_rule(desk: Desk) -> None:
     commands = (
         *("rm -rf node_modules && npm install", "rm -rf node_modules", "rm .git/index.lock", "mv node_modules /tmp/nm"),
         *("find node_modules -delete", "echo x > .husky/pre-commit", "python3 -c \"open('.git/x', 'w')\""),

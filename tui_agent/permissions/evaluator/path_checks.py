@@ -572,7 +572,7 @@ class PathChecks:
         """Judge what a rule for a command's first words is not meant for: places and addresses outside the workspace.
 
         Args:
-            words: the words of the command itself.
+            words: the command's own name and arguments.
             directory: the directory in which it runs.
         """
         name = canonical_name(words[0]) if words else ""

@@ -138,10 +138,8 @@ def _prefix_length(words: Sequence[str], workspace: str) -> int:
     name, rest = canonical_name(words[tool]), words[tool:]
     if name in group("single_purpose") or (tool == 0 and _BUILT.match(words[0])):
         count = 1
-    elif (
-        name in words_by_program("offered_groups") and rest[1:2] and rest[1] in words_by_program("offered_groups")[name]
-    ):
-        count = 3 if rest[2:] and rest[2].isidentifier() else 0
+    elif actions := words_by_program("offered_groups").get(":".join((name, *rest[1:2]))):
+        count = 3 if actions & {*rest[2:3]} else 0
     elif name in _SCRIPTED and rest[1:2] in _RUN:
         count = 3 if rest[2:] and _is_plain(rest[2]) else 0
     elif name in words_by_program("offered_actions"):
@@ -159,7 +157,7 @@ def _prefix_length(words: Sequence[str], workspace: str) -> int:
 def _tool_at(words: Sequence[str], workspace: str) -> int | None:
     """Return the index of the word that names the program of the project; None if no rule should be stored."""
     rest = without_interpreter(words)
-    if len(rest) < len(words) and rest[0] in group("single_purpose") | {"ruff", "unittest"}:
+    if len(rest) < len(words) and rest[0] in group("single_purpose") | {"ruff"}:
         return len(words) - len(rest) if words[len(words) - len(rest)] == rest[0] else None
     count = next((text.count(" ") + 1 for program, text in pairs("project_runners") if program == words[0]), 0)
     if count and [words[0], " ".join(words[:count])] in map(list, pairs("project_runners")):
@@ -196,7 +194,8 @@ def _beginning(words: Sequence[str]) -> list[list[str]] | None:
     if any(os.path.isabs(one) or ".." in one.split("/") or one in (".", "./") for one in operands):
         return None
     folder = folders.pop()
-    return [[*words], *([[name, *options, f"{folder}/*"]] if folder and not folders else [])]
+    is_below = os.path.normpath(folder or ".") != "." and not folders
+    return [[*words], *([[name, *options, f"{folder}/*"]] if is_below else [])]
 
 
 def _assigned(command: SimpleCommand) -> str | None:
@@ -218,7 +217,7 @@ def _simple_command(text: str) -> SimpleCommand | None:
 
 
 def _may_be_exact(words: Sequence[str]) -> bool:
-    """True if exactly these words may be stored although other words of the program may not."""
+    """True if exactly these words may be stored, of a program for which others may not."""
     return words[0] in ("source", ".") and len(words) == 2 and _ACTIVATES.fullmatch(words[1]) is not None
 
 
@@ -231,8 +230,9 @@ def may_be_stored(words: Sequence[str]) -> bool:
 
 def _is_known(name: str) -> bool:
     """True if a table says which words of a command any arguments may follow."""
-    known = (words_by_program("offered_actions"), words_by_program("offered_groups"))
-    return any(name in table for table in known) or name in _SCRIPTED or name in group("single_purpose")
+    has_groups = any(key.startswith(f"{name}:") for key in words_by_program("offered_groups"))
+    is_single = name in _SCRIPTED or name in group("single_purpose")
+    return has_groups or is_single or name in words_by_program("offered_actions")
 
 
 def _is_plain(word: str) -> bool:
