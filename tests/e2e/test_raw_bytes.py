@@ -120,9 +120,11 @@ def test_no_input_of_the_terminal_ends_the_program_or_opens_an_editor(machine: U
 
 
 def test_a_screen_is_whole_whatever_the_environment_says_and_others_write(machine: UserMachine) -> None:
+    machine.forks = False
     odd = {"COLUMNS": "100", "LINES": "30", "PYTHONIOENCODING": "latin-1"}
     with machine.app("--demo", "--no-mouse", size=(100, 30), variables=odd) as app:
         app.ready()
+        assert "─" in app.screen.text
         app.wait_for(lambda screen: screen.lines[screen.row].startswith(" ›") and screen._column == 3)
         app.resize(60, 20)
         app.wait_for(lambda screen: screen.lines[-1].startswith(" ● ready") and screen.lines[-3] == "─" * 60)
@@ -137,6 +139,7 @@ def test_a_screen_is_whole_whatever_the_environment_says_and_others_write(machin
         app.process.send_signal(signal.SIGQUIT)
         assert app.wait_for_end() == -signal.SIGQUIT
         assert app.left_behind == []
+    assert "the full-screen app writes UTF-8" in machine.run("doctor", variables=odd).stdout
 
 
 def test_a_late_answer_of_the_terminal_is_not_typed_into_the_shell(machine: UserMachine) -> None:
