@@ -29,8 +29,9 @@ UNREAD_SIZE = 256 * 1024
 """Newest bytes of a background command that are kept for the model to read."""
 
 _NEWEST_SIZE = 512
-_SCREEN = re.compile(rb"\x1b\[(?:\d+;\d+H|\?(?:1049|1047|47)h)")
-"""Matches what draws a screen: a row and a column to write at, or a screen of its own."""
+_SCREEN = re.compile(rb"\x1b\[(?:(?!1;1H)\d+;\d+H|\?(?:1049|1047|47)h)")
+"""Matches what draws a screen: a row and a column to write at, or a screen of its own. A program that only clears the
+screen goes to the first row and column."""
 _SAMPLE_SIZE = 15_000
 """Bytes at the start that decide whether an output is text."""
 _TEXT_CONTROLS = frozenset(b"\0\t\n\r\b\f\x1b")

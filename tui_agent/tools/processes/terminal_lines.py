@@ -92,6 +92,8 @@ class TerminalLines:
         text = self._colours.encode() + first
         self._rows[-1] = last + text if isinstance(last, bytes) else _encoded(last) + text
         self._colours = ""
+        for found in _COLOURS.findall(data[-_LONGEST_SEQUENCE:].decode("utf-8", "replace")) if b"\x1b" in data else ():
+            self._lasting = _with_colours(self._lasting, found)
         self._rows += more
         self._row = len(self._rows) - 1
         return self._final()
@@ -219,6 +221,7 @@ class TerminalLines:
         row = self._rows[self._row]
         if isinstance(row, bytes):
             row = self._rows[self._row] = _cells_of(row.decode("utf-8", "surrogateescape"))
+            self._colours = self._colours if row else self._lasting
         if self._column < 0:
             self._column = len(row)
         return row
@@ -310,7 +313,7 @@ def _cells_of(text: str) -> list[str]:
             else:
                 cells += [colours + character, *([""] if width == 2 else [])]
                 colours = ""
-    return [*cells[:-1], cells[-1] + colours] if cells else [colours] if colours else []
+    return [*cells[:-1], cells[-1] + colours] if cells else []
 
 
 @lru_cache(maxsize=4096)
