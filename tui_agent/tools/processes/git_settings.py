@@ -5,10 +5,10 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
+from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.secret_variables import is_secret_variable
 
 from .child_environment import child_environment
-from .programs import find_program
 
 _SECONDS = 2.0
 _LEFT_OUT = ("include", "includeif", "credential")
