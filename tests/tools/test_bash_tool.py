@@ -59,6 +59,16 @@ async def test_a_command_without_output_says_so(bash: BashTool) -> None:
     assert (await call(bash, command="false")).text == "[exit code 1]"
 
 
+async def test_commands_run_on_a_system_without_proc(
+    bash: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no-proc").mkdir()
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "no-proc"))
+
+    assert (await call(bash, command="echo said; sleep 0.1")).text == "said"
+    assert "stopped after" in (await call(bash, command="sleep 600", timeout=0.2)).text
+
+
 async def test_a_command_ended_by_a_signal_says_which(bash: BashTool) -> None:
     assert (await call(bash, command="kill -9 $$")).text == "[ended by signal 9 (Killed)]"
 

@@ -168,7 +168,10 @@ def own_children() -> Iterable[int]:
     except OSError:  # A thread ended just now.
         lists = []
     if not lists:
-        return [child.pid for child in psutil.Process().children()]
+        try:
+            return [child.pid for child in psutil.Process().children()]
+        except (OSError, psutil.Error):  # /proc is missing.
+            return []
     return [int(pid) for children in lists for pid in children.split()]
 
 

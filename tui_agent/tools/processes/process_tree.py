@@ -126,7 +126,7 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     A process that starts a successor and ends, again and again, may be gone by the time it is looked at. So a scan is
     certain only if all listed processes still exist at its end.
     """
-    listed = psutil.pids()
+    listed = _pids()
     orphans = unclaimed_orphans(mark.limit)
     tied = False
     for pid in reversed(listed):
@@ -136,6 +136,14 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
     return tied, all(psutil.pid_exists(pid) for pid in listed)
+
+
+def _pids() -> list[int]:
+    """Return the ids of all processes; none where /proc is missing, so that only process groups can be ended."""
+    try:
+        return psutil.pids()
+    except (OSError, IndexError):  # psutil takes the first of an empty list.
+        return []
 
 
 def left_running(leader: int, mark: TreeMark) -> tuple[psutil.Process, ...]:
@@ -163,7 +171,7 @@ def tree_members(
 ) -> list[psutil.Process]:
     """Return the live processes of a tree and those below `orphans` and `known`, the leader first if it lives.
     Blocks."""
-    tied = {pid for pid in psutil.pids() if pid in orphans or _is_tied(pid, leader, mark)}
+    tied = {pid for pid in _pids() if pid in orphans or _is_tied(pid, leader, mark)}
     tied |= {process.pid for process in known if _lives(process)}
     processes: dict[int, psutil.Process] = {}
     for pid in sorted(tied, key=lambda pid: pid != leader):
