@@ -137,6 +137,8 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     ]
     talk.toggle()
     assert len(talk.rows()) == 1
+    listed = Talk(*done("c1", "read", "src/a.py", "9 lines"), *done("c2", "glob", "**/*.py", "7 files"))
+    assert listed.rows() == ["✔ read a.py glob **/*.py (7 files)"]
 
 
 def test_a_read_that_failed_or_runs_has_its_own_row() -> None:

@@ -546,8 +546,10 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
 
 
 def _short(view: CallViewState) -> str:
-    """Return what a call read, a path by its last part."""
+    """Return what a call read, a path by its last part; a pattern is whole, because its folders are part of it."""
     text = one_line(view.summary, _LONGEST)
+    if "*" in text:
+        return clip(text, 40)
     return text.rstrip("/").rpartition("/")[2] if " " not in text and "/" in text else clip(text, 40)
 
 
