@@ -137,8 +137,15 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
     ]
     talk.toggle()
     assert len(talk.rows()) == 1
-    listed = Talk(*done("c1", "read", "src/a.py", "9 lines"), *done("c2", "glob", "**/*.py", "7 files"))
-    assert listed.rows() == ["✔ read a.py glob **/*.py (7 files)"]
+
+
+def test_folded_reads_name_a_pattern_as_it_was_given() -> None:
+    listed = [
+        *done("c1", "read", "src/a.py"),
+        *done("c2", "read", "src/b.py"),
+        *done("c3", "glob", "**/*.py", "7 files"),
+    ]
+    assert Talk(*listed).rows() == ["✔ read a.py, b.py glob **/*.py (7 files)"]
 
 
 def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
