@@ -73,7 +73,7 @@ def done(
     ms: float = 3.0,
 ) -> list[AgentEvent]:
     """Return the events of a whole call."""
-    reads = name in ("read", "grep")
+    reads = name in ("read", "grep", "glob")
     details: JsonObject = {"outcome": outcome} if outcome else {}
     args: JsonObject = {"command": summary} if name == "bash" else {"path": summary}
     return [
