@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.fussy_server import FussyServer
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import CompactionEnded, ContentDropped, Warned
 from tui_agent.protocol.messages import (
@@ -93,7 +93,7 @@ class Outcome:
 
 async def outcome(server: FussyServer, history: Iterable[Message], *prompts: str, window: int = 200_000) -> Outcome:
     """Publish a conversation as a session has it, and run prompts on it."""
-    bus = EventBus()
+    bus = ValidatingBus(whole=False)
     subscription = bus.subscribe(merge=False, since=0)
     endpoint = EndpointTraits(ModelInfo("some-model", context_window=window, thinking="adaptive"), counts_tokens=False)
     async with server, aclosing(AnthropicProvider("some-model", base_url=server.base_url, endpoint=endpoint)) as model:

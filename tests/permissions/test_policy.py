@@ -39,14 +39,12 @@ def test_accepted_edits_include_commands_that_can_only_edit_the_workspace(
         "ruff check . --fix",
         "gcc -o app a.c && ./app",
     )
-    asked = ("git add -A && git commit -m x", "make", "rm -rf .", "echo 'x")
+    asked = ("git add -A && git commit -m x", "make", "rm -rf .", "echo 'x", "rm .git/config")
 
-    found = [
-        policy.check(desk.tools["bash"], {"command": command}) for command in (*commands, *asked, "rm .git/config")
-    ]
+    found = [policy.check(desk.tools["bash"], {"command": command}) for command in (*commands, *asked)]
 
     expected = ["allow" if allows else "ask"] * len(commands)
-    assert [one.decision for one in found] == [*expected, *["ask"] * len(asked), "deny"]
+    assert [one.decision for one in found] == [*expected, *["ask"] * len(asked)]
     assert not allows or all("runs in the sandbox" in one.reason for one in found[: len(commands)])
     policy.set_mode("ask")
     assert policy.check(desk.tools["bash"], {"command": commands[0]}).decision == "ask"

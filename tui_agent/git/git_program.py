@@ -111,7 +111,7 @@ def start_git(
 
 def bare_environment(workspace: Path) -> dict[str, str]:
     """Return the environment of a git that only reads: no secret, no option, no program of the workspace."""
-    kept = {name: value for name, value in os.environ.items() if _KEPT.match(name)}
+    kept = users_environment()
     kept["PATH"] = outside_search_path(os.environ.get("PATH", os.defpath), workspace) or os.defpath
     settings = (*settings_of_every_git(), *READ_ONLY_SETTINGS, ("safe.bareRepository", "explicit"))
     return with_settings(kept, settings) | OFFLINE
@@ -155,12 +155,17 @@ def refusal_note(output: str) -> str:
     return ""
 
 
+def users_environment() -> dict[str, str]:
+    """Return the variables by which git finds the user's own settings."""
+    return {name: value for name, value in os.environ.items() if _KEPT.match(name)}
+
+
 def users_settings() -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Return the settings of the user and the system, by their names in lower case, and the files that have them.
 
     Blocks for some milliseconds if one of the usual files has changed.
     """
-    environment = {name: value for name, value in os.environ.items() if _KEPT.match(name)}
+    environment = users_environment()
     home = os.path.expanduser("~")
     user = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     usual = (f"{home}/.gitconfig", f"{user}/git/config", "/etc/gitconfig", os.environ.get("GIT_CONFIG_GLOBAL", ""))

@@ -90,18 +90,17 @@ class PermissionPolicy:
         """
         expect_kind("PermissionPolicy.workspace", workspace, (Path, str), "a path")
         expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
-        expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
-        expect_flag("PermissionPolicy.is_trusted", is_trusted)
+        for name, flag in (("relaxed_reads", relaxed_reads), ("is_trusted", is_trusted)):
+            expect_flag(f"PermissionPolicy.{name}", flag)
         expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
         expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
-        own = _rules("PermissionPolicy.rules", rules)
-        more = _layers("PermissionPolicy.layers", layers)
-        path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
-        lists, secrets = (*((own,) if own else ()), *more), _secret_rules(secret_files)
-        self._rules = RuleSet(lists, path_lookup.workspace, path_lookup.root, resolution, secrets)
+        lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
+        path_lookup, secrets = PathLookup(Path(workspace), private_paths, readable_paths), _secret_rules(secret_files)
+        kept = tuple(filter(None, lists))
+        self._rules = RuleSet(kept, path_lookup.workspace, path_lookup.root, resolution, secrets)
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)

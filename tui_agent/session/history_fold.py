@@ -10,7 +10,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import assert_never
 
-from tui_agent.context.transcript_text import shortened
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.event_lines import events_of
@@ -523,7 +522,8 @@ class HistoryFold:
         for call_id, end in known.items():
             result = "\n".join(block.text for block in end.content if isinstance(block, TextBlock))
             outcome = "failed" if end.is_error else "finished"
-            yield f"This one {outcome}: {names[call_id]}\nIts result:\n{shortened(result, LONGEST_EARLY_RESULT)}"
+            cut = f"{result[:LONGEST_EARLY_RESULT]}…" if len(result) > LONGEST_EARLY_RESULT else result
+            yield f"This one {outcome}: {names[call_id]}\nIts result:\n{cut}"
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
         """Return the last calls that have no result."""

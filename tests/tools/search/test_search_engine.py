@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.processes.test_programs import program
+from tests.protocol.test_programs import program
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search.content_search import FileHits, search_contents

@@ -117,7 +117,7 @@ def _git_text(root: Path, git: GitFiles | None, *, may_name_branch: bool) -> str
     # It runs here only if it would run without a question anyway.
     may_ask = git is not None and is_read_only_command(STATUS_COMMAND, root)
     output = git.status() if git is not None and may_ask else None
-    if output is None:
+    if not output:
         branch = branch_in_file(root) if may_name_branch else ""
         return f"Git branch: {_visible(branch)}" if branch else ""
     head, *records = os.fsdecode(output).split("\0")[:-1]

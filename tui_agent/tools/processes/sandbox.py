@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
-from .git_settings import plain_git_settings
 from .process import ProcessOutcome, ProcessSpec
 from .visible_places import homes_of_others, own_home, visible_places
 

@@ -1,14 +1,12 @@
 """The user's own settings of git, such as name and address, for commands that do not see the home."""
 
 import os
-import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.secret_variables import is_secret_variable
 
-from .child_environment import child_environment
+from .git_program import find_git, start_git, users_environment
 
 _SECONDS = 2.0
 _LEFT_OUT = ("include", "includeif", "credential")
@@ -28,23 +26,14 @@ def plain_git_settings(root: Path) -> bytes:
 
 @lru_cache(maxsize=8)
 def _listed(root: Path, files: tuple[tuple[str, object], ...]) -> bytes:
-    git = find_program("git", root)
+    git = find_git(root)
     if git is None or not any(state for _, state in files):
         return b""
-    try:
-        # Git starts nothing for this, whatever the repository says.
-        listed = subprocess.run(
-            [str(git), "config", "--global", "--includes", "--list", "-z"],
-            cwd=root,
-            env=child_environment(os.environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=_SECONDS,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return b""
-    return "".join(map(_lines, listed.stdout.decode("utf-8", "replace").split("\0"))).encode()
+    # Git starts nothing for this, whatever the repository says.
+    arguments = ("config", "--global", "--includes", "--list", "-z")
+    environment = users_environment()
+    listed = start_git(git, arguments, environment=environment, seconds=_SECONDS, directory=str(root)) or b""
+    return "".join(map(_lines, listed.decode("utf-8", "replace").split("\0"))).encode()
 
 
 def _lines(entry: str) -> str:
