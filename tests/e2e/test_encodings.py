@@ -98,11 +98,14 @@ def test_every_key_has_its_effect(machine: UserMachine, encoding: Encoding) -> N
         app.write("sent")
         app.wait_for_draft("sent")
         app.write(ALT_ENTER[encoding])
+        app.write("x")
+        app.wait_for(lambda _: draft_of(app).split() == ["sent", "x"])
+        app.press("enter")
         app.wait_for_words("It is sent.")
         (request,) = bodies_of(server)
         app.quit()
 
-    assert words_in(request) == ["sent"]
+    assert words_in(request) == ["sent\nx"]
 
 
 def test_escape_alone_is_escape_and_in_front_of_a_key_it_is_not(machine: UserMachine) -> None:

@@ -106,8 +106,7 @@ class PermissionPolicy:
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
         self.is_trusted = is_trusted
         """True if the user trusts the contents of the workspace."""
-        self._relaxed_reads = relaxed_reads
-        self._containment = containment
+        self._relaxed_reads, self._containment = relaxed_reads, containment
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
