@@ -157,6 +157,8 @@ async def test_a_server_that_is_missing_says_what_to_do(tmp_path: Path) -> None:
         "gone": (ToolServer(command="no-such-program"), "no-such-program cannot be started: No such file or directory"),
         "unset": (ToolServer(command="x", env={"K": "${NOT_SET}"}), "the variable NOT_SET is not set"),
         "windows": (ToolServer(command="cmd", args=("/c", "npx", "-y", "x")), "it is in the form for Windows"),
+        "folder": (ToolServer(command="cat", cwd="/nowhere"), "cannot be started: its `cwd` is not a directory"),
+        "line": (ToolServer(command="npx -y x"), "there is no such program; write its arguments as `args`"),
         "home": (ToolServer(command="~/bin/x"), "it exited with code 9"),
     }
     wrong: list[object] = []
