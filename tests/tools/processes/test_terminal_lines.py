@@ -28,7 +28,7 @@ BITS = st.sampled_from(
     ]
 )
 
-MORE = st.sampled_from(["\x1b7", "\x1b8", "\x1b[2X", "\x1b[2P", "\x1b[2@", "\x1b[3`"])
+MORE = st.sampled_from(["\n" * (REACH + 5), "\x1b7", "\x1b8", "\x1b[2X", "\x1b[2P", "\x1b[2@", "\x1b[3`"])
 """Sequences that the screen of the tests does not know."""
 
 

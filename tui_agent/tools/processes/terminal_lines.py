@@ -227,7 +227,8 @@ class TerminalLines:
         if not back:
             self._saved = (self._row, self._column)
         elif self._saved is not None:
-            self._row, column = self._saved
+            row, column = self._saved
+            self._go_by(row - self._row)
             self._go_to(column)
 
     def _begin_row(self) -> None:
