@@ -170,6 +170,8 @@ async def test_refused_reasoning_leaves_the_conversation_whatever_the_words() ->
         "signature": "messages.1.content.0: Invalid `signature` in `thinking` block",
         "thought signature": {"error": {"code": 400, "message": "Thought signature is not valid.."}},
         "unknown tag": "messages.1.content.0: Input tag 'thinking' does not match any of the expected tags",
+        "item": "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "encrypted": "The encrypted content gAAA could not be verified.",
         "index only": "messages.1.content.0: Input should be a valid dictionary",
         "a gateway": {"error": {"upstream_error": {"error": {"message": "reasoning content in messages is invalid"}}}},
     }

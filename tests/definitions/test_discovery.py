@@ -163,6 +163,20 @@ def test_skills_of_other_agents_are_loaded_and_odd_parts_named(project: Path) ->
             assert (said.startswith(f".claude/skills/{folder}/SKILL.md: "), note in said) == (True, True)
 
 
+def test_skills_in_other_encodings_and_letters_are_read(project: Path) -> None:
+    text = "---\nname: {}\ndescription: größer\n---\nText"
+    for name, file, content in (
+        ("wide", "SKILL.md", text.format("wide").encode("utf-16")),
+        ("old", "SKILL.md", text.format("old").replace("\n", "\r").encode()),
+        ("small", "skill.md", text.format("small").encode()),
+    ):
+        write(project / f".claude/skills/{name}/{file}", "").write_bytes(content)
+
+    found = {(skill.name, skill.description, skill.body) for skill in read(project).skills}
+
+    assert found == {(name, "größer", "Text") for name in ("wide", "old", "small")}
+
+
 def test_keys_that_restrict_a_skill_are_honoured(project: Path) -> None:
     for name, key in {
         "manual": "disable-model-invocation: true",
@@ -170,6 +184,8 @@ def test_keys_that_restrict_a_skill_are_honoured(project: Path) -> None:
         "automatic": "user-invocable: false",
         "both": "user-invocable: yes\ndisable-model-invocation: no",
         "reading": "disallowed-tools: Bash, Write",
+        "writing": "disallowedTools: Bash",
+        "other": "Disable_Model_Invocation: true\nuserInvocable: false",
     }.items():
         write(project / f".claude/skills/{name}/SKILL.md", f"---\n{key}\n---\nText")
 
@@ -181,6 +197,8 @@ def test_keys_that_restrict_a_skill_are_honoured(project: Path) -> None:
         "automatic": (True, False, None),
         "both": (True, True, None),
         "reading": (False, True, ("!bash", "!write", "!bash_output", "!kill_bash")),
+        "writing": (False, True, ("!bash", "!bash_output", "!kill_bash")),
+        "other": (False, False, None),
     }
 
 
@@ -190,12 +208,15 @@ def test_sub_agents_are_found_in_folders_and_under_odd_names(project: Path) -> N
     fields = "name: A Two\ndescription: d\ntools: Read\ndisallowedTools: Bash\nmaxTurns: 3"
     write(agents / "a2.md", f"---\n{fields}\n---\nText")
     write(agents / "plan.md", "---\ndescription: d\npermissionMode: plan\n---\nText")
+    write(agents / "open.md", "---\ndescription: d\npermission:\n  edit: deny\n---\nText")
+    write(agents / "dashed.md", "---\ndescription: d\ndisallowed-tools: Bash\n---\nText")
     write(agents / "free.md", "---\ndescription: d\npermissionMode: acceptEdits\n---\nText")
 
     found = read(project)
 
     assert {agent.name: agent.tools for agent in found.agents} == {
         "a4": None,
+        "dashed": ("!bash", "!bash_output", "!kill_bash"),
         "A-Two": ("read", "!bash", "!bash_output", "!kill_bash"),
         "free": None,
     }
@@ -204,8 +225,10 @@ def test_sub_agents_are_found_in_folders_and_under_odd_names(project: Path) -> N
         ".claude/agents/a2.md: 'maxTurns' has no effect here",
         ".claude/agents/a2.md: `name` is A Two; it is A-Two here",
     ]
-    (problem,) = found.problems
-    assert problem.text == ".claude/agents/plan.md: 'permissionMode' is not supported and changes what it may do"
+    assert [problem.text for problem in found.problems] == [
+        ".claude/agents/open.md: 'permission' is not supported and changes what it may do",
+        ".claude/agents/plan.md: 'permissionMode' is not supported and changes what it may do",
+    ]
     cases = (("grep", ("!bash",), True), ("bash", ("*", "!bash"), False), ("edit", ("read",), False))
     assert [is_allowed(tool, patterns) for tool, patterns, _ in cases] == [expected for *_, expected in cases]
 

@@ -707,11 +707,14 @@ def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypa
         "review\n\n<stdin>\n+é\n</stdin>": [given_input("+é\n".encode()), StandardStreams(os.open(diff, os.O_RDONLY))],
         "review": [given_input(b""), given_input(b"\n"), StandardStreams(os.open(os.devnull, os.O_RDONLY))],
     }
-    inputs["review"].append(StandardStreams(read))  # A pipe that its writer neither fills nor closes.
+    said, stderr = os.pipe()
+    inputs["review"].append(StandardStreams(read, stderr=stderr))  # A pipe that its writer neither fills nor closes.
+    inputs["review\n\n<stdin>\n+é\n</stdin>"].append(given_input("+é\n".encode("utf-16")))
 
     found = {wanted: [read_prompt("review", streams) for streams in several] for wanted, several in inputs.items()}
 
     os.close(write)
+    assert b"Standard input stayed silent" in os.read(said, 1_000)
     assert found == {wanted: [wanted] * len(several) for wanted, several in inputs.items()}
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import ImageContent
 
 from tests.cli.configuration.test_live_settings import options_for
 from tests.mcp.pools import SERVERS, running, until
@@ -15,6 +16,7 @@ from tui_agent.cli.command_line import run_program
 from tui_agent.cli.configuration.effective_settings import load_effective_settings
 from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.cli.tool_servers import check_image, configured_servers
+from tui_agent.mcp.call_result import blocks_of
 from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import ImageBlock, TextBlock
@@ -90,6 +92,11 @@ FORMS: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
         {"tools": ToolFilter(allow=("a",), deny=("b",))},
         "",
     ),
+    ({"command": "x", "disabled": 1}, {"enabled": False}, ""),
+    ({"command": "x", "isActive": False}, {"enabled": False}, ""),
+    ({"command": "x", "args": None, "env": None, "url": None, "type": None, "timeout": None}, {"command": "x"}, ""),
+    ({"url": "http://x", "type": "streamable_http"}, {"url": "http://x"}, ""),
+    ({"command": "x", "env": ["A=1", "B=c=d"]}, {"env": {"A": "1", "B": "c=d"}}, ""),
     ({"command": "x", "args": ["${env:HOME}"]}, {"args": ("${HOME}",)}, ""),
     ({"command": "x", "description": "d", "autoApprove": ["a"], "disabled": True}, {"enabled": False}, ""),
 )
@@ -168,6 +175,14 @@ async def test_images_of_servers_are_checked_as_those_of_files(
         assert isinstance(scaled, TextBlock)
         assert "8,001" in scaled.text
     assert [block.type for block in rest] == ["text"] * 3
+
+
+def test_images_of_servers_are_read_in_every_form() -> None:
+    lines = "\n".join(PNG[start : start + 20] for start in range(0, len(PNG), 20))
+    forms = (("png", PNG), ("Image/PNG", lines), ("application/octet-stream", f"data:image/png;base64,{PNG}"))
+    blocks = blocks_of([ImageContent(type="image", data=data, mime_type=kind) for kind, data in forms])
+
+    assert [block.data for block in blocks if isinstance(block, ImageBlock)] == [PNG] * 3
 
 
 def test_variables_are_replaced_when_a_server_starts() -> None:

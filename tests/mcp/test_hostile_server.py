@@ -157,6 +157,8 @@ async def test_a_server_that_is_missing_says_what_to_do(tmp_path: Path) -> None:
         "gone": (ToolServer(command="no-such-program"), "no-such-program cannot be started: No such file or directory"),
         "unset": (ToolServer(command="x", env={"K": "${NOT_SET}"}), "the variable NOT_SET is not set"),
         "windows": (ToolServer(command="cmd", args=("/c", "npx", "-y", "x")), "it is in the form for Windows"),
+        "folder": (ToolServer(command="cat", cwd="/nowhere"), "cannot be started: its `cwd` is not a directory"),
+        "line": (ToolServer(command="npx -y x"), "there is no such program; write its arguments as `args`"),
         "home": (ToolServer(command="~/bin/x"), "it exited with code 9"),
     }
     wrong: list[object] = []
@@ -207,6 +209,19 @@ async def test_a_message_without_an_end_ends_the_connection_only(monkeypatch: py
             await servers.call("huge")
 
 
+BODIES = {
+    "one block": "alone",
+    "a text": "plain",
+    "no type": "untyped",
+    "a number": "5",
+    "nothing": "(empty)",
+    "null": "(empty)",
+    "old": '{"toolResult": "from before"}',
+    "failed": "no",
+}
+"""Odd bodies of results, with what the model reads of each."""
+
+
 async def test_one_bad_entry_costs_itself() -> None:
     """Lists and results keep everything that follows the protocol, and name the rest."""
     async with running(hostile("odd")) as servers:
@@ -215,12 +230,15 @@ async def test_one_bad_entry_costs_itself() -> None:
         prompts = [prompt.name for prompt in servers.task().prompts]
         resources = [resource.uri for resource in servers.task().resources]
         texts = {name: (await servers.call(name)).text for name in ("unstructured", "blocks", "value")}
+        bodies = {name: await servers.call(name.replace(" ", "_")) for name in BODIES}
 
     assert {"echo", "empty", "unschemed", "output", "unstructured", "hinted", "blocks"} <= tools.keys()
     assert tools["empty"] == tools["unschemed"] == {"type": "object"}
+    assert tools["lists"] == {"type": "object", "properties": {}}
     assert (prompts, resources) == (["explain"], ["memo://one"])
     assert [problem.partition(": ")[0] for problem in left_out] == [
-        "array", "wrong", "tool number 17", "tool number 18", "prompt number 2", "bad", "nowhere"
+        "array", "wrong", "tool number 17", "tool number 18", "tool  ", "further tools",
+        "prompt number 2", "bad", "nowhere"
     ]  # fmt: skip
     assert "wrong: it breaks the protocol: inputSchema.required: " in left_out[1]
     note = "[The result contradicts what the server claims about it: it has no structured content]"
@@ -228,6 +246,14 @@ async def test_one_bad_entry_costs_itself() -> None:
     odd = ("[a block of type 'hologram' that breaks the protocol]", "[a block of type None that breaks the protocol]")
     assert texts["blocks"].endswith("\n".join(("\nfirst", *odd, "last")))
     assert texts["value"].endswith('{"value": [1, 2]}')
+    assert {name: said.text.partition("\n")[2] for name, said in bodies.items()} == BODIES
+    assert [name for name, said in bodies.items() if said.is_error] == ["failed"]
+
+
+async def test_lists_that_a_server_announces_and_does_not_have_cost_themselves() -> None:
+    async with running(hostile("unlisted")) as servers:
+        assert (await servers.call("echo", {"text": "hi"})).text.endswith("hi")
+        assert servers.task().left_out == ("prompts: no prompts/list", "resources: no resources/list")
 
 
 async def test_a_result_that_contradicts_its_schema_reaches_the_model_with_a_note() -> None:

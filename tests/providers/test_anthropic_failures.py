@@ -331,6 +331,10 @@ MESSAGE = json.dumps(
     }
 )
 
+PLAIN_MESSAGE = json.dumps(
+    {"role": "assistant", "content": "WHOLE", "stop_reason": "end_turn", "usage": {"output_tokens": 2}}
+)
+
 
 async def test_a_proper_answer_is_read_whatever_its_wrapping() -> None:
     wrappings = {
@@ -343,6 +347,7 @@ async def test_a_proper_answer_is_read_whatever_its_wrapping() -> None:
         "comment first": (": ok\n\n" + STREAM, "text/event-stream"),
         "whole message": (MESSAGE, "application/json"),
         "whole message, called a stream": ("\n" + MESSAGE, "text/event-stream"),
+        "whole message without a type": (PLAIN_MESSAGE, "application/json"),
     }
     wrong: dict[str, object] = {}
     for name, (text, kind) in wrappings.items():
@@ -364,6 +369,12 @@ async def test_an_error_inside_an_answer_is_quoted_whatever_its_shape() -> None:
         "without its end": f"data: {lost}",
         "a text": 'data: {"error":"Provider disconnected"}\n\n',
         "a text as an event": "event: error\ndata: Provider disconnected\n\n",
+        "without an error": 'data: {"object":"x","message":"Provider disconnected","code":502}\n\n',
+        "below another key": 'data: {"type":"failed","response":{"reason":"Provider disconnected"}}\n\n',
+        "another name": 'event: exception\ndata: {"message":"Provider disconnected"}\n\n',
+        "plain text": "Provider disconnected\n\n",
+        "plain text without its end": "Provider disconnected",
+        "a page": "<html><h2>Provider disconnected</h2></html>\n\n",
     }
     answers: dict[str, dict[str, Any]] = {
         name: {"blocks": [TEXT, {"type": "bytes", "text": shape}], "ending": "no_message_stop"}
@@ -374,6 +385,8 @@ async def test_an_error_inside_an_answer_is_quoted_whatever_its_shape() -> None:
 
     assert {name: str(error) for name, error in errors.items() if "Provider disconnected" not in str(error)} == {}
     assert {name for name, error in errors.items() if not error.retryable} == set()
+    _, error = await failed({"blocks": [TEXT, {"type": "bytes", "text": "data: it died\n\n"}]})
+    assert "it died" in str(error)
 
 
 async def test_the_last_event_of_other_apis_is_skipped() -> None:

@@ -89,6 +89,15 @@ Invalid 'messages[3].content': string too long. Expected a string with maximum l
 Request body too large for this model
 Please shorten your prompt.
 Prompt 超长
+入力が長すぎます
+Prompt has 150,000 tokens, but the limit is 131,072
+The sum of prompt length (40000.0), query length (0) should not exceed max_num_tokens (32768)
+Conversation is over the limit of 200k tokens
+input characters limit is 30000
+string_above_max_length
+Malformed input request: expected maxLength: 400000, actual: 500000, please reformat your input and try again.
+no slot has enough space: prompt of 9000 tokens, n_ctx = 8192
+KV cache is full
 """.strip().splitlines()
 OTHER_REFUSALS = """
 max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens
@@ -102,6 +111,10 @@ temperature: range: 0..1
 messages.1.content.0: `tool_use` ids were found without `tool_result` blocks
 model: some-model is not known
 The request exceeded the time limit
+Your account's monthly token limit is reached
+Concurrent requests exceed the limit for your organization
+At least one of the image dimensions exceed max allowed size: 8000 pixels
+messages.1.content.1.document: The PDF specified is too large
 """.strip().splitlines()
 
 

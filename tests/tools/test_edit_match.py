@@ -116,6 +116,10 @@ LOOKALIKES = {
     "composed letters": ("café = 1\n", "cafe\u0301", "café"),
     "Hangul": ("\u1112\u1161\u11ab", "한", "\u1112\u1161\u11ab"),
     "zero-width space": ("ab\u200bcd\n", "abcd", "ab\u200bcd"),
+    "variation selector": ("⚠\ufe0f x\n", "⚠ x", "⚠\ufe0f x"),
+    "characters of tags": ("a\U000e0041b\n", "ab", "a\U000e0041b"),
+    "filler and direction": ("a\u3164b\u202e\n", "ab", "a\u3164b"),
+    "blank of another script": ("a\u2800b\n", "a b", "a\u2800b"),
     "mark at the start": ("a\n\ufeffb = 1", "a\nb", "a\n\ufeffb"),
     "with CR LF": ("x\r\na\u00a0b\r\n", "x\na b", "x\r\na\u00a0b"),
 }
@@ -142,10 +146,20 @@ def test_several_texts_that_look_equal_are_named_by_their_code_points() -> None:
     assert replace_text("a\u00a0b a\u00a0b", "a b", "c", everywhere=True).text == "c c"
 
 
-def test_letters_of_another_alphabet_are_named() -> None:
-    words = error_of("p\u0430ss = 1\n", "pass = 1")
+def test_forms_of_letters_and_letters_of_another_alphabet_are_named() -> None:
+    cases = {
+        ("p\u0430ss = 1", "pass = 1"): "U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A",
+        ("x… y", "x... y"): "U+2026 HORIZONTAL ELLIPSIS",
+        ("x... y", "x… y"): "instead of U+2026 HORIZONTAL ELLIPSIS",
+        ("de\ufb01ne", "define"): "U+FB01 LATIN SMALL LIGATURE FI",
+        ("\uff41\uff42", "ab"): "U+FF41 FULLWIDTH LATIN SMALL LETTER A instead of U+0061",
+        ("\u212a", "K"): "U+212A KELVIN SIGN instead of U+004B",
+        ("a\u2028b", "a\nb"): "U+2028 LINE SEPARATOR",
+    }
+    words = {case: error_of(f"{case[0]}\n", case[1]) for case in cases}
 
-    assert "line 1 has U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A" in words
+    assert {case: said for case, said in words.items() if f"line 1 has {cases[case]}" not in said} == {}
+    assert " has " not in error_of("größer = 1\n", "größte = 12")
 
 
 def test_an_exact_text_is_preferred_to_one_that_looks_equal() -> None:

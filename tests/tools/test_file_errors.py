@@ -43,6 +43,9 @@ def test_names_that_look_equal_are_told_apart(root: Path) -> None:
     words = str(missing_file_error(root / "a b", "a b"))
 
     assert "names that look equal: a\u00a0b (U+00A0 NO-BREAK SPACE instead of U+0020 SPACE) or a\u202fb" in words
+    (root / "p\u0430ss.txt").touch()
+    words = str(missing_file_error(root / "pass.txt", "pass.txt"))
+    assert "p\u0430ss.txt (U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A)?" in words
 
 
 def test_a_missing_directory_is_named(root: Path) -> None:

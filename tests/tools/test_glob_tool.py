@@ -65,7 +65,9 @@ NAMED = {
     "**/.env": "[no files match **/.env, but 1 file that .gitignore excludes does: .env]",
     "**/b.js": "[no files match **/b.js, but 1 file that .gitignore excludes does: dist/b.js]",
     "*.env*": "[no files match *.env*, but 1 file that .gitignore excludes does: .env]",
-    "link/*": "[no files match link/*]",
+    "link/*": "[no files match link/*]\n[link is a symbolic link; to look into it, name it in path]",
+    "link/x.py": "[no files match link/x.py]\n[link is a symbolic link; to look into it, name it in path]",
+    "caf\u00e9 1.md": "cafe\u0301\u00a01.md",
     "gone/*": "[no files match gone/*]",
     "gone.py": "[no files match gone.py]",
     "a.py/x": "[no files match a.py/x]",
@@ -82,6 +84,7 @@ async def test_what_a_pattern_names_is_found_and_ignored_files_are_counted(glob:
         "app/(group)/[slug]/page.tsx",
         "{a,b}.txt",
         "a.txt",
+        "cafe\u0301\u00a01.md",
     ):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).touch()

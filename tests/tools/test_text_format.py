@@ -97,6 +97,17 @@ def test_a_nul_near_the_start_makes_a_file_binary() -> None:
     assert is_binary(b"abc\0def")
     assert not is_binary(b"abc" * 5000 + b"\0")
     assert not is_binary(codecs.BOM_UTF16_LE + b"a\0")
+    assert is_binary("text".encode("utf-32"))
+
+
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_kr"])
+def test_encodings_of_mails_are_not_taken_for_utf_8(encoding: str) -> None:
+    before = ("한국어\n" if encoding.endswith("kr") else "日本語\n").encode(encoding) + b"abc = 1\n"
+    form = format_of(before)
+
+    assert form.encode_change(before, form.decode(before).replace("1", "2"), "1", "2") == before.replace(b"1", b"2")
+    with pytest.raises(ToolError, match="nothing was written"):
+        form.encode_change(before, form.decode(before).replace("1", "é"), "1", "é")
 
 
 def test_formats_have_names() -> None:

@@ -4,6 +4,7 @@ Files of a project that link out of the repository, and files of a skill that li
 user's own folders may be links to anywhere. Nothing raises: a file that cannot be used becomes a `Problem`.
 """
 
+import codecs
 import hashlib
 import os
 import re
@@ -47,7 +48,7 @@ _FORMATS: dict[Kind, RecordFormat] = {
     "agent": RecordFormat(
         frozenset(("name", "description", "tools", "disallowedTools", "model")),
         _ABOUT,
-        frozenset(("hooks", "permissionMode", "isolation")),
+        frozenset(("hooks", "permissionMode", "permission", "permissions", "isolation")),
     ),
 }
 _LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
@@ -130,9 +131,9 @@ def _files(place: Place, problems: list[Found]) -> Iterator[tuple[Kind, Path, st
 
 def _skill_files(folder: Path) -> Iterator[tuple[Path, str]]:
     for name in _names(folder):
-        path = folder / name / _SKILL_FILE
-        if os.path.lexists(path):
-            yield path, name
+        files = [file for file in _names(folder / name) if file.lower() == _SKILL_FILE.lower()]
+        if files:
+            yield folder / name / files[0], name
 
 
 def _markdown_files(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[Path, str]]:
@@ -176,8 +177,10 @@ def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
         FrontMatterError: a field is missing or wrong, or restricts in a way that is not supported.
         UnicodeDecodeError: it is not text.
     """
-    text = escaped(content.decode("utf-8-sig").replace("\r\n", "\n"))
-    document = parse_document(text)
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_utf_16 else "utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    document = parse_document(escaped(text))
+    document = replace(document, fields=_with_usual_names(kind, document.fields))
     fields = {key: value for key, value in document.fields.items() if value not in ("", "null", "~", "false")}
     _expect_supported(kind, fields)
     notes = [f"{as_list((key,))} has no effect here" for key in _FORMATS[kind].ignored(fields)]
@@ -214,6 +217,17 @@ def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
     description = " ".join(filter(None, (description or first, document.text("when_to_use"))))
     description = shortened(description, MAX_DESCRIPTION)
     return Skill(name, description, body, source, hint, forbidden or None, model, for_model, for_user)
+
+
+def _with_usual_names(kind: Kind, fields: dict[str, object]) -> dict[str, object]:
+    """Return fields by the names that they have here: other programs write them with other signs and letters."""
+    names = _FORMATS[kind]
+    usual = {_bare(name): name for name in (*names.harmless, *names.used, *names.needed)}
+    return {key if (name := usual.get(_bare(key), key)) in fields else name: value for key, value in fields.items()}
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def _agent(name: str, description: str, model: str, document: Document, source: Source) -> AgentFile:

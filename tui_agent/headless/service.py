@@ -4,6 +4,7 @@ Like any other front end, it follows the runs through the events on the bus.
 """
 
 import asyncio
+import codecs
 import os
 import select
 import signal
@@ -37,6 +38,10 @@ ABORT_TIMEOUT = 4.0
 OUTPUT_FLUSH_TIMEOUT = 0.5
 """Seconds to wait for a reader that does not read, at the end of an interrupted program."""
 
+_SILENT_PIPE = (
+    "tui-agent: warning: Standard input stayed silent, so it is not part of the prompt. To wait for it, pass the whole "
+    "prompt there, with -p -.\n"
+)
 SILENCE_OF_A_PIPE = 3.0
 """Seconds to wait for the first byte of a pipe beside a prompt in the arguments."""
 
@@ -73,17 +78,18 @@ def read_prompt(argument: str | None, streams: StandardStreams | None = None) ->
 
     If the argument is `-`, or missing and the input is not a terminal, the prompt is the input. Otherwise the text of a
     pipe or a file follows the argument, as in `git diff | tui-agent -p "review this"`. A pipe that stays silent for
-    `SILENCE_OF_A_PIPE` is ignored, because it may belong to a parent process that never closes it.
+    `SILENCE_OF_A_PIPE` is ignored with a warning, because it may belong to a parent process that never closes it.
 
     Raises:
         ConfigurationError: the prompt is empty.
     """
-    stdin = (streams or StandardStreams()).stdin
+    streams = streams or StandardStreams()
+    stdin = streams.stdin
     if argument == "-" or (argument is None and not os.isatty(stdin)):
         prompt = _text_of_input(stdin)
     else:
         prompt = argument or ""
-        piped = _text_of_input(stdin) if prompt.strip() and _brings_text(stdin) else ""
+        piped = _text_of_input(stdin) if prompt.strip() and _brings_text(streams) else ""
         if piped.strip():
             prompt = f"{prompt}\n\n<stdin>\n{piped.strip(chr(10))}\n</stdin>"
     if not prompt.strip():
@@ -92,15 +98,21 @@ def read_prompt(argument: str | None, streams: StandardStreams | None = None) ->
 
 
 def _text_of_input(stdin: int) -> str:
-    return read_everything(stdin).decode("utf-8", "replace").removeprefix("\ufeff")
+    content = read_everything(stdin)
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_utf_16 else "utf-8", "replace").removeprefix("\ufeff")
 
 
-def _brings_text(stdin: int) -> bool:
+def _brings_text(streams: StandardStreams) -> bool:
     """True if the input is a file, or a pipe that does not stay silent."""
+    stdin = streams.stdin
     try:
         mode = os.fstat(stdin).st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-            return bool(select.select([stdin], [], [], SILENCE_OF_A_PIPE)[0])
+            if select.select([stdin], [], [], SILENCE_OF_A_PIPE)[0]:
+                return True
+            os.write(streams.stderr, _SILENT_PIPE.encode())
+            return False
     except (OSError, ValueError):
         return False
     return stat.S_ISREG(mode)

@@ -72,7 +72,8 @@ def _block_of(part: types.ContentBlock) -> UserBlock:
         case types.TextContent(text=text):
             return TextBlock(text=escaped(text))
         case types.ImageContent(data=data, mime_type=kind):
-            return _image(kind, data, "image")
+            # The type is detected from the data.
+            return _image(kind if kind.startswith("image/") else f"image/{kind}", data, "image")
         case types.AudioContent(data=data, mime_type=kind):
             return TextBlock(text=f"[audio, {escaped(kind)}, {len(data) * 3 // 4:,} bytes: cannot be shown]")
         case types.EmbeddedResource(resource=resource):
@@ -86,6 +87,8 @@ def _image(kind: str, data: str, what: str) -> UserBlock:
     about = escaped(f"{what}, {kind or 'unknown type'}, {len(data) * 3 // 4:,} bytes")
     if not kind.startswith("image/"):
         return TextBlock(text=f"[{about}: cannot be shown]")
+    # Some servers break lines, as in mail, or write an address as in a page.
+    data = "".join(data.removeprefix("data:").rpartition("base64,")[2].split())
     try:
         content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

@@ -1,5 +1,6 @@
 """Repair of a server's answers before the SDK checks them: one bad entry costs itself, not the whole answer."""
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
@@ -13,8 +14,23 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.visible_text import escaped
 
 _LISTS = ("tools", "prompts", "resources")
+_OTHER_RESULTS = frozenset(
+    (
+        "supportedVersions",
+        "capabilities",
+        "serverInfo",
+        "messages",
+        "contents",
+        "completion",
+        "resourceTemplates",
+        "task",
+        "tasks",
+    )
+)
+"""Fields of the results of other requests than lists and calls."""
 _STRICT_VERSION = "2025-11-25"
 """The version with a handshake; the one without is more lenient about schemas."""
+_RESULT_FIELDS = ("content", "structuredContent", "isError", "_meta", "resultType")
 _TEXTS = ("name", "title", "description")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _LONGEST_NAME = 64
@@ -32,12 +48,21 @@ def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> 
         note: receives what is left out of a list.
         outputs: gets the output schema of each tool. The SDK would refuse a result that contradicts it.
     """
+    if "_meta" in result and not is_object(result["_meta"]):
+        result = {name: value for name, value in result.items() if name != "_meta"}
     for key in _LISTS:
-        entries = result.get(key)
-        if is_array(entries):
-            kept = [found for place, one in enumerate(entries) if (found := _entry(key, place, one, note, outputs))]
-            return {**result, key: kept}
-    if "content" in result or "structuredContent" in result:
+        if key not in result or "content" in result:
+            continue
+        entries: object = result[key]
+        if not is_array(entries) and entries is not None:
+            note(f"{key}: not a list")
+        given = entries if is_array(entries) else []
+        kept = [found for place, one in enumerate(given) if (found := _entry(key, place, one, note, outputs))]
+        cursor = result.get("nextCursor")
+        return {**result, key: kept, "nextCursor": cursor if isinstance(cursor, str) else None}
+    if "protocolVersion" in result:
+        return _handshake(result)
+    if "content" in result or _OTHER_RESULTS.isdisjoint(result):
         return _call_result(result)
     return result
 
@@ -45,7 +70,7 @@ def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> 
 def _entry(key: str, place: int, entry: object, note: Note, outputs: dict[str, JsonObject]) -> JsonObject | None:
     name = entry.get("name") if is_object(entry) else None
     shown = escaped(name[:_LONGEST_NAME]) if isinstance(name, str) else f"number {place + 1}"
-    if not is_object(entry) or not isinstance(name, str):
+    if not is_object(entry) or not isinstance(name, str) or not name.strip():
         note(f"{key[:-1]} {shown}: it has no name")
         return None
     if key == "tools":
@@ -69,18 +94,43 @@ def _entry(key: str, place: int, entry: object, note: Note, outputs: dict[str, J
 
 def _plain_tool(entry: JsonObject) -> JsonObject:
     """Return the fields of a tool that are used here."""
-    schema = entry.get("inputSchema")
+    schema = _plain_schema(entry.get("inputSchema"))
     plain = {name: entry[name] for name in _TEXTS if isinstance(entry.get(name), str)}
-    plain["inputSchema"] = {"type": "object", **schema} if is_object(schema) else {"type": "object"}
+    plain["inputSchema"] = {"type": "object", **schema}
     if is_object(hints := entry.get("annotations")):
         plain["annotations"] = {name: hints[name] for name in _HINTS if isinstance(hints.get(name), bool)}
     return plain
 
 
+def _plain_schema(schema: object) -> JsonObject:
+    """Return a schema with the parts that languages without types write differently in the usual way."""
+    plain = {name: part for name, part in schema.items() if part is not None} if is_object(schema) else {}
+    kinds = plain.get("type")
+    if is_array(kinds) and "object" in kinds:
+        plain["type"] = "object"
+    if plain.get("properties") == []:
+        plain["properties"] = {}
+    return plain
+
+
+def _handshake(result: JsonObject) -> JsonObject:
+    """Return the answer to `initialize`, with what a server leaves out or abbreviates."""
+    can, info = result.get("capabilities"), result.get("serverInfo")
+    claims = can if is_object(can) else {}
+    offered = {name: one if is_object(one) else {} for name, one in claims.items() if one not in (None, False)}
+    named = info if is_object(info) else {}
+    known = {"name": str(named.get("name") or "unknown"), "version": str(named.get("version") or "")}
+    return {**result, "capabilities": offered, "serverInfo": {**named, **known}}
+
+
 def _call_result(result: JsonObject) -> JsonObject:
-    content = result.get("content", [])
-    blocks = [_plain_block(block) for block in content] if is_array(content) else [_text(str(content))]
-    fixed = {**result, "content": blocks, "isError": result.get("isError") is True}
+    content = result.get("content")
+    if content is None:
+        # A result without the usual fields is shown as it is.
+        rest = {name: value for name, value in result.items() if name not in _RESULT_FIELDS}
+        content = [json.dumps(rest, ensure_ascii=False)] if rest else []
+    blocks = [_plain_block(block) for block in (content if is_array(content) else [content])]
+    fixed = {**result, "content": blocks, "isError": str(result.get("isError")).lower() in ("true", "1")}
     structured = result.get("structuredContent")
     if structured is None:
         fixed.pop("structuredContent", None)
@@ -94,14 +144,17 @@ def _plain_block(block: object) -> JsonObject:
     if is_object(block) and block.get("type") == "image" and isinstance(block.get("data"), str):
         # The type is detected from the data.
         block = {"mimeType": "image/unknown", **block}
+    if is_object(block) and isinstance(block.get("text"), int | float):
+        block = {**block, "text": json.dumps(block["text"])}
     try:
+        if not is_object(block) or "type" not in block:
+            raise ValueError
         _block.validate_python(block, by_name=False)
-    except ValidationError:
+    except ValueError:
         kind = block.get("type") if is_object(block) else None
         text = block.get("text") if is_object(block) else block
         about = f"[a block of type {kind!r} that breaks the protocol]"
         return _text(text if isinstance(text, str) else escaped(about[:200]))
-    assert is_object(block)
     return block
 
 

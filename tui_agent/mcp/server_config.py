@@ -28,6 +28,7 @@ _OTHER_NAMES = {
     "includeTools": "tools",
     "startupTimeout": "startup_timeout",
     "environment": "env",
+    "isActive": "enabled",
 }
 """Names of the same fields in other programs."""
 _DESCRIBING = """
@@ -107,11 +108,11 @@ def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
         raise ConfigurationError("an object was expected")
     if changing := _ENTRY.changing(entry):
         raise ConfigurationError(f"{as_list(changing)} is not supported and may change what the server does")
-    given: JsonObject = dict(entry)
+    given: JsonObject = {name: value for name, value in entry.items() if value is not None}
     for other, own in _OTHER_NAMES.items():
         if other in given:
             given.setdefault(own, given.pop(other))
-    kind = str(given.get("type", "http" if "url" in given else "stdio")).lower()
+    kind = str(given.get("type", "http" if "url" in given else "stdio")).lower().replace("_", "-")
     if kind == "sse":
         address = re.sub(r"/sse/?$", "/mcp", str(given.get("url", "")))
         raise ConfigurationError(
@@ -121,7 +122,7 @@ def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
     if kind not in ("stdio", "local", "http", "remote", "streamable-http", "streamablehttp"):
         raise ConfigurationError(f"unknown transport {kind!r}")
     fields, notes = _in_our_form({name: value for name, value in given.items() if name in _KNOWN})
-    if str(given.get("disabled")).lower() == "true":
+    if str(given.get("disabled")).lower() in ("true", "1"):
         fields["enabled"] = False
     tools = {"allow": fields.pop("tools", None), "deny": given.get("excludeTools")}
     fields |= {"tools": {key: names for key, names in tools.items() if names is not None}}
@@ -156,6 +157,8 @@ def _in_our_form(fields: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
         fields["args"] = words
     for name in ("env", "headers"):
         table = fields.get(name)
+        if is_array(table) and all(isinstance(line, str) and "=" in line for line in table):
+            table = dict(str(line).split("=", 1) for line in table)
         if is_object(table):
             fields[name] = {key: _as_text(value) for key, value in table.items()}
     named = re.sub(r"\$\{env:(\w+)\}", r"${\1}", json.dumps(fields))

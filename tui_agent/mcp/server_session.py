@@ -290,29 +290,43 @@ class ServerSession:
         made = Offers()
         info = client.server_info
         made.info = clipped(f"{info.name} {info.version}", 100) if info is not None else ""
-        try:
-            if can.tools is not None:
-                async for page in self._pages(lambda cursor: client.list_tools(cursor=cursor)):
-                    made.tools += [_offered_tool(tool) for tool in page.tools]
-            if can.prompts is not None:
-                async for page in self._pages(lambda cursor: client.list_prompts(cursor=cursor)):
-                    made.prompts += [_offered_prompt(prompt) for prompt in page.prompts]
-            if can.resources is not None:
-                async for page in self._pages(lambda cursor: client.list_resources(cursor=cursor)):
-                    made.resources += [_offered_resource(resource) for resource in page.resources]
-        except (MCPError, httpx2.HTTPError, ValidationError) as error:
-            raise ToolError(self._reason(error)) from error
+        if can.tools is not None:
+            await self._list("tools", client.list_tools, lambda page: made.tools.extend(map(_offered_tool, page.tools)))
+        if can.prompts is not None:
+            prompts = made.prompts
+            await self._list(
+                "prompts", client.list_prompts, lambda page: prompts.extend(map(_offered_prompt, page.prompts))
+            )
+        if can.resources is not None:
+            found = made.resources
+            await self._list(
+                "resources", client.list_resources, lambda page: found.extend(map(_offered_resource, page.resources))
+            )
         made.left_out = tuple(self._left_out)
         return made
 
-    async def _pages(self, ask: Callable[[str | None], Awaitable[Any]]) -> AsyncGenerator[Any]:
+    async def _list(self, kind: str, ask: Callable[..., Awaitable[Any]], add: Callable[[Any], object]) -> None:
+        """Read all pages of a list. One that breaks off keeps what came before, and is named.
+
+        Raises:
+            ToolError: there are no tools, or the session has ended.
+        """
         cursor: str | None = None
-        for _ in range(MOST_PAGES):
-            page: _Page = await ask(cursor)
-            yield page
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+        asked: set[str | None] = {"", None}
+        number = 0
+        try:
+            for number in range(MOST_PAGES):  # noqa: B007 — its last value counts
+                page: _Page = await ask(cursor=cursor)
+                add(page)
+                cursor = page.next_cursor
+                if cursor in asked:
+                    return
+                asked.add(cursor)
+        except (MCPError, httpx2.HTTPError, ValidationError) as error:
+            has_ended = self._process is not None and self._process.process.returncode is not None
+            if has_ended or (kind == "tools" and number == 0):
+                raise ToolError(self._reason(error)) from error
+            self._left_out.append(f"{'further ' if number else ''}{kind}: {self._reason(error)}")
 
     async def call(self, tool: str, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Call a tool. A cancellation is sent to the server, and the session stays open.

@@ -120,6 +120,10 @@ async def start_process(
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if program.lower().removesuffix(".exe") in ("cmd", "powershell") and os.name == "posix":
             reason = "it is in the form for Windows; write the program itself, such as npx, as the command"
+        elif not os.path.isdir(directory):
+            reason = "its `cwd` is not a directory"
+        elif isinstance(error, FileNotFoundError) and " " in program:
+            reason = "there is no such program; write its arguments as `args`"
         raise ToolError(f"{shown} cannot be started: {reason}") from error
     finally:
         if tree is not None and process is None:

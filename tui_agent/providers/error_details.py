@@ -21,7 +21,7 @@ _MESSAGE_KEYS = (
 )
 """Keys in which servers put what went wrong, in lower case; the first one that has text counts."""
 
-_TITLE = re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
+_TITLE = re.compile(r"<(title|h[1-3])\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
 _XML_MESSAGE = re.compile(r"<(?:\w+:)?(Message|faultstring|ErrorMessage)\b[^>]*>(.*?)</", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 
@@ -47,7 +47,7 @@ class ErrorDetails:
             text = body.strip() if isinstance(body, str) else ""
             if text.startswith("<"):
                 return cls._of_markup(text[:_LARGEST_PAGE])
-            return cls(words=_words(body))
+            return cls(words=words_of(body))
         found: object = next((body[key] for key in ("error", "Error", "fault") if is_object(body.get(key))), body)
         error: JsonObject = found if is_object(found) else body
         details: object = error.get("details")
@@ -56,7 +56,7 @@ class ErrorDetails:
         request_id = body.get("request_id")
         return cls(
             kind=str(error.get("type") or error.get("code") or ""),
-            words=_words(body) or json.dumps(body, ensure_ascii=False),
+            words=words_of(body) or json.dumps(body, ensure_ascii=False),
             code=code if isinstance(code, str) else "",
             status=next((one for key in ("code", "status", "statusCode") if (one := _status(error.get(key)))), None),
             request_id=request_id if isinstance(request_id, str) else None,
@@ -82,20 +82,20 @@ def _plain(markup: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
 
 
-def _words(value: object, depth: int = 0) -> str:
+def words_of(value: object, depth: int = 0) -> str:
     """Return what an error says; empty if it says nothing."""
     if isinstance(value, str):
         text = value.strip()
         if text[:1] in ("{", "["):
             try:
-                return _words(json.loads(text), depth + 1) or text
+                return words_of(json.loads(text), depth + 1) or text
             except (ValueError, RecursionError):
                 pass
         return text
     if depth > _DEEPEST:
         return ""
     if is_array(value):
-        return "; ".join(dict.fromkeys(filter(None, (_words(one, depth + 1) for one in value[:_MOST_PROBLEMS]))))
+        return "; ".join(dict.fromkeys(filter(None, (words_of(one, depth + 1) for one in value[:_MOST_PROBLEMS]))))
     if not is_object(value):
         return ""
     keys = {key.lower(): key for key in value}
@@ -104,35 +104,40 @@ def _words(value: object, depth: int = 0) -> str:
     order = ("error", *_MESSAGE_KEYS) if is_object(inner) else _MESSAGE_KEYS
     known = (value[keys[key]] for key in order if key in keys)
     nested = (one for one in value.values() if is_object(one) or is_array(one))
-    found = next((text for one in (*known, *nested) if (text := _words(one, depth + 1))), "")
+    found = next((text for one in (*known, *nested) if (text := words_of(one, depth + 1))), "")
     metadata: object = value.get("metadata")
     # A router says only that its provider failed, and has the provider's own answer beside it.
-    raw = _words(metadata.get("raw"), depth + 1) if is_object(metadata) else ""
+    raw = words_of(metadata.get("raw"), depth + 1) if is_object(metadata) else ""
     return f"{found}: {raw}" if found and raw and raw not in found else found or raw
 
 
 # --- the part of the request ------------------------------------------------------------------------------------------
 
 _THING = r"(?:prompts?|inputs?|conversation|messages?|context|requests?|history|sequences?|body|payload|entity|content)"
+_NEAR = r"(?:[^.]|\.(?=\d)){0,80}?"
+"""Words of the same sentence."""
 _TOO_LONG = re.compile(
     r"context[ _-]?(?:window|length|limit|size)"
-    rf"|\b{_THING}\b[^.]{{0,60}}?\btoo (?:long|large|big)"
+    rf"|\b{_THING}\b{_NEAR}\btoo (?:long|large|big)"
     r"|too many (?:\w+ )?tokens|token[_ ]limit|tokens?_limit"
     r"|max(?:imum)?[ _](?:model[ _]|allowed[ _])?(?:context|prompt|input|sequence|message|model|size|request)"
     r"[ _]?(?:len\w*|tokens|size)?"
-    rf"|\b(?:{_THING}|tokens?)\b[^.]{{0,80}}?\b(?:exceed|(?:longer|larger|greater|more) than\b)"
-    rf"|\bexceed\w*\b[^.]{{0,80}}?(?:\b{_THING}\b|\btokens?\b|\bcontext\w*)"
+    rf"|\b(?:{_THING}|tokens?)\b{_NEAR}\b(?:exceed|(?:longer|larger|greater|more) than\b)"
+    rf"|\bexceed\w*\b{_NEAR}(?:\b{_THING}\b|(?<![a-z])tokens?\b|\bcontext\w*)"
+    rf"|\b{_THING}\b{_NEAR}\b(?:(?:limit|maximum|allowed) (?:is|of|=)|(?:over|above|beyond|past) (?:the|its|a|our)\b)"
+    r"|above[_ ]max[_ ]?length|\bmaxLength: \d+, actual|\bn_ctx\b|\bKV[ _-]cache\b"
     r"|(?:longer|larger|greater) than the (?:model|context|maximum)"
     r"|(?:reduce|shorten|trim|truncate|decrease)[^.]{0,30}?(?:prompt|input|messages?|conversation|context|tokens)"
     r"|tokens?\b[^.]{0,60}?(?:must|should|can(?:not)?) (?:be|have) (?:<=?|less|at most|under|within|more|over)"
     r"|must have less than \d+ tokens|input[_ ]length|only supports? (?:up to )?\d+|max_tokens must be at least 1\b"
     r"|context the overflows|overflows?\b|(?:do(?:es)?(?: not|n.t)|cannot|can.t|won.t) fit"
-    r"|超长|过长|上下文|超(?:过|出)[^。]{0,20}(?:长度|限制|上限|tokens?)",
+    r"|超长|过长|上下文|超(?:过|出)[^。]{0,20}(?:长度|限制|上限|tokens?)|長すぎ|너무 (?:길|긴|깁)",
     re.IGNORECASE,
 )
 """Texts about a conversation that is too long. Servers have dozens of wordings, so this matches what they share."""
 _OTHER_LIMIT = re.compile(
-    r"rate[ _-]?limit|quota|time[ -]?out|timed out|time limit|deadline|per[ _-](?:minute|hour|day|second)"
+    r"rate[ _-]?limit|quota|time[ -]?out|timed out|time limit|deadline|per[ _-](?:minute|hour|day|second)|concurren"
+    r"|\b(?:hourly|daily|weekly|monthly|account|organi[sz]ation|plan)\b"
     r"|\b[tr]p[md]\b|credits?\b|billing|budget_tokens"
     r"|\b(?:output|completion)[ _]tokens|cache_control|\btools?\.\d",
     re.IGNORECASE,
@@ -145,10 +150,11 @@ _MEDIA = re.compile(
     r"|base64|pixels?|attachments?|input_file)(?![a-z])|图片|图像",
     re.IGNORECASE,
 )
-_THINKING = re.compile(r"thinking|reasoning|thought[_ ]?signature", re.IGNORECASE)
+_THINKING = re.compile(r"thinking|reasoning|thoughts?\b|thought[_ ]?signature|encrypted[ _]content", re.IGNORECASE)
 _SIGNATURE = re.compile(r"signature", re.IGNORECASE)
 _HISTORY = re.compile(
-    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|signature|passed back|history", re.IGNORECASE
+    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|\bitems?\b|\btags?\b|signature|passed back|history",
+    re.IGNORECASE,
 )
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _PICTURES = frozenset({"image", "document"})
@@ -169,7 +175,9 @@ def is_about_length(words: str, *, names_context: bool = False) -> bool:
     is_output = other is not None and other.group().lower().startswith(("output", "completion"))
     if other is not None and not (is_output and _INPUT.search(words)):
         return False
-    return _TOO_LONG.search(words) is not None
+    # A picture has a size of its own.
+    is_picture = _MEDIA.search(words) is not None and _CONTEXT.search(words) is None
+    return not is_picture and _TOO_LONG.search(words) is not None
 
 
 def is_about_media(words: str) -> bool:

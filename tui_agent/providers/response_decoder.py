@@ -1,7 +1,7 @@
 """Conversion of the bytes of one answer into the engine's events, without any I/O."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.provider import StreamEvent
 
-from .error_details import ErrorDetails
+from .error_details import ErrorDetails, words_of
 from .provider_failures import ErrorFactory
 from .response_reader import ResponseReader
 
@@ -19,6 +19,9 @@ LONGEST_EVENT = 64 * 1024 * 1024
 _EVENT_STREAM = "text/event-stream"
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 """Blank bytes, and the mark that some servers put before UTF-8 text."""
+_STRAY = "stray"
+"""Name of a block of the stream that is not in the form of an event."""
+_FIELDS = ("data", "event", "id", "retry")
 _DONE = "[DONE]"
 """Last event of other APIs, which converting servers pass on."""
 
@@ -76,7 +79,11 @@ def _read(block: str) -> ServerSentEvent | None:
     if block.startswith("{"):
         # A gateway that loses its server writes the error itself into the stream, without the form of an event.
         return ServerSentEvent("error", block)
-    for line in block.split("\n"):
+    lines = block.split("\n")
+    # The last line may be cut off within the name of its field.
+    if not any(field.startswith(line.partition(":")[0]) for line in lines for field in _FIELDS):
+        return ServerSentEvent(_STRAY, block)
+    for line in lines:
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":
@@ -113,6 +120,8 @@ class ResponseDecoder:
         """Bytes before the first one that shows the form of the body; None once that is known."""
         self._whole: bytearray | None = None
         """A body that is not a stream."""
+        self._strange: JsonObject = {}
+        """The newest event that is not of the API."""
 
     @property
     def complete(self) -> bool:
@@ -156,12 +165,17 @@ class ResponseDecoder:
             if not self.events and self._media_type and not self._media_type.startswith(_EVENT_STREAM):
                 raise self._bad(f"its content type is {self._media_type}, not {_EVENT_STREAM}")
         yield from self._reader.finish()
+        if is_whole and self._strange and not self.complete and (words := words_of(self._strange)):
+            # A gateway that loses its server may say so in any form.
+            raise self._errors.write("stream_cut", words, status=200, request_id=self._request_id)
 
     def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
         for event in events:
-            self.events += event.get("type") != "ping"
+            self.events += event.get("type") not in ("ping", _STRAY)
             if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
+            if event.get("type") != "ping":
+                self._strange = {} if self._reader.knows(event) else event
             yield from self._reader.read(event)
 
     def _read_whole(self, body: bytes, *, is_whole: bool) -> Iterator[StreamEvent]:
@@ -171,7 +185,7 @@ class ResponseDecoder:
             message: object = json.loads(text)
         except (ValueError, RecursionError):
             message = None
-        if is_object(message) and message.get("type") == "message" and is_array(message.get("content")):
+        if is_object(message) and _is_answer(message):
             yield from self._read(_events_of(message))
         elif is_object(message):
             raise self._errors.of_event(message, self._request_id)
@@ -196,10 +210,18 @@ class ResponseDecoder:
         return self._errors.write("bad_response", words, status=200, request_id=self._request_id)
 
 
+def _is_answer(message: JsonObject) -> bool:
+    """True for a whole message of the API, also one with a text instead of blocks."""
+    is_message = message.get("type") == "message" or message.get("role") == "assistant"
+    return is_message and isinstance(message.get("content"), list | str)
+
+
 def _events_of(message: JsonObject) -> Iterator[JsonObject]:
     """Yield the events that a stream of the same message would have."""
     yield {"type": "message_start", "message": message}
-    for index, block in enumerate(message["content"]):
+    content: object = message["content"]
+    blocks: Sequence[object] = content if is_array(content) else [{"type": "text", "text": content}]
+    for index, block in enumerate(blocks):
         yield {"type": "content_block_start", "index": index, "content_block": block}
         yield {"type": "content_block_stop", "index": index}
     delta = {"stop_reason": message.get("stop_reason"), "stop_details": message.get("stop_details")}
@@ -223,8 +245,16 @@ def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
     """
     if event.data.strip() == _DONE:
         return
+    if event.name == _STRAY:
+        yield {"type": _STRAY, "message": ErrorDetails.of(event.data).words}
+        return
     if event.name != "error":
-        value: object = json.loads(event.data)
+        try:
+            value: object = json.loads(event.data)
+        except json.JSONDecodeError:
+            if event.data.startswith("{"):
+                raise
+            raise ValueError(f"an event is not valid JSON: {event.data}") from None
         if is_object(value):
             yield value
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .lookalikes import code_points, plain_form
+from .lookalikes import code_points, hidden_difference, plain_form
 from .pinned_directory import names_in
 from .text_format import printable
 
@@ -79,7 +79,9 @@ def _hint(name: str, directory: Path) -> str:
         shown = " or ".join(f"{other} ({code_points(other.rstrip('/'), name)})" for other in equal)
         return f"; names that look equal: {shown}"
     near = folded or difflib.get_close_matches(printable(name), names, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    points = {other: hidden_difference(other.rstrip("/"), name) for other in near}
+    shown = [f"{other} ({points[other]})" if points[other] else other for other in near]
+    return f"; did you mean {' or '.join(shown)}?" if near else ""
 
 
 def _names(directory: Path) -> list[str]:

@@ -73,6 +73,8 @@ class GlobTool(TypedTool[GlobArguments]):
         left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
         shown = [self._shown(place, name) for name in matching[:MOST_SHOWN]]
         nothing = [] if matching else [_nothing_note(args.pattern, [self._shown(place, name) for name in left_out])]
+        if nothing and (link := await asyncio.to_thread(_first_link, place.path, pattern)):
+            nothing.append(f"[{self._shown(place, link)} is a symbolic link; to look into it, name it in path]")
         nothing += [UNREADABLE_NOTE] if nothing and listing.has_errors else []
         return _result(shown, len(matching), listing.complete, [*denied, *nothing])
 
@@ -101,6 +103,16 @@ def _place(args: GlobArguments) -> tuple[str, str]:
     names = pattern.split("/")
     plain = next((place for place, name in enumerate(names) if any(sign in name for sign in "*?[{")), len(names) - 1)
     return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"
+
+
+def _first_link(start: Path, pattern: GlobPattern) -> str:
+    """Return the first symbolic link among the directories that a pattern names; empty without any. Blocks."""
+    for base in (*pattern.bases, *pattern.folders):
+        names = base.split("/")
+        for count in range(1, len(names) + 1):
+            if os.path.islink(start / (name := "/".join(names[:count]))):
+                return name
+    return ""
 
 
 def _nothing_note(pattern: str, ignored: list[str]) -> str:

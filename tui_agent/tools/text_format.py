@@ -28,6 +28,8 @@ _NAMES = {
     "cp949": "EUC-KR (CP949)",
     "euc_jis_2004": "EUC-JP",
 }
+_SHIFT = re.compile(rb"\x1b\$(?:[@AB]|[()*][A-I])")
+"""Matches what begins text beyond ASCII in the encodings of mails (ISO 2022), all bytes of which are ASCII."""
 _SOUND_FOR_ONE_DAMAGED = 10
 _INVALID = re.compile("[\udc80-\udcff]")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
@@ -153,6 +155,8 @@ def is_utf_8(sample: bytes) -> bool:
     """Return True if a file that begins with `sample` is certainly UTF-8, perhaps with a few invalid bytes, or UTF-16
     with a byte order mark."""
     marked = sample.startswith(tuple(mark for mark, _ in _MARKS))
+    if not marked and _SHIFT.search(sample):
+        return False
     return marked or sample.isascii() or _is_sound(*_utf_8_characters(sample))
 
 
@@ -180,7 +184,12 @@ def _is_same_in(character: str, one: str, other: str) -> bool:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Return True if a file that begins with `sample` is binary: it has a NUL near its start and no UTF-16 mark."""
+    """Return True if a file that begins with `sample` is binary: it has a NUL near its start and no UTF-16 mark.
+
+    UTF-32 counts as binary.
+    """
+    if sample.startswith(codecs.BOM_UTF32_LE):
+        return True
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     return b"\0" in sample[:_BINARY_SAMPLE]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.errors import ToolError
 
-from .lookalikes import code_points, find_lookalikes
+from .lookalikes import code_points, find_lookalikes, hidden_difference
 from .text_format import printable, uses_crlf
 
 _PLACES_SHOWN = 10
@@ -145,17 +145,8 @@ def _not_found(view: str, old: str) -> str:
     if not near:
         return f"{words}, nor any line similar to its first line; read the file again"
     there = "\n".join(f"{number:>6}\t{printable(line[:_LONGEST_COMPARED])}" for number, line in near)
-    # Letters of two alphabets may look equal, too.
-    hidden = [f"line {number:,} has {code_points(line, wanted)}" for number, line in near if _is_hidden(line, wanted)]
+    hidden = [f"line {number:,} has {points}" for number, line in near if (points := hidden_difference(line, wanted))]
     return f"{words}; most similar to its first line{''.join(f' ({one})' for one in hidden)}:\n{there}"
-
-
-def _is_hidden(line: str, wanted: str) -> bool:
-    """Return True if a line differs from the one wanted in few characters, none of them plain ASCII on both sides."""
-    if len(line) != len(wanted) or line == wanted:
-        return False
-    pairs = [(one, other) for one, other in zip(line, wanted, strict=True) if one != other]
-    return all(not (one + other).isascii() for one, other in pairs)
 
 
 def _match_ignoring_whitespace(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
@@ -182,4 +173,5 @@ def _nearest(lines: list[str], wanted: str) -> list[tuple[int, str]]:
         if bare and len(numbers) < _LINES_COMPARED:
             numbers.setdefault(bare, number)
     near = difflib.get_close_matches(wanted.strip()[:_LONGEST_COMPARED], list(numbers), n=_CANDIDATES, cutoff=0.5)
+    near = near or [bare for bare in numbers if hidden_difference(bare, wanted.strip())][:_CANDIDATES]
     return sorted((numbers[bare], lines[numbers[bare] - 1]) for bare in near)

@@ -13,6 +13,16 @@ FLAGS = set(sys.argv[1:])
 LOG = sys.argv[sys.argv.index("--log") + 1] if "--log" in FLAGS else ""
 EMPTY = {"type": "object", "properties": {}}
 TEXT = {"type": "object", "properties": {"text": {"type": "string", "description": "Any text."}}, "required": ["text"]}
+BODIES = {
+    "one block": {"content": {"type": "text", "text": "alone"}},
+    "a text": {"content": "plain"},
+    "no type": {"content": [{"text": "untyped"}]},
+    "a number": {"content": [{"type": "text", "text": 5}], "_meta": 3},
+    "nothing": {},
+    "null": {"content": None},
+    "old": {"toolResult": "from before"},
+    "failed": {"content": [{"type": "text", "text": "no"}], "isError": "true"},
+}
 changed = False
 
 
@@ -61,6 +71,9 @@ def tools():
             tool("hinted", annotations={"readOnlyHint": "yes"}, icons="none", title=3),
             tool("blocks"),
             tool("value"),
+            tool("lists", schema={"type": ["object", "null"], "properties": [], "required": None}),
+            tool(" "),
+            *(tool(name) for name in BODIES),
         ]
     if "many" in FLAGS:
         made += [tool(f"extra_{n}", f"Extra tool number {n}. " + "words " * 200) for n in range(60)]
@@ -133,6 +146,8 @@ def call(name, arguments, key, token):
     if name == "blocks":
         hologram = {"type": "hologram", "data": "x"}
         return {"content": [{"type": "text", "text": "first"}, hologram, 3, {"type": "text", "text": "last"}]}
+    if name in BODIES:
+        return BODIES[name]
     if name == "value":
         return {"structuredContent": [1, 2], "isError": None}
     if name == "figures":
@@ -171,15 +186,26 @@ def answer(message):
         return
     if method == "initialize":
         capabilities = {"tools": {"listChanged": True}, "logging": {}}
-        if FLAGS & {"prompts", "odd"}:
+        if FLAGS & {"prompts", "odd", "unlisted"}:
             capabilities |= {"prompts": {}, "resources": {}}
         info = {"name": "hostile", "version": "1\u202e"}
+        if "unlisted" in FLAGS:
+            capabilities["tools"], info = True, {"name": "hostile"}
         result = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
     elif method == "tools/list":
         result = {"tools": tools()}
+        if "odd" in FLAGS:
+            # In pages, of which the last one is refused.
+            if params.get("cursor"):
+                send({"id": key, "error": {"code": -32603, "message": "no more"}})
+                return
+            result["nextCursor"] = "2"
     elif method == "tools/call":
         token = params.get("_meta", {}).get("progressToken")
         result = call(params["name"], params.get("arguments") or {}, key, token)
+    elif "unlisted" in FLAGS and method in ("prompts/list", "resources/list"):
+        send({"id": key, "error": {"code": -32601, "message": f"no {method}"}})
+        return
     elif method == "prompts/list":
         arguments = [{"name": "what", "description": "The thing.", "required": True}]
         result = {"prompts": [{"name": "explain", "description": "Explain a thing.", "arguments": arguments}]}

@@ -28,6 +28,9 @@ BITS = st.sampled_from(
     ]
 )
 
+MORE = st.sampled_from(["\n" * (REACH + 5), "\x1b7", "\x1b8", "\x1b[2X", "\x1b[2P", "\x1b[2@", "\x1b[3`"])
+"""Sequences that the screen of the tests does not know."""
+
 
 def settled(pieces: list[bytes]) -> bytes:
     lines = TerminalLines()
@@ -47,7 +50,7 @@ def test_the_last_state_is_that_of_a_terminal(bits: list[str]) -> None:
     assert plain(settled([data])) == plain(data)
 
 
-@given(st.lists(BITS, max_size=25).map("".join), st.integers(1, 7))
+@given(st.lists(BITS | MORE, max_size=25).map("".join), st.integers(1, 7))
 def test_the_pieces_of_an_output_make_no_difference(text: str, size: int) -> None:
     data = text.encode()
 
@@ -70,6 +73,11 @@ OUTPUTS = {
     "\u6f22\u5b57\rab\n": "ab\u5b57\n",
     "\x1b[31mred\x1b[0m\n": "\x1b[31mred\x1b[0m\n",
     "one\ntwo\x1bMx\n": "onex\ntwo",
+    "\x1b7 10%\x1b8\x1b7 50%\x1b8\x1b7100%\x1b8\ndone\n": "100%\ndone\n",
+    "\x1b[s 10%\x1b[u100%\ndone\n": "100%\ndone\n",
+    "abcdef\r\x1b[2Xx\n": "x cdef\n",
+    "abcdef\r\x1b[2Px\n": "xdef\n",
+    "abc\r\x1b[2@x\x1b[1`y\n": "y abc\n",
     " 10%\r\x1b[32m 50%\r100%\x1b[0m\n": "\x1b[32m100%\n\x1b[0m",
 }
 
@@ -81,7 +89,18 @@ def test_frames_become_their_last_state() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [b"x", b"\rframe 12%", b"\r\x1b[K\xe2\x96\x88", b"\b", b"\x1b[1C", b"\x1b[31m", b"\x1b]0;"]
+    "piece",
+    [
+        b"x",
+        b"\rframe 12%",
+        b"\r\x1b[K\xe2\x96\x88",
+        b"\b",
+        b"\x1b[1C",
+        b"\x1b[31m",
+        b"\x1b]0;",
+        b"\x1b[999@",
+        b"\x1b7\n",
+    ],
 )
 def test_an_endless_row_takes_little_memory(piece: bytes) -> None:
     lines = TerminalLines()

@@ -51,6 +51,8 @@ class TerminalLines:
         self._row = 0
         self._column = -1
         """Column of the cursor; -1: behind the last character of the last row."""
+        self._saved: tuple[int, int] | None = None
+        """Row and column of the cursor that a program wants back."""
         self._colours = self._lasting = ""
         """Colours that begin at the next character, and those in force."""
 
@@ -104,11 +106,13 @@ class TerminalLines:
         final = b"".join(_shown(row) + b"\n" for row in self._rows[:count])
         del self._rows[:count]
         self._row -= count
+        if self._saved is not None:
+            self._saved = (max(0, self._saved[0] - count), self._saved[1])
         if len(self._rows[self._row]) > LONGEST_ROW:
             final += self.pending()
             self._rows.clear()
             self._rows.append(b"")
-            self._row, self._column = 0, -1
+            self._row, self._column, self._saved = 0, -1, None
         return final
 
     def _act(self, match: re.Match[str]) -> None:
@@ -130,6 +134,8 @@ class TerminalLines:
                 self._lasting = _with_colours(self._lasting, found)
             case "action":
                 self._move(match["action"], match["numbers"])
+            case "escape" if found in ("\x1b7", "\x1b8"):
+                self._save(back=found == "\x1b8")
             case "escape" if found == "\x1bM":
                 self._go_by(-1)
             case "escape" if found == "\x1bc":
@@ -169,7 +175,11 @@ class TerminalLines:
             case "C" | "D":
                 self._cells()
                 self._go_to(self._column + (min(count, _FARTHEST) if action == "C" else -count))
-            case "G":
+            case "s" | "u" if not numbers:
+                self._save(back=action == "u")
+            case "X" | "P" | "@":
+                self._shift(action, count)
+            case "G" | "`":
                 self._go_to(min(count, _FARTHEST) - 1)
             case "K":
                 self._erase(number)
@@ -202,9 +212,28 @@ class TerminalLines:
         elif part in (0, 2):
             del cells[0 if part == 2 else end :]
 
+    def _shift(self, action: str, count: int) -> None:
+        """Blank cells from the cursor on, delete them, or insert blank ones."""
+        cells, start = self._cells(), self._column
+        if action == "@":
+            cells[start:start] = [" "] * min(count, _FARTHEST, max(0, LONGEST_ROW - len(cells)))
+            return
+        there = cells[start : start + count]
+        cells[start : start + count] = [] if action == "P" else [" "] * len(there)
+
+    def _save(self, *, back: bool) -> None:
+        """Keep the place of the cursor, or go back to it."""
+        self._cells()
+        if not back:
+            self._saved = (self._row, self._column)
+        elif self._saved is not None:
+            row, column = self._saved
+            self._go_by(row - self._row)
+            self._go_to(column)
+
     def _begin_row(self) -> None:
         """Go to a new row below all others."""
-        self._row = len(self._rows) - 1
+        self._row, self._saved = len(self._rows) - 1, None
         if self._rows[-1]:
             self._end_row()
         self._column = -1

@@ -1,6 +1,7 @@
 """File name patterns with `*`, `?`, `[…]`, `{a,b}`, and `**` for directories; matching takes linear time."""
 
 import fnmatch
+import posixpath
 import re
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,11 @@ class GlobPattern:
             if plain is not None:
                 found.append("/".join(names[:plain]))
         return tuple(dict.fromkeys(found))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Directories of the paths that the pattern may be; empty for the start."""
+        return tuple(dict.fromkeys(posixpath.dirname(posixpath.normpath(choice)) for choice in self.choices))
 
     def matches(self, path: str) -> bool:
         """Return True if a file's relative path matches, or one that looks equal to it."""

@@ -35,7 +35,8 @@ async def list_matching(
     """
     literal = await asyncio.to_thread(_existing, place, pattern.choices, regular=regular)
     names, complete, has_errors = set(literal), True, False
-    for base in pattern.bases:
+    # A path that does not exist may look equal to one that does.
+    for base in pattern.bases or (() if literal else pattern.folders):
         with suppress(*_MISSING if base else ()):
             listing = await list_files(_below(place, base), workspace, ripgrep, cancellation)
             complete, has_errors = complete and listing.complete, has_errors or listing.has_errors
