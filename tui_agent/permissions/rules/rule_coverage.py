@@ -36,7 +36,7 @@ _OPEN = _TAR | names("find rsync")
 _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
 _READS_IN_AWK = re.compile(r"\b(?:getline|ARGV|SYMTAB)\b")
-"""Ways of an awk program to read files that are no operands."""
+"""Parts of awk programs that read other files than the operands."""
 _READS_IN_JQ = re.compile(r"\b(?:import|include)\b")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
