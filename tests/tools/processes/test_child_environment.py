@@ -34,7 +34,7 @@ SECRET_NAMES = (
     "KEY", "OPENAI_API_KEY", "BASIC_AUTH", "OAUTH_CLIENT_ID", "DATABASE_URL", "MONGODB_URI", "CELERY_BROKER_URL",
     "SENTRY_DSN", "SLACK_WEBHOOK_URL", "KUBE_CONFIG_DATA", "GCP_CREDENTIALS_JSON", "SSH_PASSPHRASE",
     "STORAGE_CONNECTION_STRING", "SESSION_COOKIE", "SIGNING_KEY_V2",
-    "MASTERKEY", "HONEYCOMB_WRITEKEY", "DB_PW", "ROOTPW", "BLOB_SAS", "CERT_P12", "TOTP_SEED", "SEED_PHRASE",
+    "MASTERKEY", "HONEYCOMB_WRITEKEY", "DB_PW", "ROOTPW", "BLOB_SAS", "CERT_PFX", "TOTP_SEED", "SEED_PHRASE",
     "SLACK_HOOK_URL", "SERVICE_ACCOUNT_JSON",
 )  # fmt: skip
 SECRET_VALUES = (
@@ -50,7 +50,8 @@ PLAIN = {
     "PATH": "/usr/bin:/bin", "HOME": "/h", "LANG": "C", "VIRTUAL_ENV": "/v", "PWD": "/w", "KEYBOARD": "de",
     "MONKEY": "x", "SSH_AUTH_SOCK": "/s", "GIT_ASKPASS": "/a", "GIT_AUTHOR_NAME": "A", "XAUTHORITY": "/x",
     "TOKENIZERS_PARALLELISM": "false", "PASSENGER_ROOT": "/p", "SSL_KEY_FILE": "/k", "MAX_TOKENS": "4096",
-    "HOMEPAGE": "http://localhost:80/a@b", "NOTE": "task-0123456789abcdef", "PYTHONHASHSEED": "0", "RANDOM_SEED": "1", "REMOTE": "git@github.com:x/y",
+    "PYTHONHASHSEED": "0", "RANDOM_SEED": "1",
+    "HOMEPAGE": "http://localhost:80/a@b", "NOTE": "task-0123456789abcdef", "REMOTE": "git@github.com:x/y",
 }  # fmt: skip
 
 
