@@ -22,8 +22,8 @@ _VALUE = re.compile(
     | PRIVATE\ KEY(?:\ BLOCK)?----- | AGE-SECRET-KEY-
     | (?i:\b(?:\w*passw(?:or)?d|pwd|token|secret|api_?key|\w*access_?key|account_?key|sig|signature) = [^\s&;])
     | (?i:\b(?:basic|bearer)\s+[\w+/=.-]{8}) | \beyJ[\w-]+\.eyJ
-    | \b(?:gh[oprsu]_|github_pat_|gl(?:pat-|sa_)|sk-|[rs]k_(?:live|test)_|whsec_|xox[a-z]-|AKIA|ASIA|AIza|ya29\.|npm_|hf_
-        |pypi-|dop_v1_|dckr_pat_|shp[a-z]{2}_|lin_api_|tskey-|ATATT|SG\.)[\w-]{12}
+    | \b(?:gh[oprsu]_|github_pat_|gl(?:pat-|sa_)|sk-|[rs]k_(?:live|test)_|whsec_|xox[a-z]-|AKIA|ASIA|AIza|ya29\.|npm_
+        |hf_|pypi-|dop_v1_|dckr_pat_|shp[a-z]{2}_|lin_api_|tskey-|ATATT|SG\.)[\w-]{12}
     """,
     re.VERBOSE,
 )
