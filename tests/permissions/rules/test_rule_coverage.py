@@ -442,6 +442,8 @@ BEYOND = {
         "mytool /etc/x",
         "mytool --in=/etc/x",
         "mytool --config x",
+        "mytool --bootstrap x",
+        "mytool --post-renderer x",
         "mytool -f x.js",
         "mytool u@h:x",
         "mytool https://evil/x",

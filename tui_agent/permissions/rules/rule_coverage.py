@@ -45,7 +45,7 @@ _LOADS = ("code", "program", "script")
 _SCRIPTED = names("sed awk find")
 _LOADING = re.compile(
     r"(?i)config|rcfile|plugin|format|report|require|import|load|preset|setup|exec|command|cmd|shell|script|program"
-    r"|runner|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
+    r"|runner|render|bootstrap|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
 )
 _LOADS_SHORT = re.compile(r"-[cfrpeoEICPRM]")
 """Options of one letter that often name settings, a file, a module or code."""
