@@ -100,10 +100,13 @@ LINKS = {
     "ignored files": 'ln -sf "$HOME/.ssh/id_rsa" .git/info/exclude',
     "packed references": 'ln -s "$HOME/.ssh/id_rsa" .git/packed-refs',
     "sparse checkout": ('git config core.sparseCheckout true; ln -s "$HOME/.ssh/id_rsa" .git/info/sparse-checkout'),
-    "work tree": (
-        "mkdir -p .git/worktrees/x; cp .git/HEAD .git/worktrees/x; echo ../.. > .git/worktrees/x/commondir;"
-        'for name in gitdir locked; do ln -s "$HOME/.ssh/id_rsa" .git/worktrees/x/$name; done'
-    ),
+    **{
+        f"work tree {name}": (
+            f"mkdir -p .git/worktrees/{name}; cd .git/worktrees/{name}; cp ../../HEAD .; echo ../.. > commondir;"
+            'for name in gitdir locked; do ln -s "$HOME/.ssh/id_rsa" $name; done'
+        )
+        for name in ("x", "ab", "lfs")
+    },
     "link to a link": 'mkdir l; ln -s "$HOME/.ssh/id_rsa" l/exclude; rm -r .git/info; ln -s ../l .git/info',
     "files of the work tree": 'git config core.worktree "$HOME/private"',
     "work tree behind a pointer": (

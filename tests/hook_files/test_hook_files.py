@@ -128,6 +128,10 @@ READS_ITS_INPUT_AS_A_SCRIPT = (
     "env -i PATH=/bin sh", "X=1 bash", "exec bash", "timeout 5 bash -x", "sudo -u x python3 -", "docker exec -i c sh",
     "busybox sh", "uv run python -", "jq -r .tool_input.command | bash", "cat | sh -s -- x", "tee log | bash",
     "source /dev/stdin", ". /dev/stdin", "if bash; then true; fi", "xargs sh",
+    "bash5 -x", "ksh93", "xonsh", "python3.11-dbg", "sh //dev/./stdin", "bash /dev/fd/00",
+    "bash /proc/thread-self/fd/0", "bash 3<x", "bash 0<&0", "bash # guard", "`bash`", '"$SHELL"', "${BASH} -x",
+    "bash -c bash", "sh -ec 'cat | sh'", "bash -c 'source /dev/stdin'", "rlwrap bash", "conda run python",
+    "mise exec -- python3", "python3 -c true; gdb", "toybox sh", "awk 1 | octave",
 )  # fmt: skip
 READS_ITS_INPUT_AS_DATA = (
     "bash guard.sh", "bash -eu guard.sh", "bash -o pipefail guard.sh", "sh guard.sh -", "bash -c 'exit 2'",
@@ -137,6 +141,8 @@ READS_ITS_INPUT_AS_DATA = (
     "grep bash", "echo bash", "command -v node >/dev/null || exit 0; node hook.js", "echo 'a | bash'",
     "echo x > bash", "# bash\ntrue", "cat", '"$CLAUDE_PROJECT_DIR"/.claude/hooks/guard.sh',
     "jq -r .tool_input.file_path | xargs ruff format",
+    "bash guard.sh # bash", "bash 3<x guard.sh", "bash -c 'bash guard.sh'", "bash 0<guard.sh", "conda run python x.py",
+    "bash -c 'python3 guard.py' bash", "x=`command -v bash`; bash guard.sh",
 )  # fmt: skip
 
 
@@ -145,7 +151,7 @@ def test_text_of_the_model_never_reaches_a_program_that_runs_it(in_exec_form: bo
     wrong: list[str] = []
     for command in (*READS_ITS_INPUT_AS_A_SCRIPT, *READS_ITS_INPUT_AS_DATA):
         program, *args = command.split() if in_exec_form else (command,)
-        if (in_exec_form and set(command) & set("|<>;&()'\n")) or command.startswith(("X=", "if ", "#")):
+        if (in_exec_form and set(command) & set("|<>;&()'\"`$#\n")) or command.startswith(("X=", "if ", "#")):
             continue
         entry = {"command": program, "args": args} if in_exec_form else {"command": command}
         file = parse_hook_file(json.dumps(group("PreToolUse", **entry)).encode(), "x.json", "user", tmp_path)

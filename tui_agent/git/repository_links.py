@@ -19,9 +19,9 @@ from .repository import OWN_DIRECTORY, is_within, pointer, possible_data
 MAX_ENTRIES = 100_000
 """Maximum number of entries of a repository's data to look at."""
 
-_NOT_LISTED = re.compile(r"(?:lfs|annex|[0-9a-f]{2})\Z")
-"""Large directories: of other programs, in which git reads nothing, and of loose objects. A link to an object elsewhere
-needs its hash as a name, which only those know who have the object."""
+_NOT_LISTED = {"": re.compile(r"(?:lfs|annex)\Z"), "/objects": re.compile(r"[0-9a-f]{2}\Z")}
+"""Large directories by where they are in a data directory: of other programs, in which git reads nothing, and of loose
+objects. A link to an object elsewhere needs its hash as a name, which only those know who have the object."""
 _TICK_NS = 50_000_000
 """Nanoseconds in which a directory may change twice with the same times."""
 
@@ -54,6 +54,7 @@ def _way_out(top: str, places: list[str], is_open: Callable[[str], bool], outerm
 
     if pointing := next((place for place in (own, *shared) if leads_out(place)), None):
         return f"the repository of {top}, which leads to {pointing}"
+    unlisted = {f"{place}{within}": names for place in (own, *shared) for within, names in _NOT_LISTED.items()}
     waiting, seen, left = [own, *shared], set[str](), MAX_ENTRIES
     while waiting:
         directory = waiting.pop()
@@ -69,7 +70,8 @@ def _way_out(top: str, places: list[str], is_open: Callable[[str], bool], outerm
         left -= count
         if left < 0:
             return f"{own}, which has too many files to look for links"
-        waiting += (f"{directory}/{name}" for name in below if not _NOT_LISTED.match(name))
+        large = unlisted.get(directory)
+        waiting += (f"{directory}/{name}" for name in below if large is None or not large.match(name))
         for name in odd:
             for target in _targets(directory, name):
                 if leads_out(target):

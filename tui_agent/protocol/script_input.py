@@ -4,20 +4,26 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-_SHELL = re.compile(r"(?:ba|da|a|c|k|z|fi|mk|rba|tc|pw)?sh|powershell|nu|busybox|source|\.")
+_SHELL = re.compile(
+    r"(?:(?:ba|da|a|c|k|z|fi|mk|rba|tc|pw|xon|o|y|ya)?sh|elvish|powershell|nu|busybox|source|\.)[\d.-]*"
+    r"|\$\{?(?:shell|bash)\}?"
+)
 _INTERPRETER = re.compile(
-    r"(?:python|pypy|perl|php|lua|ruby|node|tclsh|wish|guile|julia|deno|bun|ts-node|tsx)[\d.]*|nodejs|luajit|irb|ghci|iex"
-    r"|elixir|rscript|osascript|sqlite3|psql|mysql|bc|dc|m4|ed"
+    r"(?:(?:i?python|pypy|perl|php|lua|ruby|node|tclsh|wish|guile|julia|deno|bun|ts-node|tsx)[\d.]*|nodejs|luajit|irb|ghci"
+    r"|iex|elixir|rscript|r|octave|osascript|sqlite3|psql|mysql|bc|dc|m4|ed|gdb|expect)(?:-dbg)?"
 )
 _WRAPPERS = re.compile(
-    r"arch|busybox|caffeinate|chronic|chroot|chrt|command|docker|doas|env|exec|firejail|flock|g?timeout|ionice|kubectl"
-    r"|nice|nix-shell|nohup|npx|pipenv|podman|poetry|proot|setsid|ssh|stdbuf|strace|su|sudo|systemd-run|taskset|time"
-    r"|unbuffer|unshare|uvx?|watch|xargs"
+    r"arch|busybox|caffeinate|chpst|chronic|chroot|chrt|command|conda|direnv|docker|doas|env|exec|firejail|flock"
+    r"|g?timeout|hatch|ionice|kubectl|mise|nice|nix|nix-shell|nohup|npx|pdm|pipenv|podman|poetry|proot|rlwrap|runuser|rye"
+    r"|setarch|setpriv|setsid|ssh|stdbuf|strace|su|sudo|systemd-run|taskset|time|toybox|unbuffer|unshare|uvx?|watch"
+    r"|xargs"
 )
 """Programs that start the one that their arguments name."""
+_MARKS = "();<>|&`\n"
+"""Characters that separate the arguments of commands."""
 _KEYWORDS = frozenset(("!", "{", "if", "then", "else", "elif", "while", "until", "do", "coproc"))
 _ASSIGNMENT = re.compile(r"\w+\+?=")
-_INPUT = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_INPUT = re.compile(r"-|/+dev/+(?:stdin|fd/+0+)|/+proc/+[^/]+/+fd/+0+")
 _WITH_VALUE = re.compile(r"[-+][oO]|-[WXIrCdl]|--(?:rcfile|init-file|require|import|loader|conditions|env-file)")
 """Options of these programs whose value is the next argument."""
 _CODE = re.compile(r"-[a-zA-Z]*[ceEmnpf]|--(?:eval|print|command|file|run|test|check)(?:=.*)?")
@@ -67,10 +73,12 @@ def _reads_input(arguments: Sequence[str], *, is_shell: bool) -> bool:
     for argument in left:
         if argument in ("run", "--"):
             continue
-        if argument in _INPUT or (is_shell and re.fullmatch("-[a-z]*s[a-z]*", argument) and "c" not in argument):
+        if _is_input(argument) or (is_shell and re.fullmatch("-[a-z]*s[a-z]*", argument) and "c" not in argument):
             return True
         if _CODE.fullmatch(argument) and not (is_shell and "c" not in argument):
-            return False
+            # A shell's code may start another one with the same input.
+            value = argument.partition("=")[2] or next(left, "")
+            return _is_input(value) or (is_shell and script_reader_of_line(value) is not None)
         if _WITH_VALUE.fullmatch(argument):
             next(left, None)
         elif not argument.startswith(("-", "+")):
@@ -78,23 +86,31 @@ def _reads_input(arguments: Sequence[str], *, is_shell: bool) -> bool:
     return True
 
 
+def _is_input(path: str) -> bool:
+    return _INPUT.fullmatch(path.replace("/./", "/")) is not None
+
+
 def _simple_commands(line: str) -> Iterator[list[str]]:
     """Yield the words of each simple command whose input is not redirected."""
-    tokens = shlex.shlex(_HEREDOC.sub("< text\n", line), posix=True, punctuation_chars="();<>|&\n")
-    tokens.commenters, tokens.whitespace = "", " \t\r"
+    tokens = shlex.shlex(_HEREDOC.sub("< text\n", line), posix=True, punctuation_chars=_MARKS)
+    tokens.commenters, tokens.whitespace, tokens.whitespace_split = "", " \t\r", True
     words: list[str] = []
-    is_redirected = False
+    is_redirected = is_comment = False
     try:
         for token in tokens:
-            if not set(token) <= set("();<>|&\n"):
+            is_comment = (is_comment or token.startswith("#")) and "\n" not in token
+            if is_comment:
+                continue
+            if not set(token) <= set(_MARKS):
                 words.append(token)
                 continue
-            if "<" in token or ">" in token:
-                # The number of a descriptor, as in `2>`.
-                del words[-1 if words and words[-1].isdigit() else len(words) :]
+            number = ""
+            if ("<" in token or ">" in token) and words and words[-1].isdigit():
+                number = words.pop().lstrip("0")  # Of a descriptor, as in `2>`.
             if "<" in token:
                 target = next(tokens, "")
-                is_redirected = is_redirected or target not in _INPUT
+                is_same = _is_input(target) or (token == "<&" and target == "0")
+                is_redirected = is_redirected or not (number or is_same)
             elif ">" in token:
                 next(tokens, None)
             else:

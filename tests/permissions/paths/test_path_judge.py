@@ -128,6 +128,8 @@ def test_what_other_programs_run_or_obey_is_written_only_by_a_rule_that_names_it
             ".cursorrules",
         ),
         *("work.code-workspace", ".circleci/config.yml", ".windsurf/rules", ".exrc", ".direnv/x", ".yarnrc.yml"),
+        *("AGENT.md", "sub/QWEN.md", "WARP.md", "opencode.json", "opencode.jsonc", "lefthook-local.yml"),
+        *("mise.toml", "sub/mise.local.toml", "buildspec.yml"),
     )
     ordinary = (
         *("src/lib.py", ".gitignore", "docs/.gitignore", ".editorconfig", ".env.example", "package.json", "Makefile"),

@@ -320,7 +320,8 @@ class PathChecks:
         for path in found.sources:
             self._read(path, directory, "source")
         for path in found.open_reads:
-            self._unknown_read(path, directory, is_allowed=True)
+            # Without a rule, the mode decides about the whole command.
+            self._unknown_read(path, directory, is_allowed=self.allow_scope is None or self._is_spelled_out)
         if not self._rules.forbids_reading:
             return
         for path in found.searches:
@@ -572,13 +573,14 @@ class PathChecks:
         """Judge what a rule for a command's first words is not meant for: places and addresses outside the workspace.
 
         Args:
-            words: the command's own name and arguments.
+            words: the command's own name and arguments. The name may be one that a runner gets, such as `uv run ../x`.
             directory: the directory in which it runs.
         """
-        name = canonical_name(words[0]) if words else ""
-        spelled = self.allow_scope.spelled if self.allow_scope else frozenset[str]()
-        for before, word in pairwise(words if name not in group("other_places") | group("takes_strings") else ()):
-            if word in spelled or before in group("read_messages"):
+        name, scope = canonical_name(words[0]) if words else "", self.allow_scope
+        spelled, starts = (scope.spelled, tuple(scope.starts)) if scope else (frozenset[str](), ())
+        is_judged = name not in group("other_places") | group("takes_strings")
+        for before, word in pairwise(("", *words) if is_judged else ()):
+            if word in spelled or before in group("read_messages") or (not before and word.startswith(starts)):
                 continue
             address = _ADDRESS.match(word)
             takes_any = name in group("web_clients") | group("downloaders") or not _TAKES_ADDRESS.isdisjoint(words)

@@ -56,8 +56,9 @@ _PLAIN_DOT_NAMES = names(
 )
 """Names with a dot that no program runs anything from; all others are settings of some program."""
 _OBEYED_NAMES = names(
-    "agents.md agents.override.md claude.md claude.local.md gemini.md jenkinsfile azure-pipelines.yml *.code-workspace "
-    "bitbucket-pipelines.yml lefthook.y*ml appveyor.yml cloudbuild.yaml sitecustomize.py usercustomize.py *.pth"
+    "agents.md agent.md agents.override.md claude.md claude.local.md gemini.md qwen.md warp.md opencode.json* "
+    "jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml cloudbuild.y*ml buildspec.y*ml "
+    "lefthook*.y*ml mise.toml mise.*.toml *.code-workspace sitecustomize.py usercustomize.py *.pth"
 )
 """Patterns for other names of what programs run or agents obey by themselves."""
 

@@ -35,6 +35,9 @@ _OPEN = _TAR | names("find rsync")
 """Commands for which an unknown word may be one of these options."""
 _SED_PRINTS = names("-n -nE -En -nr -rn --quiet --silent")
 _RUNS_IN_AWK = re.compile(rf"system|[|@{''.join(MARKS)}]")
+_READS_IN_AWK = re.compile(r"\b(?:getline|ARGV|SYMTAB)\b")
+"""Parts of awk programs that read other files than the operands."""
+_READS_IN_JQ = re.compile(r"\b(?:import|include)\b")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?!(?:\d+|[@*])\])")
 _LIST_OF_COMMANDS = re.compile(r"\w+\+?=\(.*(?:\$\(|`|[<>]\()", re.DOTALL)
 _LOADS = ("code", "program", "script")
@@ -42,7 +45,7 @@ _LOADS = ("code", "program", "script")
 _SCRIPTED = names("sed awk find")
 _LOADING = re.compile(
     r"(?i)config|rcfile|plugin|format|report|require|import|load|preset|setup|exec|command|cmd|shell|script|program"
-    r"|runner|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
+    r"|runner|render|bootstrap|hook|module|resolve|transform|environment|env-file|prefix|path|dir|file|output"
 )
 _LOADS_SHORT = re.compile(r"-[cfrpeoEICPRM]")
 """Options of one letter that often name settings, a file, a module or code."""
@@ -125,6 +128,9 @@ def words_to_spell(
     elif name == "awk":
         outputs = awk_outputs(words)
         yield from (word for word in words[1:] if (outputs.scripts or outputs.is_open) and _RUNS_IN_AWK.search(word))
+        yield from filter(_READS_IN_AWK.search, words[1:])
+    elif name == "jq":
+        yield from filter(_READS_IN_JQ.search, words[1:])
     elif name in group("takes_strings"):
         yield from _variables(name, words[1:])
     yield from settings_to_spell(words)
