@@ -142,6 +142,15 @@ def test_a_screen_is_whole_whatever_the_environment_says_and_others_write(machin
     assert "the full-screen app writes UTF-8" in machine.run("doctor", variables=odd).stdout
 
 
+def test_signals_that_end_the_program_leave_the_terminal_as_it_was(machine: UserMachine) -> None:
+    for number in (signal.SIGUSR1, signal.SIGABRT, signal.SIGXCPU):
+        with machine.app("--demo") as app:
+            app.ready()
+            app.process.send_signal(number)
+            assert app.wait_for_end() == -number
+            assert app.left_behind == []
+
+
 def test_a_late_answer_of_the_terminal_is_not_typed_into_the_shell(machine: UserMachine) -> None:
     with machine.shell() as app:
         app.wait_for("shell>")
