@@ -109,7 +109,7 @@ def test_a_call_of_a_broken_stream_does_not_run_twice(machine: UserMachine) -> N
         app.wait_until_gone("This half is thrown away.")
         if target.exists():  # It began before the stream broke off: then it is whole, and listed as a change.
             assert target.read_text("utf-8") == "from the broken stream\n"
-            app.wait_for_words("1 changed")
+            app.wait_for("1 changed")
         server.release("again")
         app.wait_for("Written once.")
         first, second, third = bodies_of(server)
