@@ -8,6 +8,7 @@ import pytest
 from tests.support.sample_tools import sample_tools
 from tests.tools.calls import call
 from tui_agent.git.git_program import settings_of_every_git, users_settings
+from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.permissions import PermissionMode, PermissionPolicy
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.workspace import Workspace
@@ -89,3 +90,16 @@ def test_the_file_that_makes_a_folder_a_repository_is_not_written(root: Path) ->
 def test_no_rule_covers_a_commit_without_these_settings(root: Path, command: str) -> None:
     policy = PermissionPolicy(root, rules=["allow bash(git commit:*)"], mode=PermissionMode.ACCEPT_EDITS)
     assert policy.check(sample_tools(root)["bash"], {"command": command}).decision == "ask"
+
+
+@pytest.mark.parametrize("place", [".gitconfig", ".config/git/config", "settings/git/config"])
+def test_the_users_name_is_found_in_every_usual_file(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    if place.startswith("settings"):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[user]\n\tname = Ada\n[credential]\n\thelper = store\n")
+
+    assert plain_git_settings(root) == b'[user]\n\tname = "Ada"\n'

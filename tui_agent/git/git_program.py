@@ -160,17 +160,29 @@ def users_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if _KEPT.match(name)}
 
 
+def users_config_dir() -> str:
+    """Return the directory of the user's files for git."""
+    return os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
+
+
+def usual_files() -> tuple[str, ...]:
+    """Return the files in which git looks for settings of the user and the system; any may be missing."""
+    named = os.environ.get("GIT_CONFIG_GLOBAL", "")
+    return (os.path.expanduser("~/.gitconfig"), f"{users_config_dir()}/config", "/etc/gitconfig", named)
+
+
 def users_settings() -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Return the settings of the user and the system, by their names in lower case, and the files that have them.
 
     Blocks for some milliseconds if one of the usual files has changed.
     """
     environment = users_environment()
-    home = os.path.expanduser("~")
-    user = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    usual = (f"{home}/.gitconfig", f"{user}/git/config", "/etc/gitconfig", os.environ.get("GIT_CONFIG_GLOBAL", ""))
     git = find_git(_working_directory())
-    return ({}, ()) if git is None else _users(git, tuple(sorted(environment.items())), tuple(map(_identity, usual)))
+    return (
+        ({}, ())
+        if git is None
+        else _users(git, tuple(sorted(environment.items())), tuple(map(_identity, usual_files())))
+    )
 
 
 def _identity(path: str) -> tuple[int, int, int]:

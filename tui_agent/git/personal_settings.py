@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_agent.protocol.secret_variables import is_secret_variable
 
-from .git_program import find_git, start_git, users_environment
+from .git_program import find_git, start_git, users_environment, usual_files
 
 _SECONDS = 2.0
 _LEFT_OUT = ("include", "includeif", "credential")
@@ -19,9 +19,7 @@ def plain_git_settings(root: Path) -> bytes:
     Args:
         root: the workspace; settings may depend on the repository.
     """
-    home = os.path.expanduser("~")
-    files = (os.environ.get("GIT_CONFIG_GLOBAL", ""), f"{home}/.gitconfig", f"{home}/.config/git/config")
-    return _listed(root, tuple((file, _state(file)) for file in files))
+    return _listed(root, tuple((file, _state(file)) for file in usual_files()))
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tui_agent.protocol.regular_file import read_regular_file
 
-from .git_program import bare_environment, find_git, start_git, users_settings
+from .git_program import bare_environment, find_git, start_git, users_config_dir, users_settings
 from .git_walls import walls_around
 from .repository import data_directories, is_within, repository_roots
 from .repository_safety import find_program_setting
@@ -62,7 +62,6 @@ def branch_in_file(root: Path) -> str:
 def _users_files() -> list[str]:
     """Return the files of the user that git reads for a status."""
     settings, files = users_settings()
-    user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     named = [os.path.expanduser(settings[name]) for name in _USERS_FILES if settings.get(name)]
-    usual = [f"{user}/git/{name}" for name in ("ignore", "attributes", "config")]
+    usual = [f"{users_config_dir()}/{name}" for name in ("ignore", "attributes", "config")]
     return [path for path in (*files, *named, *usual) if os.path.isabs(path)]

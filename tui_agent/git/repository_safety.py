@@ -12,6 +12,7 @@ from itertools import islice
 
 from tui_agent.protocol.regular_file import read_regular_file
 
+from .git_program import usual_files
 from .git_settings import list_settings
 from .repository import (
     OWN_DIRECTORY,
@@ -159,9 +160,7 @@ def _starts_none(section: str, key: str, value: str) -> bool:
 def find_remote_url_secret(directory: str) -> str | None:
     """Return the settings file with a secret in a URL, which `git remote -v` would show, or None."""
     # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
-    user = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    own = (os.path.expanduser("~/.gitconfig"), os.path.join(user, "git", "config"), "/etc/gitconfig")
-    return next(filter(_holds_url_secret, (*_settings_files(directory), *own)), None)
+    return next(filter(_holds_url_secret, (*_settings_files(directory), *usual_files())), None)
 
 
 def settings_with_secret(path: str) -> Iterator[str]:
