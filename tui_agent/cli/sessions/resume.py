@@ -148,13 +148,12 @@ def open_session(options: LaunchOptions, locations: Locations, *, save: bool) ->
     """
     store = SessionStore(locations.sessions_dir)
     past = store.load(find_session_to_resume(options, store)[0]) if options.resume is not None else None
-    if not save:
+    if save:
+        session = past or store.create(options.cwd, options.session_id)
+    else:
         session = StoredSession.ephemeral(options.cwd) if past is None else replace(past, path=None)
-        session.fold()
-        return session, None
-    session = past or store.create(options.cwd, options.session_id)
     session.fold()
-    return session, store.files_path(session.id)
+    return session, store.files_path(session.id) if save else None
 
 
 def restore_session_rules(

@@ -96,6 +96,7 @@ class TuiAgentApp(BaseApp[None]):
     early: EarlyTerminal | None = None
     """The prelude of this start, whose input is the app's first; None if there was none."""
     _quit_asked = float("-inf")
+    _quit_question: ConfirmScreen | None = None
     _player: Screen[None] | None = None
 
     def __init__(
@@ -444,12 +445,12 @@ class TuiAgentApp(BaseApp[None]):
     async def action_quit(self) -> None:
         """Quit; a conversation that could not be saved asks first, and quitting once more answers yes."""
         state = self.chat.state
-        if isinstance(self.screen, ConfirmScreen) or not (state.status.unsaved and state.begun):
+        if self.screen is self._quit_question or not (state.status.unsaved and state.begun):
             self.exit()
             return
         lost = f"{state.status.unsaved} Quitting loses what is not saved."
-        question = ConfirmScreen("Quit?", lost, "quit", clock=self._surroundings.clock, no="stay")
-        self.push_screen(question, lambda yes: self.exit() if yes else None)
+        self._quit_question = ConfirmScreen("Quit?", lost, "quit", clock=self._surroundings.clock, no="stay")
+        self.push_screen(self._quit_question, lambda yes: self.exit() if yes else None)
 
     def action_escalate(self) -> None:
         """Copy the selection, else empty the composer, else interrupt, else quit the second time (`ctrl+c`)."""
