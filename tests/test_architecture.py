@@ -27,15 +27,18 @@ SAME_FLOOR = {
     "mcp",
     "tracing",
     "hook_files",
+    "trial",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
 FRONT_ENDS = ("ui", "headless", "library", "acp", "serve", "fleet")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     "prelude": set(),
-    "git": {"protocol"},
+    "walls": {"protocol"},
+    "git": {"protocol", "walls"},
     **{room: {"protocol"} for room in SAME_FLOOR},
     **{room: {"protocol", "git"} for room in ("permissions", "tools")},
+    "trial": {"protocol", "git", "walls"},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol"},
     "rewind": {"protocol", "session", "tools"},
@@ -57,8 +60,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "acp": {"protocol", "agent", "session"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
-    "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
-    "cli": {"prelude", "protocol", "git", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
+    "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
+    "cli": {"prelude", "protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {

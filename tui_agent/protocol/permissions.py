@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from .messages import FrozenModel, JsonObject, new_id
 from .server_question import ServerQuestion
 from .tool import Preview, Tool, ToolResult, Verdict
+from .trial import Place, ProposedChanges
 from .value_checks import expect_choice
 
 DecisionSource = Literal["floor", "rule", "read_only", "mode", "grant", "hook", "invalid"]
@@ -114,6 +115,24 @@ class PermissionDecision(FrozenModel):
     confinement: str = ""
     """Restrictions under which the call runs, such as `Containment.words`; empty: none. The tool obeys them
     (`ToolContext.is_confined`), also after an approval."""
+    place: Place = "outside"
+    """Place in which the call runs if it is allowed."""
+
+
+class ChangesDecision(FrozenModel):
+    """A decision on what a command changed in a trial."""
+
+    decision: Verdict
+    """`allow`: `kept` is kept and the rest discarded; `ask`: the user decides; `deny`: everything is discarded."""
+    source: DecisionSource
+    reason: str
+    kept: tuple[str, ...] = ()
+    """Paths, as in `KeepSelection.paths`, that a rule or the mode keeps. If no one can answer a question, these are
+    kept and the others discarded."""
+    asked: tuple[str, ...] = ()
+    """Paths that need an answer."""
+    rules: tuple[str, ...] = ()
+    """Rules that would keep such changes from now on, narrowest first; several rules are on separate lines."""
 
 
 PLAN_MODE_DENIAL = "plan mode changes nothing"
@@ -154,6 +173,9 @@ class ApprovalRequest(FrozenModel):
     question: ServerQuestion | None = None
     """Question of a tool server; None for a call. Such a request belongs to no call (`call_id` is empty). To approve it
     is to accept, with the values of a form as the decision's `input`; to skip it is to dismiss it without a choice."""
+    changes: ProposedChanges | None = None
+    """Changes of a command that ran in a trial; None for other questions. To approve is to keep them, all or the part
+    that the decision's `input` names with the fields of `KeepSelection`; to deny or skip is to discard them."""
 
 
 class ApprovalDecision(FrozenModel):
@@ -243,4 +265,13 @@ class SearchFilter(Protocol):
 
     def denied_below(self, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
         """Return a predicate for paths below the directory of a search, relative to it: True if reading is denied."""
+        ...
+
+
+@runtime_checkable
+class ChangesChecker(Protocol):
+    """A permission policy that decides on what commands changed in a trial."""
+
+    def check_changes(self, changes: ProposedChanges) -> ChangesDecision:
+        """Return the decision by path rules, kinds of paths and mode; never raises."""
         ...

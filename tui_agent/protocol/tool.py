@@ -18,6 +18,7 @@ from .errors import ToolError
 from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
 from .tool_result import ToolResult, as_tool_result
+from .trial import PendingChanges, Place
 
 ExecutionMode = Literal["shared", "sequential"]
 """`sequential`: no other call of the same message runs beside a call of this tool."""
@@ -68,6 +69,9 @@ class Accesses:
     writes: frozenset[Path] = frozenset()
     searches: frozenset[Path] = frozenset()
     """Directories that are read with everything below them."""
+    keeps: frozenset[Path] = frozenset()
+    """Directories of which the call reads and changes a copy, and whose changes are kept after it. Such calls run
+    beside one another and keep in call order; every other call that touches the directory keeps its place."""
 
     @classmethod
     def of(
@@ -231,6 +235,11 @@ class ToolContext:
     """Name of the agent that made the call."""
     is_confined: bool = False
     """True if the policy allowed the call only in the sandbox."""
+    place: Place = "outside"
+    """Place in which the policy lets a command run."""
+    propose: Callable[[PendingChanges], None] = _drop
+    """Receives the changes of a command that ran in a trial, once, before the tool returns its result. The engine then
+    decides, asks the user if it has to, and adds to the result what became of them."""
     extra_seconds: Callable[[], float] = _no_seconds
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""

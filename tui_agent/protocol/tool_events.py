@@ -8,6 +8,7 @@ from .messages import FrozenModel, JsonObject, UserBlock
 from .permissions import ApprovalRequest, DecisionPart, DecisionSource, GrantScope, PermissionMode, Verdict
 from .reports import Metric
 from .tool import Preview, StartedProcess, ToolResult
+from .trial import Place, ProposedChanges
 
 ToolStatus = Literal[
     "ok",
@@ -88,6 +89,8 @@ class ToolStarted(FrozenModel):
     """Call of a discarded answer whose execution this call continues: the tool runs only once."""
     mark: str = ""
     """Mark of every process that the call starts; empty if its tool starts none."""
+    place: Place = "outside"
+    """Place in which it runs."""
 
 
 class ToolUpdated(FrozenModel):
@@ -273,6 +276,40 @@ class ApprovalResolved(FrozenModel):
     """Values with which the user answered a form of a tool server, without those of secret fields."""
 
 
+class ChangesProposed(FrozenModel):
+    """A command has run in a trial and changed something; kept or discarded next, always before the call ends."""
+
+    type: Literal["changes.proposed"] = "changes.proposed"
+    call_id: str
+    changes: ProposedChanges
+
+
+class ChangesKept(FrozenModel):
+    """Changes of a command are in the workspace now; a `file.changed` follows for each file."""
+
+    type: Literal["changes.kept"] = "changes.kept"
+    call_id: str
+    layer: str
+    paths: tuple[str, ...]
+    """Kept paths, as in `KeepSelection.paths`; at most `MOST_FILES`."""
+    count: int
+    """Number of kept files."""
+    by: Literal["user", "policy"] = "user"
+    rule: str | None = None
+
+
+class ChangesDiscarded(FrozenModel):
+    """Changes of a command were removed with its layer; the workspace has none of them."""
+
+    type: Literal["changes.discarded"] = "changes.discarded"
+    call_id: str
+    layer: str
+    paths: tuple[str, ...]
+    count: int
+    reason: str = ""
+    """Reason in words: the user's note, the mode, `no one can answer here`, `denied by a rule`."""
+
+
 class GuardrailTripped(FrozenModel):
     """A guardrail tripped."""
 
@@ -312,6 +349,9 @@ CallEvent = (
     | PermissionModeChanged
     | ApprovalRequested
     | ApprovalResolved
+    | ChangesProposed
+    | ChangesKept
+    | ChangesDiscarded
     | GuardrailTripped
     | LoopDetected
 )
