@@ -132,6 +132,24 @@ class ProposedChanges(FrozenModel):
         """Number of changed files, the repository's own not counted."""
         return len(self.files) + sum(tree.files for tree in self.trees)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that a selection may name."""
+        repository = (REPOSITORY,) if self.repository else ()
+        return (*(file.path for file in self.files), *(tree.path for tree in self.trees), *repository)
+
+    def selection(self, values: Mapping[str, object]) -> "KeepSelection":
+        """Return the part to keep that an answer names.
+
+        Raises:
+            ValueError: the values are wrong, or name something that did not change.
+        """
+        chosen = KeepSelection.model_validate(values)
+        for path in (*chosen.paths, *chosen.texts, *chosen.overwrite):
+            if path not in self.paths:
+                raise ValueError(f"nothing changed at {path!r}; there are {', '.join(self.paths)}")
+        return chosen
+
 
 MOST_FILES = 200
 """Most files that a proposal lists one by one."""
