@@ -204,7 +204,7 @@ class BashTool(TypedTool[BashArguments]):
         return self._accesses_of_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command, leaves_sandbox=not args.sandbox)
+        return CommandSubject(args.command, leaves_sandbox=not args.sandbox, in_background=args.run_in_background)
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
