@@ -295,6 +295,8 @@ class BashTool(TypedTool[BashArguments]):
         if not os.path.isdir(self._workspace.root):
             raise ToolError(f"The command was not run: {_removed(self._workspace.root)}")
         layer: Layer | None = None
+        if self._jobs is not None:
+            self._jobs.in_trial.add(context.call_id)
         try:
             try:
                 layer = await run_shielded_in_thread(partial(self._trials.open, context.call_id))
@@ -311,6 +313,8 @@ class BashTool(TypedTool[BashArguments]):
                     context.propose(proposal)
             return result
         finally:
+            if self._jobs is not None:
+                self._jobs.in_trial.discard(context.call_id)
             if layer is not None:
                 await run_shielded_in_thread(layer.discard)
 
