@@ -227,7 +227,7 @@ def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine
     assert text.startswith("formatted\n")
     assert sum(event["type"] == "tool.started" for event in machine.events()) <= 2
     trials = machine.home / ".local/state/tui-agent/trials"
-    assert not [path for path in trials.rglob("record.json")]
+    assert not list(trials.rglob("record.json"))
 
 
 def test_parallel_commands_keep_in_call_order_and_a_common_file_is_a_conflict(machine: UserMachine) -> None:

@@ -33,6 +33,7 @@ from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
 from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
+from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import NO_TRIAL, Trials
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
@@ -562,23 +563,7 @@ async def _loop_config(
     messages = session.messages if pending is None else pending.messages
     # A long conversation takes a while, and keys come first.
     history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
-    tools = built_in_tools(
-        options.cwd,
-        start.archive,
-        start.trials,
-        start.contents,
-        (start.locations.config_dir, start.locations.state_dir),
-        output_limit=settings.output_disk_limit,
-        warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
-        protected=start.protected,
-        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
-        note_withheld=lambda text: bus.publish(Noticed(code="variables_withheld", text=text)),
-        jobs=start.jobs,
-        side_requests=None if options.demo else side,
-        report_problem=partial(_give_up_trials, policy, bus),
-        is_trusted=policy.is_trusted,
-    )
-    tools += start.plugins.tools
+    tools = [*_built_in_tools(start, policy, side), *start.plugins.tools]
     hooks = command_hooks(settings.hooks, options.cwd)
     start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
@@ -607,6 +592,26 @@ async def _loop_config(
         effects_published=start.jobs.settled,
         usage=spent.total,
         cost=spent.cost,
+    )
+
+
+def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
+    options, bus = start.options, start.bus
+    return built_in_tools(
+        options.cwd,
+        start.archive,
+        start.trials,
+        start.contents,
+        (start.locations.config_dir, start.locations.state_dir),
+        output_limit=start.loaded.settings.output_disk_limit,
+        warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+        protected=start.protected,
+        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
+        note_withheld=lambda text: bus.publish(Noticed(code="variables_withheld", text=text)),
+        jobs=start.jobs,
+        side_requests=None if options.demo else side,
+        report_problem=partial(_give_up_trials, policy, bus),
+        is_trusted=policy.is_trusted,
     )
 
 

@@ -197,7 +197,7 @@ class BashTool(TypedTool[BashArguments]):
         self._trials = trials
         self._report_problem = report_problem
         self._refusals: dict[str, str] = {}
-        """What the trial refused to commands, by their text."""
+        """Restrictions that commands met in their trials, by their text."""
         self._jobs = jobs
         self._workspace = workspace
         self.working_directory = workspace.root

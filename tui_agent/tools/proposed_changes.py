@@ -1,4 +1,4 @@
-"""What a command changed in a trial: shown as diffs, then kept, in part or as a whole, or discarded."""
+"""Changes of a command in a trial: shown as diffs, then kept, in part or as a whole, or discarded."""
 
 import asyncio
 import os
@@ -179,7 +179,7 @@ class LayerProposal:
                 await asyncio.sleep(0)  # Thousands of files must not hold up the event loop.
 
     def _event_of(self, file: KeptFile, diff: Diff | None, *, is_own: bool, is_shown: bool) -> JsonObject | None:
-        """Return the data of the event for a kept file; None for what is no file, such as a directory. Blocks."""
+        """Return the data of the event for a kept file; None for anything else, such as a directory. Blocks."""
         contents = self._workspace.contents
         before, old = _before(file, contents)
         # The content after it is only needed to show or redo a change, which no one does with thousands of files.
