@@ -34,7 +34,6 @@ from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.protocol.tool import Tool
-from tui_agent.protocol.trial import NO_TRIAL, Trials
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
@@ -43,6 +42,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
+from tui_agent.trial.trials import Trials
 from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
@@ -60,7 +60,7 @@ from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news
 from .process.controlling_terminal import say_error
 from .process.log_file import log_loop_stalls
-from .session_trials import session_trials
+from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
@@ -161,7 +161,8 @@ class _Start:
     """Contents of files before their changes; None without a journal."""
     bus: EventBus
     journal: JournalWriter | None
-    trials: Trials | None
+    trials: Trials
+    trial_rules: TrialRules
     protected: ProtectedTree
     jobs: BackgroundJobs
     plugins: LoadedPlugins
@@ -259,12 +260,14 @@ async def _open_session(
     archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
     contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
+    rules = TrialRules(options.cwd)
     async with asyncio.TaskGroup() as group:
         # Read here, beside the test of the trial: the first decision would block the event loop for it.
         group.create_task(asyncio.to_thread(all_facts))
-        trials = await asyncio.to_thread(session_trials, options.cwd, loaded.settings, locations, archive, protected)
-    if trials is not None:
-        stack.push_async_callback(run_shielded_in_thread, trials.close)
+        trials = await asyncio.to_thread(
+            session_trials, options.cwd, loaded.settings, locations, session.id, archive, rules
+        )
+    stack.push_async_callback(run_shielded_in_thread, trials.close)
     jobs = BackgroundJobs(bus.publish, first_number=session.background_jobs + 1)
     await stack.enter_async_context(jobs)
     return _Start(
@@ -277,6 +280,7 @@ async def _open_session(
         bus,
         journal,
         trials,
+        rules,
         protected,
         jobs,
         plugins,
@@ -521,9 +525,11 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         start.options.cwd,
         start.locations,
         start.archive,
-        trial=NO_TRIAL if start.trials is None else start.trials.facts,
+        trial=start.trials.facts,
+        temporary=start.trials.temporary,
         is_trusted=folder.is_trusted,
     )
+    start.trial_rules.policy = policy
     session = start.session
     restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
     return policy
@@ -597,7 +603,7 @@ async def _loop_config(
 
 def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
     options, bus = start.options, start.bus
-    return built_in_tools(
+    tools = built_in_tools(
         options.cwd,
         start.archive,
         start.trials,
@@ -613,6 +619,8 @@ def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests)
         report_problem=partial(_give_up_trials, policy, bus),
         is_trusted=policy.is_trusted,
     )
+    start.trial_rules.search = next((tool for tool in tools if tool.name == "grep"), None)
+    return tools
 
 
 def _effect_recorder(

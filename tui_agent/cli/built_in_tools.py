@@ -67,6 +67,7 @@ def built_in_tools(
             warn_of_protected=warn_of_protected,
             is_trusted=is_trusted,
             note_withheld=note_withheld,
+            trial_temporary=None if trials is None else trials.temporary,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),

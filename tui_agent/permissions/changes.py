@@ -76,6 +76,11 @@ class ChangesJudge:
         found = self._by_rule(path)
         return found.reason if found is not None and found.decision == "deny" else ""
 
+    def is_protected(self, path: str) -> bool:
+        """True if something may run or obey a path later, so that only the user keeps a change of it."""
+        lookup, facts = self._paths.path_lookup, self._facts(path)
+        return bool(lookup.why_protected(facts) or lookup.why_lasting(facts))
+
     def refusal(self, rule: str, changes: ProposedChanges, decide: Callable[[Sequence[Rule]], ChangesDecision]) -> str:
         """Return why a typed rule may not be stored with an answer to these changes; empty if it may.
 

@@ -223,6 +223,10 @@ class PermissionPolicy:
 
         return self._changes.refusal(rule, changes, decide)
 
+    def is_protected_change(self, path: str) -> bool:
+        """True if only the user may keep a change of a path, which is as in `ProposedFile.path`."""
+        return self._changes.is_protected(path)
+
     def why_never_kept(self, path: str) -> str:
         """Return the rule that denies a change of a path, in words; empty if none does.
 

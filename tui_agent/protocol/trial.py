@@ -306,6 +306,11 @@ class Trials(Protocol):
         """Facts about what works here."""
         ...
 
+    @property
+    def temporary(self) -> Path | None:
+        """Directory that commands see as /tmp, for tools that read it; None if there is none."""
+        ...
+
     def open(self, call_id: str) -> Layer:
         """Return a new layer over the workspace as it is now. Blocks.
 

@@ -93,6 +93,7 @@ def build_policy(
     archive: Path,
     *,
     trial: TrialFacts = NO_TRIAL,
+    temporary: Path | None = None,
     is_trusted: bool,
 ) -> PermissionPolicy:
     """Return the policy that the settings ask for.
@@ -104,6 +105,7 @@ def build_policy(
         locations: tui-agent's own directories, which calls must not touch.
         archive: directory of saved tool output, which calls may read.
         trial: the place in which commands run that no rule and no mode lets outside.
+        temporary: the /tmp of commands in trials, which calls may read.
         is_trusted: True if the user trusts everything that the workspace brings.
     """
     chosen = loaded.settings.permissions
@@ -115,7 +117,7 @@ def build_policy(
         unknown_targets=chosen.unknown_targets,
         secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
         private_paths=(locations.config_dir, locations.state_dir),
-        readable_paths=(archive,),
+        readable_paths=(archive,) if temporary is None else (archive, temporary),
         store_grant=RuleStore(locations, root).store,
         is_trusted=is_trusted,
         trial=trial,
