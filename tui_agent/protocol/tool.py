@@ -237,6 +237,10 @@ class ToolContext:
     """True if the policy allowed the call only in the sandbox."""
     place: Place = "outside"
     """Place in which the policy lets a command run."""
+    resumed_from: str = ""
+    """Id under which the call's layer waits (`Trials.waiting`), if it ran in an earlier process and no one has decided
+    on its changes; else empty. The tool then returns the stored result and proposes the same changes again. If the
+    layer is gone, it raises; it never runs the command again."""
     propose: Callable[[PendingChanges], None] = _drop
     """Receives the changes of a command that ran in a trial, once, before the tool returns its result. The engine then
     decides, asks the user if it has to, and adds to the result what became of them."""
