@@ -92,8 +92,8 @@ class Workspace:
         return os.path.expanduser(path)
 
     def with_existing_name(self, arguments: JsonObject) -> JsonObject:
-        """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given, or
-        is meant.
+        """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given,
+        or if it is a file of a trial.
 
         Called before a call is judged, so that the name that is judged and shown is the one that is opened.
         """
