@@ -115,6 +115,8 @@ class CommandSubject:
     command: str
     leaves_sandbox: bool = False
     """True if the call asks to run outside the sandbox, whatever its targets."""
+    in_background: bool = False
+    """True if the call ends before the command does, which therefore cannot run in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
