@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trial.ways import LAYERS, READ_ONLY, Ran, made, run_in, tree_state
+from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, Ran, made, run_in, tree_state
 from tui_agent.protocol.errors import ToolError
 from tui_agent.trial.trials import Trials
 
@@ -40,23 +40,24 @@ def test_a_command_changes_its_layer_only(trial: Made) -> None:
     assert trials.facts.backend == "overlay"
 
 
-def test_walls_without_a_layer_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    for way in READ_ONLY:
-        for trials, root, run in made(tmp_path, monkeypatch, way):
-            (root / "kept").write_text("kept", "utf-8")
-            os.mkfifo(root / f"pipe of {way}")
-            before = tree_state(root)
-            ran = run(
-                "cat kept; rm kept; echo x > new; timeout 2 bash -c 'echo x > pipe*'; echo tmp > /tmp/x && cat /tmp/x"
-            )
-            assert ran.text.startswith("kept")
-            assert ran.text.endswith("tmp\n")
-            assert tree_state(root) == before
-            assert "cannot write" in ran.layer.refused(ran.text)
-            assert trials.facts.place == "read_only"
-            assert ran.layer.changes().changes == ()
+@pytest.mark.parametrize("way", [*READ_ONLY, LANDLOCK])
+def test_walls_without_a_layer_change_nothing(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for trials, root, run in made(tmp_path, monkeypatch, way):
+        (root / "kept").write_text("kept", "utf-8")
+        os.mkfifo(root / "pipe")
+        before = tree_state(root)
+        ran = run(
+            "cat kept; rm kept; echo x > new; chmod 777 kept; touch -d 2001-01-01 kept; ln kept $TMPDIR/hard; "
+            "timeout 2 bash -c 'echo x > pipe'; echo tmp > $TMPDIR/x && cat $TMPDIR/x"
+        )
+        assert ran.text.startswith("kept")
+        assert ran.text.endswith("tmp\n")
+        assert tree_state(root) == before
+        assert "can write in $TMPDIR only" in ran.layer.refused(ran.text)
+        assert trials.facts.place == "read_only"
+        assert ran.layer.changes().changes == ()
+        assert run("cat $TMPDIR/x").text == "tmp\n"
+        assert "there is no network" in ran.layer.refused(run("exec 3<>/dev/tcp/127.0.0.1/22").text)
 
 
 def test_temporary_files_last_for_the_session_and_caches_for_the_project(anywhere: Made, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
+from tui_agent.trial.landlock_walls import LandlockWalls
 from tui_agent.trial.trial_layer import TrialLayer
 from tui_agent.trial.trials import Trials
 from tui_agent.walls.bubblewrap import Bubblewrap, found_bubblewraps
@@ -21,7 +22,7 @@ OLD = Path("/opt/bwrap/usr/bin/bwrap")
 UNSHARE = (shutil.which("unshare") or "unshare", "--user", "--map-root-user", "--mount")
 
 
-def walls_of(way: str) -> BubblewrapWalls:
+def walls_of(way: str) -> BubblewrapWalls | LandlockWalls:
     """Return the walls of a way by its name."""
     newest = found_bubblewraps(Path("/nowhere"))[0]
     old = Bubblewrap(OLD, False, False) if OLD.exists() else newest
@@ -31,11 +32,14 @@ def walls_of(way: str) -> BubblewrapWalls:
         "unshare with the newest": BubblewrapWalls(newest, True, UNSHARE),
         "read-only": BubblewrapWalls(newest, False),
         "read-only with an old one": BubblewrapWalls(old, False),
+        "Landlock": LandlockWalls(2 << 30),
     }[way]
 
 
 LAYERS = ("overlay", "unshare", "unshare with the newest")
 READ_ONLY = ("read-only", "read-only with an old one")
+LANDLOCK = "Landlock"
+"""It has neither a loopback nor a `/tmp`: `TMPDIR` names another one."""
 
 
 @dataclass(frozen=True)

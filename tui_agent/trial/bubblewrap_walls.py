@@ -50,6 +50,14 @@ class BubblewrapWalls:
                 (root.upper.parent / MOUNTED).mkdir(mode=0o700)
                 (root.upper.parent / LOWER).symlink_to(root.place)
 
+    def seen_at(self, _: Confinement) -> tuple[str, str]:
+        """Return the paths at which a command sees the project's cache and the session's temporary directory."""
+        return CACHE, "/tmp"
+
+    def variables(self, _: Path) -> dict[str, str]:
+        """Return more variables of a command: none."""
+        return {}
+
     def command_line(
         self,
         box: Confinement,

@@ -17,8 +17,10 @@ _END_SECONDS = 10
 """Most time to wait for processes that the kernel ends."""
 _BLOCK = 512
 _STATUS_BYTES = 65_536
-_STARTED = b'"exit-code"'
+_ENDED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
+_STARTED = b'"started"'
+"""Key in the status of the launcher for Landlock just before it becomes the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class LayerLimits:
     processes: int = 4_096
 
 
-class BubblewrapStatus:
-    """The status that bubblewrap reports about one command."""
+class WallsStatus:
+    """The status that bubblewrap, or the launcher for Landlock, reports about one command."""
 
     def __init__(self) -> None:
         self._reading, self.writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -41,7 +43,11 @@ class BubblewrapStatus:
 
     def has_run(self) -> bool:
         """Return True if the command was started and has ended."""
-        return _STARTED in self._read()
+        return _ENDED in self._read()
+
+    def has_started(self) -> bool:
+        """Return True if the command was started; bubblewrap reports this when it has ended."""
+        return _ENDED in (text := self._read()) or _STARTED in text
 
     def namespace(self) -> tuple[int, int] | None:
         """Return the id of the first process in the command's process namespace, and that namespace; None before."""
@@ -90,7 +96,7 @@ class BubblewrapStatus:
 class LayerWatch:
     """A thread that ends a command when its layer exceeds a limit."""
 
-    def __init__(self, status: BubblewrapStatus, directories: Iterable[Path], limits: LayerLimits) -> None:
+    def __init__(self, status: WallsStatus, directories: Iterable[Path], limits: LayerLimits) -> None:
         self.problem = ""
         """The limit that was exceeded, in words."""
         self._status = status

@@ -15,15 +15,16 @@ from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
 from tui_agent.walls.visible_places import own_home, visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
-from .confinement import CACHE, Confinement
-from .layer_limits import BubblewrapStatus, LayerLimits, LayerWatch
+from .confinement import Confinement
+from .landlock_walls import LandlockWalls
+from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, remove_tree
 from .trial_environment import trial_environment
 
 _READ_ONLY_ERRORS = ("Read-only file system", "EROFS", "read-only file system")
 _OUTSIDE = ("it cannot write outside of the workspace", _READ_ONLY_ERRORS)
-_NOTHING = ("it cannot write at all but in /tmp", _READ_ONLY_ERRORS)
+_NOTHING = ("it can write in $TMPDIR only", (*_READ_ONLY_ERRORS, "Permission denied", "EACCES", "PermissionError"))
 _ERRORS = (
     (
         "a directory that is already in the workspace cannot be renamed, only copied",
@@ -46,7 +47,7 @@ class LayerKind:
     """Facts that all layers of a session share."""
 
     box: Confinement
-    walls: BubblewrapWalls
+    walls: BubblewrapWalls | LandlockWalls
     limits: LayerLimits
     sorter: object
     on_failure: Callable[[], None]
@@ -65,7 +66,7 @@ class TrialLayer:
         self._roots = (*roots,)
         self._made_ns = made_ns
         self._kind = kind
-        self._status: BubblewrapStatus | None = None
+        self._status: WallsStatus | None = None
         self._watch: LayerWatch | None = None
         self._settings = -1
         self._changes: LayerChanges | None = None
@@ -83,38 +84,41 @@ class TrialLayer:
             ToolError: no command can run in it, with the reason.
         """
         self.end()
-        box, limits = self._kind.box, self._kind.limits
+        box, walls, limits = self._kind.box, self._kind.walls, self._kind.limits
         visible = visible_places(box.workspace, environment.get("PATH", os.defpath), environment)
         gradle = str(own_home() / ".gradle/caches")
+        cache, temporary = walls.seen_at(box)
         variables = trial_environment(
             environment,
-            cache=CACHE,
-            temporary="/tmp",
+            cache=cache,
+            temporary=temporary,
             network=box.network,
             gradle_home=gradle if gradle in visible.shown else "",
         )
-        self._status = status = BubblewrapStatus()
+        self._status = status = WallsStatus()
         self._settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
         try:
             os.write(self._settings, plain_git_settings(box.workspace))
             os.lseek(self._settings, 0, os.SEEK_SET)
-            start = self._kind.walls.command_line(
+            start = walls.command_line(
                 box, self._roots, self._directory, visible, settings=self._settings, status=status.writing
             )
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
-        watched = [root.upper for root in self._roots if self._kind.walls.has_layer]
+        watched = [root.upper for root in self._roots if walls.has_layer]
         self._watch = LayerWatch(status, [*watched, box.temporary, box.other_temporary], limits)
-        command = (*start, *_limiter(box.workspace, limits), *argv)
-        return WalledCommand(command, variables, (status.writing, self._settings))
+        limiter = () if isinstance(walls, LandlockWalls) else _limiter(box.workspace, limits)
+        return WalledCommand(
+            (*start, *limiter, *argv), variables | walls.variables(self._directory), (status.writing, self._settings)
+        )
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
-        if self._status is None or returncode is None or returncode <= 0 or self._status.has_run():
+        if self._status is None or returncode is None or returncode <= 0 or self._status.has_started():
             return ""
         self._kind.on_failure()
-        return output.decode("utf-8", "replace").strip() or f"bubblewrap ended with code {returncode}"
+        return output.decode("utf-8", "replace").strip() or f"the walls ended with code {returncode}"
 
     def refused(self, output: str) -> str:
         """Return in words what the walls refused, by the messages in the output of a failed command."""

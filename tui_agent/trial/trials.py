@@ -18,11 +18,13 @@ from tui_agent.walls.wall_options import impossible_root
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
 from .covered_places import covered_places
+from .landlock_walls import LandlockWalls, landlock_problem
 from .layer_limits import LayerLimits
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .trial_layer import LayerKind, TrialLayer, layer_roots
 
+Walls = BubblewrapWalls | LandlockWalls
 _PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
 
 
@@ -71,7 +73,7 @@ class Trials:
         self._unreadable = unreadable
         self._limits = limits or LayerLimits()
         self._facts: TrialFacts | None = None
-        self._walls: BubblewrapWalls | None = None
+        self._walls: Walls | None = None
         self._held: SessionStorage | None = None
 
     @property
@@ -129,7 +131,7 @@ class Trials:
             self._held = None
             self._facts = None
 
-    def _kind(self, walls: BubblewrapWalls, held: SessionStorage) -> LayerKind:
+    def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
         return LayerKind(self._box(held), walls, self._limits, self._sorter, self._test_again)
 
     def _box(self, held: SessionStorage) -> Confinement:
@@ -149,7 +151,7 @@ class Trials:
 
     # --- probing ------------------------------------------------------------------------------------------------------
 
-    def _try_all(self) -> tuple[BubblewrapWalls | None, str]:
+    def _try_all(self) -> tuple[Walls | None, str]:
         """Return the first way that works, and why a better one does not."""
         if reason := impossible_root(self._workspace):
             return None, reason
@@ -164,7 +166,7 @@ class Trials:
                     return walls, "" if walls.has_layer else "; ".join(dict.fromkeys(problems))
         return None, "; ".join(dict.fromkeys(problems)) or "bubblewrap is not installed"
 
-    def _ways(self) -> Iterator[BubblewrapWalls]:
+    def _ways(self) -> Iterator[Walls]:
         programs = found_bubblewraps(self._workspace)
         yield from (BubblewrapWalls(program, True) for program in programs if program.mounts_layers)
         unshare = find_program("unshare", self._workspace)
@@ -173,8 +175,10 @@ class Trials:
             if os.geteuid() == 0:
                 yield BubblewrapWalls(program, True, (str(unshare), "--mount"))
         yield from (BubblewrapWalls(program, False) for program in programs)
+        if not landlock_problem():
+            yield LandlockWalls(self._limits.size)
 
-    def _try(self, walls: BubblewrapWalls, storage: Path) -> None:
+    def _try(self, walls: Walls, storage: Path) -> None:
         """Run a command in a layer, and hold the storage.
 
         Raises:
