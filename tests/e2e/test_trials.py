@@ -98,7 +98,7 @@ def test_what_is_not_kept_is_not_there(machine: UserMachine, kept: tuple[str, ..
     assert "-two\n+2\n" in files["a.txt"]["diff"]
     assert (machine.work / "a.txt").read_text() == ("one\n2\n" if "a.txt" in kept else "one\ntwo\n")
     assert (machine.work / "b.py").read_text() == ("x = 1\n" if "b.py" in kept else "x=1\n")
-    assert text.startswith("formatted\n")
+    assert text.startswith("formatted")
     assert not is_error
     assert all((f"kept: {path}" in text or f", {path}" in text) for path in kept)
     assert ("not so" in text) is not kept
@@ -161,7 +161,7 @@ def test_plan_mode_runs_the_tests_and_keeps_nothing(machine: UserMachine) -> Non
     done, text = run(machine, "echo passed; echo x > report.txt", "--permission-mode", "plan")
 
     assert done.returncode == 0
-    assert text.startswith("passed\n")
+    assert text.startswith("passed")
     assert "discarded: report.txt" in text
     assert "plan mode" in text
     assert state(machine.work) == before
@@ -224,7 +224,7 @@ def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine
     assert again["data"]["call_id"] == before["call_id"]
     assert again["data"]["changes"]["files"] == before["changes"]["files"]
     assert (machine.work / "a.txt").read_text() == "one\n2\n"
-    assert text.startswith("formatted\n")
+    assert text.startswith("formatted")
     assert sum(event["type"] == "tool.started" for event in machine.events()) <= 2
     trials = machine.home / ".local/state/tui-agent/trials"
     assert not list(trials.rglob("record.json"))

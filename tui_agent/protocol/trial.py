@@ -294,6 +294,10 @@ class Layer(Protocol):
         undone by the next start. Blocks."""
         ...
 
+    def finish(self) -> KeepReport | None:
+        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun. Blocks."""
+        ...
+
     def record(self, result: str) -> None:
         """Store the call's result with the layer, so that the question survives the end of the program. Blocks."""
         ...

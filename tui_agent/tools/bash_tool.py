@@ -280,11 +280,18 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError(
                 "The command ran before the program ended. What it changed in its trial is gone, and nothing was kept."
             )
-        layer, result = found
+        layer, stored = found
+        result = ToolResult.model_validate_json(stored)
+        kept = await LayerProposal.finish(self._workspace, layer, context.emit)
+        if kept:
+            # The answer was given, and the program ended while it was carried out.
+            return result.model_copy(
+                update={"content": (*result.content, TextBlock(text=f"[kept: {', '.join(kept)}]"))}
+            )
         proposal = await LayerProposal.read(self._workspace, layer, context.emit)
         if proposal is not None:
             context.propose(proposal)
-        return ToolResult.model_validate_json(result)
+        return result
 
     async def _run_in_trial(self, args: BashArguments, context: ToolContext) -> ToolResult:
         """Run a command on a layer, and propose what it changed."""

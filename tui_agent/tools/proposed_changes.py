@@ -87,6 +87,23 @@ class LayerProposal:
 
         return await run_shielded_in_thread(look)
 
+    @classmethod
+    async def finish(
+        cls, workspace: Workspace, layer: Layer, emit: Callable[[str, JsonObject], None]
+    ) -> tuple[str, ...]:
+        """Finish a keeping that a kill interrupted, report each kept file, and remove the layer.
+
+        Returns:
+            What was kept; empty if no keeping had begun.
+        """
+        report = await run_shielded_in_thread(layer.finish)
+        if report is None:
+            return ()
+        proposal = cls(workspace, layer, LayerChanges(), emit)
+        await proposal._report_files(report, KeepSelection())
+        await run_shielded_in_thread(layer.discard)
+        return (*(file.path for file in report.files), *((REPOSITORY,) if report.repository else ()))
+
     async def record(self, result: str) -> None:
         """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""
         await run_shielded_in_thread(partial(self._layer.record, result))
