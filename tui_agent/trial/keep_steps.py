@@ -43,8 +43,13 @@ class StepRunner:
             NotKeptError: the file is not the one that was seen.
             OSError: the system refuses it, or a directory on the way became a link.
         """
-        with self._place(step.target) as path:
-            self._actions[step.action](step, path)
+        try:
+            with self._place(step.target) as path:
+                self._actions[step.action](step, path)
+        except (FileNotFoundError, NotADirectoryError):
+            # Its directory went with a later step, before a kill.
+            if step.action != "prune" and not (step.action == "remove" and status_of(step.saved) is not None):
+                raise
 
     def check(self, step: Step, *, is_strict: bool) -> None:
         """Check that a step can still be taken, or was taken.
