@@ -177,7 +177,7 @@ def test_a_rule_on_paths_governs_what_commands_do(machine: UserMachine) -> None:
 
     done, text = run(machine, f"{FORMAT}; {hidden}", *rules)
 
-    assert done.returncode == 0
+    assert done.returncode == 4
     assert "hidden" not in text
     assert (machine.work / "b.py").read_text() == "x = 1\n"
     assert (machine.work / "a.txt").read_text() == "one\ntwo\n"

@@ -126,6 +126,8 @@ async def _decide(settling: _Settling) -> _Verdict:
     """Wait for the call's turn, ask the policy and, if it must be, the user."""
     services, state = settling.services, settling.state
     await state.turns.take_settling(state)
+    # What earlier calls kept meanwhile is in conflict.
+    await contained(settling.pending.refresh())
     decision = check_changes(services, settling.proposed)
     discards = state.run.discards or (decision.reason if decision.decision == "deny" else "")
     if not discards:
