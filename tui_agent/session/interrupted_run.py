@@ -16,6 +16,9 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
     CompactionEnded,
     CompactionStarted,
     HookEnded,
@@ -41,6 +44,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 from tui_agent.protocol.past_state import Fate
+from tui_agent.protocol.trial import REPOSITORY
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
@@ -76,7 +80,12 @@ class InterruptedRun:
     """Events of the notices about an interrupted rewind or response, to publish after all others."""
 
     def __str__(self) -> str:
-        words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
+        words: dict[Fate, str] = {
+            "not_started": "not started",
+            "in_trial": "changes not kept",
+            "outcome_unknown": "outcome unknown",
+            "finished": "finished",
+        }
         calls = ", ".join(f"{call.name} {words[call.fate]}" for call in self.calls)
         return f"the last run was interrupted ({calls})" if calls else "the last run was interrupted"
 
@@ -149,11 +158,14 @@ _CLOSING: Mapping[type[AgentEvent], _Scope] = {
 """Scope that each event closes, with the fields that identify it."""
 
 LEDGERED_EVENTS = frozenset(
-    (*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded)
+    (
+        *(*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded),
+        *(ChangesProposed, ChangesKept, ChangesDiscarded),
+    )
 )
 """Events that matter here; the others open and close nothing."""
 
-_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted, ToolStarted))
+_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted, ToolStarted, ChangesKept))
 """Events that change a run beyond its scopes."""
 
 
@@ -166,9 +178,13 @@ class _Run:
     """Number of runs that started before."""
     reopened: frozenset[str] = frozenset()
     """Calls that are resumed at once."""
+    waiting: Mapping[str, Envelope] = field(default_factory=dict[str, Envelope])
+    """Proposed changes of all runs that were neither kept nor discarded, by call."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
     begun_calls: set[str] = field(default_factory=set[str])
+    in_trial: set[str] = field(default_factory=set[str])
+    """Calls among them that started in a trial, and of which nothing was kept."""
     batch_calls: list[str] = field(default_factory=list[str])
     """Calls queued since the batch began."""
     steps: int = 0
@@ -196,16 +212,22 @@ class _Run:
             case ToolQueued(call_id=call_id):
                 self.tool_calls += 1
                 self.begun_calls.discard(call_id)
+                self.in_trial.discard(call_id)
                 self.batch_calls.append(call_id)
             case ToolBatchStarted():
                 self.batch_calls = []
-            case ToolStarted(call_id=call_id):
+            case ToolStarted(call_id=call_id, place=place):
                 self.begun_calls.add(call_id)
+                self.in_trial |= {call_id} if place != "outside" else set()
+            case ChangesKept(call_id=call_id):
+                self.in_trial.discard(call_id)
             case _:
                 pass
 
     def fate_of(self, queued: ToolQueued) -> Fate:
         """Return the fate of a call that did not end."""
+        if queued.call_id in self.waiting or queued.call_id in self.in_trial:
+            return "in_trial"
         return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
 
     def closing(self, unanswered: Sequence[UnansweredCall], begun_notices: Collection[str]) -> list[ClosingEvent]:
@@ -230,7 +252,7 @@ class _Run:
             case ToolQueued() as queued:
                 fate = self.fate_of(queued)
                 closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
-                if queued.call_id in self.reopened and fate == "not_started":
+                if queued.call_id in self.reopened and (fate == "not_started" or queued.call_id in self.waiting):
                     closed = closed.model_copy(update={"content": (_RERUN_NOTE,), "error_kind": ASKED_AGAIN})
             case ApprovalRequested() as request if request.call_id in self.reopened:
                 closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
@@ -263,6 +285,10 @@ class OpenScopes:
     reopened: frozenset[str] = frozenset()
     runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
     background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
+    waiting: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
+    """Proposed changes that were neither kept nor discarded, by call."""
+    layers: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids of the calls that made the layers of others, by these."""
     begun: int = 0
 
     def apply(self, envelope: Envelope) -> None:
@@ -273,11 +299,19 @@ class OpenScopes:
                 self.background[task_id] = envelope
             case BackgroundEnded(task_id=task_id):
                 self.background.pop(task_id, None)
+            case ChangesProposed(call_id=call_id):
+                self.waiting[call_id] = envelope
+            case ChangesKept(call_id=call_id) | ChangesDiscarded(call_id=call_id):
+                self.waiting.pop(call_id, None)
+                if run_id in self.runs:
+                    self.runs[run_id].apply(envelope)
             case RunEnded():
                 self.runs.pop(run_id, None)
             case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
+                if isinstance(event, ToolStarted) and event.adopted_from:
+                    self.layers[event.call_id] = event.adopted_from
                 if run_id not in self.runs:
-                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened)
+                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened, self.waiting)
                     self.begun += 1
                 self.runs[run_id].apply(envelope)
             case _:
@@ -311,7 +345,7 @@ class OpenScopes:
         homes = {
             run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
         }
-        events: list[ClosingEvent] = []
+        events: list[ClosingEvent] = list(self._discarded())
         for run in sorted(self.runs.values(), key=lambda run: (-run.origin.depth, -run.place)):
             agent_id = run.origin.agent_id
             events += run.closing(unanswered[agent_id] if run is homes[agent_id] else (), begun_notices)
@@ -320,6 +354,27 @@ class OpenScopes:
         for envelope in self.background.values():
             events.append(ClosingEvent(_closing_of(envelope.event), envelope.origin))
         return [*events, ClosingEvent(StatusChanged(status="idle"), session)] if events else []
+
+    def _discarded(self) -> Iterable[ClosingEvent]:
+        """Yield the ends of changes on which no one can decide any more."""
+        for call_id, envelope in self.waiting.items():
+            event, origin = envelope.event, envelope.origin
+            if call_id in self.reopened or not isinstance(event, ChangesProposed):
+                continue
+            changes = event.changes
+            paths = (
+                *(one.path for one in (*changes.files, *changes.trees)),
+                *([REPOSITORY] if changes.repository else []),
+            )
+            discarded = ChangesDiscarded(
+                call_id=call_id, layer=changes.layer, paths=paths, count=changes.count, reason=ENDED_EARLY
+            )
+            is_open = origin.run_id in self.runs
+            yield ClosingEvent(discarded, origin if is_open else replace(origin, run_id=None, turn=None, step=None))
+
+    def abandoned(self, reopened: Collection[str]) -> tuple[str, ...]:
+        """Return the ids under which layers wait on which no one can decide any more."""
+        return tuple(self.layers.get(call_id, call_id) for call_id in self.waiting if call_id not in reopened)
 
 
 def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
