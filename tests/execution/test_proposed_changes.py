@@ -326,7 +326,7 @@ def test_calls_are_kept_in_call_order_and_each_path_once(
         if yes and name not in written:
             expected[name] = f"by {place}"
             written.add(name)
-    assert [event.call_id for event in ran.of(ChangesProposed)] == [f"c{place}" for place in range(len(plan))]
+    assert [event.call_id for event in ran.of(ApprovalRequested)] == [f"c{place}" for place in range(len(plan))]
     if limit is None:
         assert bench.files == expected
         assert len(bench.tool.ran) == len(plan)

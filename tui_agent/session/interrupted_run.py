@@ -86,6 +86,9 @@ class InterruptedRun:
             "outcome_unknown": "outcome unknown",
             "finished": "finished",
         }
+        ended = [one.event for one in self.closing if not isinstance(one.event, StatusChanged)]
+        if ended and all(isinstance(event, ChangesDiscarded) for event in ended):
+            return f"the changes of {len(ended)} commands that waited for an answer were discarded"
         calls = ", ".join(f"{call.name} {words[call.fate]}" for call in self.calls)
         return f"the last run was interrupted ({calls})" if calls else "the last run was interrupted"
 
@@ -170,6 +173,37 @@ _COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchS
 
 
 @dataclass(slots=True)
+class _Changes:
+    """Proposed changes that were not all kept or discarded."""
+
+    origin: Origin
+    layer: str
+    files: dict[str, int]
+    """Number of files for each path that is left."""
+    is_decided: bool = False
+    """True if a part was kept, so that the rest waits for no one."""
+
+    @classmethod
+    def of(cls, event: ChangesProposed, origin: Origin) -> "_Changes":
+        changes = event.changes
+        files = {one.path: 1 for one in changes.files} | {one.path: one.files for one in changes.trees}
+        return cls(origin, changes.layer, files | ({REPOSITORY: 0} if changes.repository else {}))
+
+    def keep(self, paths: Iterable[str]) -> None:
+        """Take the kept paths away."""
+        self.is_decided = True
+        self.files = {path: files for path, files in self.files.items() if path not in set(paths)}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self.files)
+
+    @property
+    def count(self) -> int:
+        return sum(self.files.values())
+
+
+@dataclass(slots=True)
 class _Run:
     """Open scopes and totals of one run; `run_id` None is for events outside any run."""
 
@@ -178,8 +212,8 @@ class _Run:
     """Number of runs that started before."""
     reopened: frozenset[str] = frozenset()
     """Calls that are resumed at once."""
-    waiting: Mapping[str, Envelope] = field(default_factory=dict[str, Envelope])
-    """Proposed changes of all runs that were neither kept nor discarded, by call."""
+    waiting: Mapping[str, _Changes] = field(default_factory=dict[str, _Changes])
+    """Proposed changes of all runs that were not all kept or discarded, by call."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
     begun_calls: set[str] = field(default_factory=set[str])
@@ -224,9 +258,13 @@ class _Run:
             case _:
                 pass
 
+    def waits(self, call_id: str) -> bool:
+        """Return True if someone may still decide on the changes of a call."""
+        return call_id in self.waiting and not self.waiting[call_id].is_decided
+
     def fate_of(self, queued: ToolQueued) -> Fate:
         """Return the fate of a call that did not end."""
-        if queued.call_id in self.waiting or queued.call_id in self.in_trial:
+        if self.waits(queued.call_id) or queued.call_id in self.in_trial:
             return "in_trial"
         return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
 
@@ -252,7 +290,7 @@ class _Run:
             case ToolQueued() as queued:
                 fate = self.fate_of(queued)
                 closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
-                if queued.call_id in self.reopened and (fate == "not_started" or queued.call_id in self.waiting):
+                if queued.call_id in self.reopened and (fate == "not_started" or self.waits(queued.call_id)):
                     closed = closed.model_copy(update={"content": (_RERUN_NOTE,), "error_kind": ASKED_AGAIN})
             case ApprovalRequested() as request if request.call_id in self.reopened:
                 closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
@@ -285,8 +323,8 @@ class OpenScopes:
     reopened: frozenset[str] = frozenset()
     runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
     background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
-    waiting: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
-    """Proposed changes that were neither kept nor discarded, by call."""
+    waiting: dict[str, _Changes] = field(default_factory=dict[str, _Changes])
+    """Proposed changes that were not all kept or discarded, by call."""
     layers: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of the calls that made the layers of others, by these."""
     begun: int = 0
@@ -294,15 +332,23 @@ class OpenScopes:
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event."""
         run_id = envelope.origin.run_id
+        if isinstance(envelope.event, ToolEnded):
+            # Long lists of paths are cut, but the call has settled all.
+            settled = self.waiting.get(envelope.event.call_id)
+            if settled is not None and settled.is_decided:
+                del self.waiting[envelope.event.call_id]
         match envelope.event:
             case BackgroundStarted(task_id=task_id):
                 self.background[task_id] = envelope
             case BackgroundEnded(task_id=task_id):
                 self.background.pop(task_id, None)
-            case ChangesProposed(call_id=call_id):
-                self.waiting[call_id] = envelope
-            case ChangesKept(call_id=call_id) | ChangesDiscarded(call_id=call_id):
+            case ChangesProposed(call_id=call_id) as proposed:
+                self.waiting[call_id] = _Changes.of(proposed, envelope.origin)
+            case ChangesDiscarded(call_id=call_id):
                 self.waiting.pop(call_id, None)
+            case ChangesKept(call_id=call_id, paths=paths):
+                if call_id in self.waiting:
+                    self.waiting[call_id].keep(paths)
                 if run_id in self.runs:
                     self.runs[run_id].apply(envelope)
             case RunEnded():
@@ -357,24 +403,20 @@ class OpenScopes:
 
     def _discarded(self) -> Iterable[ClosingEvent]:
         """Yield the ends of changes on which no one can decide any more."""
-        for call_id, envelope in self.waiting.items():
-            event, origin = envelope.event, envelope.origin
-            if call_id in self.reopened or not isinstance(event, ChangesProposed):
+        for call_id, changes in self.waiting.items():
+            if not changes.paths or (call_id in self.reopened and not changes.is_decided):
                 continue
-            changes = event.changes
-            paths = (
-                *(one.path for one in (*changes.files, *changes.trees)),
-                *([REPOSITORY] if changes.repository else []),
-            )
             discarded = ChangesDiscarded(
-                call_id=call_id, layer=changes.layer, paths=paths, count=changes.count, reason=ENDED_EARLY
+                call_id=call_id, layer=changes.layer, paths=changes.paths, count=changes.count, reason=ENDED_EARLY
             )
+            origin = changes.origin
             is_open = origin.run_id in self.runs
             yield ClosingEvent(discarded, origin if is_open else replace(origin, run_id=None, turn=None, step=None))
 
     def abandoned(self, reopened: Collection[str]) -> tuple[str, ...]:
         """Return the ids under which layers wait on which no one can decide any more."""
-        return tuple(self.layers.get(call_id, call_id) for call_id in self.waiting if call_id not in reopened)
+        waiting = (call_id for call_id, changes in self.waiting.items() if changes.paths and call_id not in reopened)
+        return tuple(self.layers.get(call_id, call_id) for call_id in waiting)
 
 
 def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:

@@ -123,18 +123,18 @@ async def _verdict(settling: _Settling) -> _Verdict:
 
 
 async def _decide(settling: _Settling) -> _Verdict:
-    """Wait for the call's turn, ask the policy and, if it must be, the user."""
+    """Wait until the message is complete and for the call's turn, ask the policy and, if it must be, the user."""
     services, state = settling.services, settling.state
-    await state.turns.take_settling(state)
-    decision = check_changes(services, settling.proposed)
-    discards = state.run.discards or (decision.reason if decision.decision == "deny" else "")
-    if not discards:
-        # First of all: from the moment a question is known, it must survive.
+    await state.turns.until_complete()
+    if not state.run.discards:
+        # First of all: from the moment the changes are known, they must survive.
         text = settling.outcome.result.model_dump_json()
         settling.is_recorded = not isinstance(await contained(settling.pending.record(text)), Crash)
     _publish_proposed(settling)
-    if discards:
-        return _Verdict(reason=discards)
+    await state.turns.take_settling(state)
+    decision = check_changes(services, settling.proposed)
+    if state.run.discards or decision.decision == "deny":
+        return _Verdict(reason=state.run.discards or decision.reason)
     return await _ask(settling, decision) if decision.decision == "ask" else _by_policy(settling, decision)
 
 
