@@ -94,6 +94,8 @@ class CopiedChanges:
         (self.layer.storage / RESULT).write_text(result)
 
     async def keep(self, selection: KeepSelection) -> KeptChanges:
+        # Everything at once, as the journal of a real keep has it.
+        await asyncio.sleep(0)
         kept: list[str] = []
         problems: list[str] = []
         for path in self.layer.changes():
@@ -102,7 +104,6 @@ class CopiedChanges:
             elif path in selection.paths:
                 self._keep(path, selection.texts.get(path))
                 kept.append(path)
-            await asyncio.sleep(0)
         discarded = tuple(path for path in self.layer.changes() if path not in kept)
         shutil.rmtree(self.layer.storage)
         return KeptChanges(kept=tuple(kept), discarded=discarded, problems=tuple(problems))

@@ -302,8 +302,10 @@ class CallRecord:
         match event:
             case ToolQueued(args_raw=arguments):
                 self.arguments = arguments
-                self.queued, self.started, self.ended, self.result_id = True, False, None, None
-                self.in_trial = False
+                # A call whose end is unknown stays started, also while a resumed session answers it.
+                self.started = self.started and (self.ended is None or self.ended.status == "interrupted")
+                self.in_trial = self.in_trial and self.started
+                self.queued, self.ended, self.result_id = True, None, None
                 # A resumed call whose changes wait keeps its question and its answer.
                 self.request = self.request if self.waits else None
             case MessageStarted():
@@ -336,8 +338,11 @@ class CallRecord:
     @property
     def fate(self) -> Fate:
         """Fate of the call if no more events follow."""
-        if self.ended is not None:
-            return "finished"
+        return "finished" if self.ended is not None else self.open_fate
+
+    @property
+    def open_fate(self) -> Fate:
+        """Fate of the call if its end does not count."""
         if self.waits or self.in_trial:
             return "in_trial"
         return "outcome_unknown" if self.started else "not_started"
@@ -617,7 +622,7 @@ def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | No
         layer_of = record.layer_of or call_id
         return OpenCall(call_id, "in_trial", request=record.request, answer=record.answer, layer_of=layer_of)
     if told is None:
-        return OpenCall(call_id, record.fate, request=record.request)
+        return OpenCall(call_id, record.open_fate, request=record.request)
     result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
     return OpenCall(call_id, "finished", result)
 

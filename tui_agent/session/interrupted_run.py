@@ -48,7 +48,7 @@ from tui_agent.protocol.trial import REPOSITORY
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
-_RERUN_NOTE = TextBlock(text="The program ended before this call started; it is resumed.")
+_RERUN_NOTE = TextBlock(text="The program ended before the question about this call was answered; it is resumed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ LEDGERED_EVENTS = frozenset(
 )
 """Events that matter here; the others open and close nothing."""
 
-_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted, ToolStarted, ChangesKept))
+_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted))
 """Events that change a run beyond its scopes."""
 
 
@@ -214,11 +214,10 @@ class _Run:
     """Calls that are resumed at once."""
     waiting: Mapping[str, _Changes] = field(default_factory=dict[str, _Changes])
     """Proposed changes of all runs that were not all kept or discarded, by call."""
+    in_trial: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Calls of all runs that started and did not end; True: in a trial, and none of their changes were kept."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
-    begun_calls: set[str] = field(default_factory=set[str])
-    in_trial: set[str] = field(default_factory=set[str])
-    """Calls among them that started in a trial, and of which nothing was kept."""
     batch_calls: list[str] = field(default_factory=list[str])
     """Calls queued since the batch began."""
     steps: int = 0
@@ -245,16 +244,9 @@ class _Run:
                 self.usage = self.usage + usage
             case ToolQueued(call_id=call_id):
                 self.tool_calls += 1
-                self.begun_calls.discard(call_id)
-                self.in_trial.discard(call_id)
                 self.batch_calls.append(call_id)
             case ToolBatchStarted():
                 self.batch_calls = []
-            case ToolStarted(call_id=call_id, place=place):
-                self.begun_calls.add(call_id)
-                self.in_trial |= {call_id} if place != "outside" else set()
-            case ChangesKept(call_id=call_id):
-                self.in_trial.discard(call_id)
             case _:
                 pass
 
@@ -264,9 +256,9 @@ class _Run:
 
     def fate_of(self, queued: ToolQueued) -> Fate:
         """Return the fate of a call that did not end."""
-        if self.waits(queued.call_id) or queued.call_id in self.in_trial:
+        if self.waits(queued.call_id) or self.in_trial.get(queued.call_id):
             return "in_trial"
-        return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
+        return "outcome_unknown" if queued.call_id in self.in_trial else "not_started"
 
     def closing(self, unanswered: Sequence[UnansweredCall], begun_notices: Collection[str]) -> list[ClosingEvent]:
         """Return the events that close everything, the run itself last."""
@@ -291,7 +283,9 @@ class _Run:
                 fate = self.fate_of(queued)
                 closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
                 if queued.call_id in self.reopened and (fate == "not_started" or self.waits(queued.call_id)):
-                    closed = closed.model_copy(update={"content": (_RERUN_NOTE,), "error_kind": ASKED_AGAIN})
+                    closed = closed.model_copy(
+                        update={"content": (_RERUN_NOTE,), "status": "cancelled", "error_kind": ASKED_AGAIN}
+                    )
             case ApprovalRequested() as request if request.call_id in self.reopened:
                 closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
             case ToolBatchStarted() as batch:
@@ -325,6 +319,8 @@ class OpenScopes:
     background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
     waiting: dict[str, _Changes] = field(default_factory=dict[str, _Changes])
     """Proposed changes that were not all kept or discarded, by call."""
+    in_trial: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Calls that started and did not end; True: in a trial, and none of their changes were kept."""
     layers: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of the calls that made the layers of others, by these."""
     begun: int = 0
@@ -332,11 +328,7 @@ class OpenScopes:
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event."""
         run_id = envelope.origin.run_id
-        if isinstance(envelope.event, ToolEnded):
-            # Long lists of paths are cut, but the call has settled all.
-            settled = self.waiting.get(envelope.event.call_id)
-            if settled is not None and settled.is_decided:
-                del self.waiting[envelope.event.call_id]
+        self._follow_call(envelope.event)
         match envelope.event:
             case BackgroundStarted(task_id=task_id):
                 self.background[task_id] = envelope
@@ -349,17 +341,32 @@ class OpenScopes:
             case ChangesKept(call_id=call_id, paths=paths):
                 if call_id in self.waiting:
                     self.waiting[call_id].keep(paths)
-                if run_id in self.runs:
-                    self.runs[run_id].apply(envelope)
             case RunEnded():
                 self.runs.pop(run_id, None)
             case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
-                if isinstance(event, ToolStarted) and event.adopted_from:
-                    self.layers[event.call_id] = event.adopted_from
                 if run_id not in self.runs:
-                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened, self.waiting)
+                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened, self.waiting, self.in_trial)
                     self.begun += 1
                 self.runs[run_id].apply(envelope)
+            case _:
+                pass
+
+    def _follow_call(self, event: AgentEvent) -> None:
+        """Follow a call from its start to its end, over all the runs that resume it."""
+        match event:
+            case ToolStarted(call_id=call_id):
+                self.in_trial[call_id] = event.place != "outside"
+                if event.adopted_from:
+                    self.layers[call_id] = event.adopted_from
+            case ChangesKept(call_id=call_id) if call_id in self.in_trial:
+                self.in_trial[call_id] = False
+            case ToolEnded(call_id=call_id):
+                # The end of a call with an unknown outcome is made up.
+                if event.status != "interrupted":
+                    self.in_trial.pop(call_id, None)
+                # Long lists of paths are cut, but the call has settled all.
+                if call_id in self.waiting and self.waiting[call_id].is_decided:
+                    del self.waiting[call_id]
             case _:
                 pass
 
@@ -503,7 +510,7 @@ def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
         call_id=call_id,
         name=name,
         index=index,
-        status="interrupted" if fate == "outcome_unknown" else "cancelled",
+        status="cancelled" if fate == "not_started" else "interrupted",
         is_error=True,
         content=(TextBlock(text=text_of(fate)),),
     )
