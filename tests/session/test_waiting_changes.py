@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.session.folded import same_conversation
-from tests.session.real_agents import AskingPolicy, bus_for, recorded
+from tests.session.real_agents import TrialPolicy, bus_for, recorded
 from tests.support.transcript_checks import validate_events
 from tests.support.trial_directories import CopiedLayers, TrialTool
 from tui_agent.agent import AgentLoop, AgentLoopConfig
@@ -34,9 +34,8 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import JsonObject, ToolResultMessage
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.messages import ToolResultMessage
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.session import SessionStore, StoredSession
 
@@ -55,13 +54,6 @@ COMMANDS = (
     call("command", write={"c": "new c"}),
 )
 KEPT = {"a": "new a", "b": "new b", "c": "old c"}
-
-
-class TrialPolicy(AskingPolicy):
-    """Lets every command run in a trial; asks about all changes."""
-
-    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        return PermissionDecision(decision="allow", source="mode", reason="in a trial", place="trial")
 
 
 class Desk:
