@@ -297,15 +297,17 @@ class CallRecord:
     layer_of: str = ""
     """Id of the call that made its layer, if another did."""
 
-    def note(self, event: AgentEvent) -> None:
-        """Apply the next event about this call."""
+    def note(self, event: AgentEvent, *, is_resumed: bool = False) -> None:
+        """Apply the next event about this call; `is_resumed` if its message is complete, so that a resume queues it."""
         match event:
             case ToolQueued(args_raw=arguments):
                 self.arguments = arguments
-                # A call whose end is unknown stays started, also while a resumed session answers it.
-                self.started = self.started and (self.ended is None or self.ended.status == "interrupted")
-                self.in_trial = self.in_trial and self.started
-                self.queued, self.ended, self.result_id = True, None, None
+                # A resume repeats nothing that has started or ended, also if it is killed before it has answered it.
+                if not is_resumed or self.was_abandoned:
+                    self.ended = None
+                self.started = self.started and is_resumed
+                self.in_trial = self.in_trial and is_resumed
+                self.queued, self.result_id = True, None
                 # A resumed call whose changes wait keeps its question and its answer.
                 self.request = self.request if self.waits else None
             case MessageStarted():
@@ -363,6 +365,10 @@ class _PendingAnswer:
                 self.slots[place] = result
                 return
 
+    def contains(self, call_id: str) -> bool:
+        """Return True if it is one of these calls."""
+        return any(call.id == call_id for call in self.calls)
+
     def take_back(self, call_id: str) -> None:
         """Clear the slot of a call that is resumed."""
         for place, call in enumerate(self.calls):
@@ -413,7 +419,7 @@ class HistoryFold:
                 record = self.records.setdefault(event.call_id, CallRecord())
                 if record.was_abandoned and self.asked is not None and not isinstance(event, ChangesDiscarded):
                     self.asked.take_back(event.call_id)
-                record.note(event)
+                record.note(event, is_resumed=self.asked is not None and self.asked.contains(event.call_id))
                 if isinstance(event, ToolStarted) and not event.read_only and event.place == "outside":
                     self.early.pop(event.adopted_from or "", None)
                     if self.streaming:

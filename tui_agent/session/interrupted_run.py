@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
@@ -216,6 +216,8 @@ class _Run:
     """Proposed changes of all runs that were not all kept or discarded, by call."""
     in_trial: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Calls of all runs that started and did not end; True: in a trial, and none of their changes were kept."""
+    ended: dict[str, ToolEnded] = field(default_factory=dict[str, ToolEnded])
+    """Ends of the calls of the agent's last message, in all runs, by call."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
     batch_calls: list[str] = field(default_factory=list[str])
@@ -279,6 +281,9 @@ class _Run:
 
     def _closed(self, envelope: Envelope) -> ClosingEvent:
         match envelope.event:
+            case ToolQueued(call_id=call_id) if call_id in self.ended:
+                # It ended in an earlier run, and a resume was about to say so again.
+                closed = self.ended[call_id].model_copy(update={"status": "overridden", "latency_ms": 0.0})
             case ToolQueued() as queued:
                 fate = self.fate_of(queued)
                 closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
@@ -321,6 +326,8 @@ class OpenScopes:
     """Proposed changes that were not all kept or discarded, by call."""
     in_trial: dict[str, bool] = field(default_factory=dict[str, bool])
     """Calls that started and did not end; True: in a trial, and none of their changes were kept."""
+    ended: dict[str, dict[str, ToolEnded]] = field(default_factory=dict[str, dict[str, ToolEnded]])
+    """Ends of the calls of each agent's last message."""
     layers: dict[str, str] = field(default_factory=dict[str, str])
     """Ids of the calls that made the layers of others, by these."""
     begun: int = 0
@@ -328,7 +335,8 @@ class OpenScopes:
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event."""
         run_id = envelope.origin.run_id
-        self._follow_call(envelope.event)
+        ended = self.ended.setdefault(envelope.origin.agent_id, {})
+        self._follow_call(envelope.event, ended)
         match envelope.event:
             case BackgroundStarted(task_id=task_id):
                 self.background[task_id] = envelope
@@ -345,15 +353,19 @@ class OpenScopes:
                 self.runs.pop(run_id, None)
             case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
                 if run_id not in self.runs:
-                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened, self.waiting, self.in_trial)
+                    self.runs[run_id] = _Run(
+                        envelope.origin, self.begun, self.reopened, self.waiting, self.in_trial, ended
+                    )
                     self.begun += 1
                 self.runs[run_id].apply(envelope)
             case _:
                 pass
 
-    def _follow_call(self, event: AgentEvent) -> None:
+    def _follow_call(self, event: AgentEvent, ended: dict[str, ToolEnded]) -> None:
         """Follow a call from its start to its end, over all the runs that resume it."""
         match event:
+            case MessageStarted(role="assistant"):
+                ended.clear()
             case ToolStarted(call_id=call_id):
                 self.in_trial[call_id] = event.place != "outside"
                 if event.adopted_from:
@@ -364,6 +376,8 @@ class OpenScopes:
                 # The end of a call with an unknown outcome is made up.
                 if event.status != "interrupted":
                     self.in_trial.pop(call_id, None)
+                if event.status != "interrupted" and event.error_kind not in (NOT_BEGUN, ASKED_AGAIN):
+                    ended[call_id] = event
                 # Long lists of paths are cut, but the call has settled all.
                 if call_id in self.waiting and self.waiting[call_id].is_decided:
                     del self.waiting[call_id]
