@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def tree_state(top: Path) -> dict[str, object]:
                 content: object = os.readlink(path)
             else:
                 content = path.read_bytes() if path.is_file() else b""
-            found[str(path)] = (status.st_mode, status.st_ino, status.st_uid, status.st_mtime_ns, content)
+            changed = 0 if stat.S_ISFIFO(status.st_mode) else status.st_mtime_ns
+            found[str(path)] = (status.st_mode, status.st_ino, status.st_uid, changed, content)
     return found
 
 
