@@ -166,7 +166,7 @@ cat /proc/$HOSTPID/root$HOME/.ssh/id; ls /proc/$HOSTPID/root$HOME/.ssh
 cat /proc/$HOSTPID/environ /proc/$HOSTPID/cmdline /proc/$VICTIM/environ
 cat /proc/*/environ | tr '\0' '\n'
 cat /proc/$HOSTPID/fd/*; cat /proc/$VICTIM/fd/*; cat /proc/$VICTIM/cwd/*
-cat /proc/self/fd/* /proc/1/fd/*
+timeout 0.3 cat /proc/1/fd/*; timeout 0.3 cat /proc/self/fd/[3-9]*
 ln -s $HOME/.ssh s; cat s/id; ln $HOME/.netrc n; cat n; cp -r $HOME/. copy; cat copy/.ssh/id copy/.netrc
 umount -l $HOME/.ssh $OTHER $OURS; cat $HOME/.ssh/id $OTHER/notes $OURS/journal
 mkdir m; mount --bind / m; cat m$HOME/.ssh/id

@@ -70,6 +70,7 @@ def run_in(layer: TrialLayer, script: str, environment: Mapping[str, str] | None
         stderr=subprocess.STDOUT,
         check=False,
         timeout=timeout,
+        start_new_session=True,
     )
     assert layer.started(done.stdout, done.returncode) == ""
     return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), layer)
