@@ -21,7 +21,7 @@ WALLS = pytest.mark.skipif(find_bubblewrap("/") is None, reason="no bubblewrap w
 SPY = """#!/bin/sh
 exec 2>&1
 echo begun; pwd; cat a.py
-id > made || echo no write; id > $HOME/made
+id > made || echo no write; for place in $HOME /tmp /etc /; do id > $place/made && echo a write; done
 cat $HOME/key; ls $HOME; cat /etc/shadow
 grep : /proc/net/dev | grep -v lo: || echo no network
 exit 0
@@ -61,6 +61,7 @@ def test_behind_walls_git_sees_one_repository_and_changes_nothing(root: Path, tm
     shown = output.decode()
     assert shown.startswith(f"begun\n{root}\nHELLO\n"), shown
     assert "no write\n" in shown
+    assert "a write\n" not in shown
     assert "no network\n" in shown
     assert SECRET not in shown
     assert "root:" not in shown

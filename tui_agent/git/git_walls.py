@@ -43,7 +43,8 @@ def walls_around(
     options += _DEVICES
     options += [] if sees_everything else ["--dir", "/tmp", *_bound(places)]
     options += [word for place in writable for word in ("--bind", place, place)]
-    return (str(bwrap), *options, "--chdir", directory, "--")
+    # Else a program could fill the memory.
+    return (str(bwrap), *options, "--remount-ro", "/", "--chdir", directory, "--")
 
 
 def find_bubblewrap(directory: str) -> Path | None:
