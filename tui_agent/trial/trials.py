@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tui_agent.protocol.errors import ToolError
@@ -79,15 +80,20 @@ class Trials:
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
+        self._storage_held: Path | None = None
+        self._testing = Lock()
 
     @property
     def facts(self) -> TrialFacts:
         """Facts about what works here, tested at the first use. Blocks then."""
-        if self._facts is None:
-            self._walls, problem = (None, "") if self._setting == "off" else self._try_all()
-            backend: TrialBackend = "" if self._walls is None else "overlay" if self._walls.has_layer else "read_only"
-            self._facts = TrialFacts(setting=self._setting, backend=backend, network=self._network, problem=problem)
-        return self._facts
+        with self._testing:
+            if (facts := self._facts) is None:
+                self._walls, problem = (None, "") if self._setting == "off" else self._try_all()
+                has_layer = self._walls is not None and self._walls.has_layer
+                backend: TrialBackend = "" if self._walls is None else "overlay" if has_layer else "read_only"
+                facts = TrialFacts(setting=self._setting, backend=backend, network=self._network, problem=problem)
+                self._facts = facts
+            return facts
 
     @property
     def temporary(self) -> Path | None:
@@ -132,7 +138,7 @@ class Trials:
         """Remove all layers that wait for no answer. Blocks."""
         if self._held is not None:
             self._held.close()
-            self._held = None
+            self._held = self._storage_held = None
             self._facts = None
 
     def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
@@ -160,14 +166,19 @@ class Trials:
         if reason := impossible_root(self._workspace):
             return None, reason
         problems: list[str] = []
+        # Once a storage is held, other commands may have their layers in it.
+        held = self._storage_held
+        storages = [held] if held is not None else storage_candidates(self._storage, self._workspace)
         for walls in self._ways():
-            for storage in storage_candidates(self._storage, self._workspace):
+            for storage in storages:
                 try:
                     self._try(walls, storage)
                 except (OSError, ToolError, subprocess.TimeoutExpired) as error:
                     problems.append(f"{error}{self._mounted() if walls.has_layer else ''}")
                 else:
                     return walls, "" if walls.has_layer else self._reason(problems)
+        if held is None:
+            self.close()
         if reason := landlock_problem():
             problems.append(reason)
         return None, self._reason(problems)
@@ -203,10 +214,11 @@ class Trials:
         Raises:
             OSError, ToolError, subprocess.TimeoutExpired: it does not work, with the reason.
         """
-        if self._held is None or not self._held.layers.is_relative_to(storage):
+        if self._held is None or self._storage_held != storage:
             self.close()
             clear_dead_sessions(storage)
             self._held = SessionStorage(storage, self._session, self._workspace)
+            self._storage_held = storage
         directory = self._held.layers / secrets.token_hex(8)
         try:
             (directory / "lower").mkdir(parents=True, mode=0o700)
