@@ -30,6 +30,8 @@ from .trial_layer import LayerKind, TrialLayer, layer_roots
 Walls = BubblewrapWalls | LandlockWalls
 _LONGEST = 200
 """Most characters of a reason."""
+_FORBIDDEN = ("namespace", "uid map", "uid_map", "not permitted", "ermission denied")
+"""Words in the messages of programs that the system forbids namespaces."""
 _PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
 
 
@@ -174,7 +176,7 @@ class Trials:
                 try:
                     self._try(walls, storage)
                 except (OSError, ToolError, subprocess.TimeoutExpired) as error:
-                    problems.append(f"{error}{self._mounted() if walls.has_layer else ''}")
+                    problems.append(f"{self._mounted() if walls.has_layer else ''}{_shortened(str(error))}")
                 else:
                     return walls, "" if walls.has_layer else self._reason(problems)
         if held is None:
@@ -185,16 +187,16 @@ class Trials:
 
     def _reason(self, problems: Iterable[str]) -> str:
         """Return why a better way does not work, and what would mend it."""
-        found = dict.fromkeys(" ".join(problem.split())[:_LONGEST] for problem in problems)
+        found = dict.fromkeys(problems)
         has_bubblewrap = bool(found_bubblewraps(self._workspace))
         words = "; ".join([*([] if has_bubblewrap else ["bubblewrap is not installed"]), *found])
-        remedy = remedies(has_bubblewrap=has_bubblewrap)
+        remedy = remedies(has_bubblewrap=has_bubblewrap, is_forbidden=any(word in words for word in _FORBIDDEN))
         return f"{words}. To mend it: {remedy}" if remedy else words
 
     def _mounted(self) -> str:
         """Return a remark on a mount in the workspace: over one, only root can mount a layer."""
         mounts = mounts_inside(self._workspace)
-        return f" (the reason may be that {mounts[0]} is mounted inside the workspace)" if mounts else ""
+        return f"{mounts[0]} is mounted inside the workspace: " if mounts else ""
 
     def _ways(self) -> Iterator[Walls]:
         programs = found_bubblewraps(self._workspace)
@@ -253,6 +255,12 @@ class Trials:
         if done.returncode != 0:
             reason = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
             raise ToolError(reason or f"{command.argv[0]} ended with code {done.returncode}")
+
+
+def _shortened(problem: str) -> str:
+    """Return a reason in one line; the middle of a long one, such as options of a mount, is left out."""
+    line, half = " ".join(problem.split()), _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 def _check(root: LayerRoot) -> None:
