@@ -151,7 +151,7 @@ def test_kept_changes_are_in_the_workspace_and_others_are_not(trial: Made) -> No
 REFUSED = {
     'python3 -c \'import os; os.rename("sub", "moved")\'': "cannot be renamed",
     "touch /usr/x": "cannot write outside",
-    "chown 1:1 file": "none can be given away",
+    "chown 1:1 file": "no owner can",
     "mount -t tmpfs t sub || echo Operation not permitted": "no privileges",
     "python3 -c 'import urllib.request as u; u.urlopen(\"http://192.0.2.1/\")'": "no network",
     "getent hosts example.com || curl -s https://example.com || echo 'curl: Could not resolve host'": "no network",

@@ -35,7 +35,7 @@ _ERRORS = (
         ("Invalid cross-device link", "EXDEV", "cross-device link", "Cross-device link"),
     ),
     (
-        "files of another owner or group cannot be changed, and none can be given away",
+        "files of another owner or group cannot be changed, and no owner can",
         ("Value too large for defined data type", "EOVERFLOW", "changing ownership of", "changing group of"),
     ),
     ("mounts and paths that a rule denies to read cannot be moved", ("Device or resource busy", "EBUSY")),
