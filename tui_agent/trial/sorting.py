@@ -73,6 +73,7 @@ class PathSorter:
         self._is_protected = is_protected
         self._is_denied = is_denied
         self._is_trusted = is_trusted
+        self._tops: dict[str, str] = {}
 
     def run_git(self, directory: Path, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes | None:
         """Return the output of a git that only reads; None if it may not run or fails. Blocks."""
@@ -101,7 +102,7 @@ class PathSorter:
             is_tree = named is not None and named < len(parts) - 1
             change.tree = "/".join(parts[: named + 1]) + "/" if is_tree and named is not None else ""
             return
-        if (packages := self._packages(parts)) or path in ignored:
+        if (packages := self._packages(path.rpartition("/")[0])) or path in ignored:
             change.sort = "packages" if packages else "ignored"
             change.tree = packages or ignored[path]
 
@@ -126,13 +127,15 @@ class PathSorter:
         is_inside = all(Path(one).is_relative_to(self._workspace) for one in (plain, resolved))
         return "" if is_inside and not os.path.isabs(to) else f"it is a link to {to}, outside of the workspace"
 
-    def _packages(self, parts: Sequence[str]) -> str:
-        """Return the top directory of the environment or packages that a path is in; empty if it is in none."""
-        for at, name in enumerate(parts[:-1]):
-            top = "/".join(parts[: at + 1])
-            if name in PACKAGES or os.path.lexists(self._workspace / top / "pyvenv.cfg"):
-                return top + "/"
-        return ""
+    def _packages(self, directory: str) -> str:
+        """Return the topmost environment or directory of packages around a path; empty if there is none."""
+        if not directory:
+            return ""
+        if directory not in self._tops:
+            above, _, name = directory.rpartition("/")
+            is_one = name in PACKAGES or os.path.lexists(f"{self._workspace}/{directory}/pyvenv.cfg")
+            self._tops[directory] = self._packages(above) or (f"{directory}/" if is_one else "")
+        return self._tops[directory]
 
     def _is_cache(self, change: Found) -> bool:
         """Return True for a file in a known cache, unless the whole cache is deleted."""
