@@ -12,14 +12,18 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges, Place, WalledCommand
 from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
+from tui_agent.walls.system_call_filter import filter_for_namespaces
 from tui_agent.walls.visible_places import own_home, visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
+from .keeping import keep_changes
 from .landlock_walls import LandlockWalls
+from .layer_changes import read_changes
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, remove_tree
+from .sorting import PathSorter
 from .trial_environment import trial_environment
 
 _READ_ONLY_ERRORS = ("Read-only file system", "EROFS", "read-only file system")
@@ -49,7 +53,7 @@ class LayerKind:
     box: Confinement
     walls: BubblewrapWalls | LandlockWalls
     limits: LayerLimits
-    sorter: object
+    sorter: PathSorter
     on_failure: Callable[[], None]
     """Called when the walls could not be set up, so that they are tested again."""
 
@@ -68,7 +72,7 @@ class TrialLayer:
         self._kind = kind
         self._status: WallsStatus | None = None
         self._watch: LayerWatch | None = None
-        self._settings = -1
+        self._files: list[int] = []
         self._changes: LayerChanges | None = None
         self._problem = ""
 
@@ -96,22 +100,18 @@ class TrialLayer:
             gradle_home=gradle if gradle in visible.shown else "",
         )
         self._status = status = WallsStatus()
-        self._settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
         try:
-            os.write(self._settings, plain_git_settings(box.workspace))
-            os.lseek(self._settings, 0, os.SEEK_SET)
-            start = walls.command_line(
-                box, self._roots, self._directory, visible, settings=self._settings, status=status.writing
-            )
+            settings, calls = map(self._file_with, (plain_git_settings(box.workspace), filter_for_namespaces()))
+            descriptors = {"settings": settings, "status": status.writing, "calls": calls}
+            start = walls.command_line(box, self._roots, self._directory, visible, **descriptors)
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
         watched = [root.upper for root in self._roots if walls.has_layer]
         self._watch = LayerWatch(status, [*watched, box.temporary, box.other_temporary], limits)
         limiter = () if isinstance(walls, LandlockWalls) else _limiter(box.workspace, limits)
-        return WalledCommand(
-            (*start, *limiter, *argv), variables | walls.variables(self._directory), (status.writing, self._settings)
-        )
+        variables |= walls.variables(self._directory)
+        return WalledCommand((*start, *limiter, *argv), variables, (*descriptors.values(),))
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
@@ -135,12 +135,12 @@ class TrialLayer:
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)
             else:
-                raise NotImplementedError("the keeping of layers is not merged yet")
+                self._changes = read_changes(self._roots, made_ns=self._made_ns, sorter=self._kind.sorter)
         return self._changes
 
     def keep(self, selection: KeepSelection) -> KeepReport:
         """Apply a part of the changes to the workspace."""
-        raise NotImplementedError("the keeping of layers is not merged yet")
+        return keep_changes(self._directory, self._roots, self.changes(), selection)
 
     def record(self, result: str) -> None:
         """Store the call's result with the layer, so that the question survives the end of the program."""
@@ -171,9 +171,14 @@ class TrialLayer:
             if not self._status.wait_for_all():
                 self._problem = "some of its processes still run"
             self._status.close()
-        if self._settings >= 0:
-            os.close(self._settings)
-            self._settings = -1
+        while self._files:
+            os.close(self._files.pop())
+
+    def _file_with(self, content: bytes) -> int:
+        """Return a descriptor for reading some bytes, which lasts until the end."""
+        self._files.append(os.memfd_create("trial", os.MFD_CLOEXEC))
+        os.write(self._files[-1], content)
+        return os.lseek(self._files[-1], 0, os.SEEK_SET) or self._files[-1]
 
 
 def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:

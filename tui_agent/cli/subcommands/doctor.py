@@ -29,6 +29,7 @@ from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
+from tui_agent.trial.trials import Trials
 
 _OUTSIDE = "scripts, build tools and all others run with your own rights"
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -116,6 +117,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
+    yield _trial(directory, locations, loaded.settings)
     yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
     yield _writable("sessions", locations.state_dir, "bad", "not writable: sessions cannot be saved")
 
@@ -268,6 +270,22 @@ def _sandbox(directory: Path, settings: Settings) -> Finding:
             return Finding("sandbox", "note", f"off, and not available: {reason}")
         case "off":
             return Finding("sandbox", "note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')
+
+
+def _trial(directory: Path, locations: Locations, settings: Settings) -> Finding:
+    """Return which kind of trial works here, found out by running a command, and why a better one does not."""
+    trials = Trials(directory, locations.state_dir / "trials", "doctor", network=settings.sandbox_network)
+    try:
+        facts = trials.facts
+    finally:
+        trials.close()
+    match facts.backend:
+        case "overlay":
+            return Finding("trial", "ok", f"a command {facts.words}")
+        case "read_only":
+            return Finding("trial", "note", f"a command {facts.words}. No layer works: {facts.problem}")
+        case _:
+            return Finding("trial", "note", f"not available: {facts.problem}")
 
 
 def _writable(subject: str, directory: Path, state: Literal["note", "bad"], problem: str) -> Finding:
