@@ -34,16 +34,17 @@ def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter
         found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
     except (OSError, _UnreadableLayerError) as error:
         return LayerChanges(problem=f"the changes cannot be read: {error}")
+    places = [root.place for root in roots]
     repository = repository_in(roots)
     if repository is None or not found:
-        kept, dropped = sorter.sort(found)
+        kept, dropped = sorter.sort(found, places)
         return LayerChanges(_as_changes(kept), dropped=dropped)
     state = RepositoryState(repository, found, made_ns)
     inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
     rest = [change for change in found if id(change) not in inside]
     for change in state.protected:
         change.sort = "protected"
-    kept, dropped = sorter.sort(rest)
+    kept, dropped = sorter.sort(rest, places)
     for change in kept if state.words else ():
         change.with_repository = change.sort == "workspace" and state.is_tied(change)
     return LayerChanges(_as_changes(kept), state.words, dropped, repository_changes=_as_changes(state.files))
