@@ -44,7 +44,8 @@ def workspace(tmp_path: Path) -> Path:
     outside(
         place,
         "git init -q; printf 'build/\\n*.log\\n' > .gitignore; mkdir -p src/__pycache__ secrets env; "
-        "touch env/pyvenv.cfg src/a.py src/__pycache__/old.pyc secrets/old; git add src/a.py .gitignore; git commit -qm First",
+        "touch env/pyvenv.cfg src/a.py src/__pycache__/old.pyc secrets/old; "
+        "git add src/a.py .gitignore; git commit -qm First",
     )
     return place
 
