@@ -28,6 +28,7 @@ TRIAL_COMMAND = (
 """Command that writes two files into the user's folder: in a trial they are there only once the user keeps them."""
 
 _NOTE = re.compile(r"\[((?:kept|discarded): [^\]]*)\]")
+_REASON = re.compile(r" \([^)]*\)")
 _FAILED = re.compile(r"(\d+) failed|FAILED \((?:failures|errors)=(\d+)")
 _PASSED = re.compile(r"(\d+) passed|Ran (\d+) tests?\b.*\n\s*OK\b", re.DOTALL)
 
@@ -187,7 +188,7 @@ class _TrialMade:
         output = "\n".join(outcome.text for outcome in outcomes)
         names = " and ".join(f"`{name}`" for name in TRIAL_FILES)
         if note := _NOTE.search(output):
-            return self._summary(f"What became of the two files: {note[1]}.", "a command whose changes waited for you")
+            return self._summary(f"The result: {_REASON.sub('', note[1])}.", "a command whose changes waited for you")
         if any(outcome.is_error for outcome in outcomes):
             return self._summary("The command did not run, so your folder is as it was.")
         return self._summary(f"It ran in your folder itself, not in a trial, and wrote {names}.")
