@@ -31,7 +31,6 @@ PROGRAM_VARIABLES = (
     "VISUAL",
     "GIT_EDITOR",
     "LESSOPEN",
-    "GIT_EXTERNAL_DIFF",
     "TAR_OPTIONS",
 )
 
@@ -47,10 +46,9 @@ def snapshot(root: Path) -> dict[str, object]:
 
 
 def run(root: Path, commands: list[str]) -> None:
-    """Run commands one after the other, each in a shell of its own."""
-    lines = (f"timeout 5 bash --noprofile --norc -c {shlex.quote(command)}" for command in commands)
+    """Run commands one after the other, with variables that name programs for a terminal."""
     environment = {**os.environ, **dict.fromkeys(PROGRAM_VARIABLES, f"touch {root}/{MARK}; true"), "HOME": str(root)}
-    script = "\n".join(f"({line}) </dev/null >/dev/null 2>&1" for line in lines)
+    script = "\n".join(f"(\n{command}\n) </dev/null >/dev/null 2>&1" for command in commands)
     subprocess.run(("bash", "-c", script), cwd=root, env=environment, check=False, timeout=300)
 
 
