@@ -196,16 +196,6 @@ def opened(home: Path, craft: str) -> str:
     return shown
 
 
-def test_no_program_of_a_repository_runs_before_an_answer(home: Path) -> None:
-    found = {name: opened(home, craft) for name, craft in PROGRAMS.items()}
-    assert [name for name, shown in found.items() if RAN in shown or SECRET in shown] == []
-
-
-def test_nothing_is_read_through_the_links_of_a_repository(home: Path) -> None:
-    found = {name: opened(home, craft) for name, craft in LINKS.items()}
-    assert [name for name, shown in found.items() if SECRET in shown] == []
-
-
 def test_everyday_layouts_need_no_answer(home: Path) -> None:
     commit = "git -c user.name=x -c user.email=x commit -q --allow-empty -m x"
     asked: list[str] = []
@@ -220,41 +210,3 @@ def test_everyday_layouts_need_no_answer(home: Path) -> None:
             asked.append(name)
     # Nothing in such data names the work tree. A git of tui-agent's own does not read the objects of a neighbour.
     assert asked == ["data in another directory", "objects of a neighbour in the workspace"]
-
-
-def test_a_repository_beside_its_work_trees_can_be_named(home: Path) -> None:
-    root = home / "layout"
-    shell(f"mkdir {root}; cd {root}; git clone -q --bare ../base .bare; echo 'gitdir: ./.bare' > .git", home, home)
-    shell("git worktree add -q main", root, home)
-    policy, tools = PermissionPolicy(root), sample_tools(root)
-    environment = read_only_environment(child_environment(os.environ), root)
-
-    for command in ("git -C .bare log --oneline -1", "cd main && git status", "git -C main log -1", "git branch -a"):
-        assert policy.check(tools["bash"], {"command": command}).decision == "allow", command
-        subprocess.run(("bash", "-c", command), cwd=root, env=environment, check=True, capture_output=True)
-
-
-def test_no_rule_and_no_mode_covers_what_a_repository_brings(home: Path) -> None:
-    shutil.copytree(home / "base", home / "work")
-    shell(PROGRAMS["filter behind a continued comment"], home / "work", home)
-    root, above = home / "work", home
-    everything, rule = {"mode": "allow"}, {"rules": ["allow bash(git:*)"]}
-    reasons: list[str] = []
-    for workspace, is_trusted, place in ((root, False, "."), (above, True, "work")):
-        for options in (everything, rule):
-            policy = PermissionPolicy(workspace, is_trusted=is_trusted, **options)  # type: ignore[arg-type]
-            for command in (
-                f"git -C {place} diff",
-                f"cd {place} && git commit -qam x",
-                f"cd {place}; timeout 9 git add .",
-            ):
-                decision = policy.check(sample_tools(workspace)["bash"], {"command": command})
-                reasons += [command] if decision.decision != "ask" or "filter.x.clean" not in decision.reason else []
-            assert policy.check(sample_tools(workspace)["bash"], {"command": "git version"}).decision == "allow"
-    assert reasons == []
-
-    for options in (everything, rule):
-        policy = PermissionPolicy(root, **options)  # type: ignore[arg-type]
-        assert policy.check(sample_tools(root)["bash"], {"command": "git diff"}).decision == "allow", "accepted"
-    asked = PermissionPolicy(root).check(sample_tools(root)["bash"], {"command": "git diff"})
-    assert asked.reason.startswith("its settings may start a program, or its data leads elsewhere: filter.x.clean")
