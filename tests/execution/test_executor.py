@@ -192,6 +192,12 @@ class Taking:
         self._meanwhile()
         return None
 
+    async def until_complete(self) -> None:
+        pass
+
+    async def take_settling(self, state: CallState) -> None:
+        pass
+
     def give_back(self, state: CallState) -> None:
         self.heard.append("give_back")
 

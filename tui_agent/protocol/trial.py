@@ -132,6 +132,24 @@ class ProposedChanges(FrozenModel):
         """Number of changed files, the repository's own not counted."""
         return len(self.files) + sum(tree.files for tree in self.trees)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that a selection may name."""
+        repository = (REPOSITORY,) if self.repository else ()
+        return (*(file.path for file in self.files), *(tree.path for tree in self.trees), *repository)
+
+    def selection(self, values: Mapping[str, object]) -> "KeepSelection":
+        """Return the part to keep that an answer names.
+
+        Raises:
+            ValueError: the values are wrong, or name something that did not change.
+        """
+        chosen = KeepSelection.model_validate(values)
+        for path in (*chosen.paths, *chosen.texts, *chosen.overwrite):
+            if path not in self.paths:
+                raise ValueError(f"nothing changed at {path!r}; there are {', '.join(self.paths)}")
+        return chosen
+
 
 MOST_FILES = 200
 """Most files that a proposal lists one by one."""
@@ -194,6 +212,8 @@ class LayerChange:
     """`ProposedTree.path` under which it is shown; empty if it is shown by itself."""
     with_repository: bool = False
     """True if it is kept with the repository only."""
+    seen: tuple[int, ...] = ()
+    """Identity of what was at the real path when the layer was read; empty if nothing was there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +226,9 @@ class LayerChanges:
     """As in `ProposedChanges.repository`; empty if the repository did not change."""
     dropped: int = 0
     problem: str = ""
+    repository_changes: tuple[LayerChange, ...] = ()
+    """Files of the repository's state, which are kept together; one whose source is the real path must only be the
+    same as when the layer was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,13 +285,18 @@ class Layer(Protocol):
         """Return in words what the walls refused, by the messages in the output of a failed command. Blocks."""
         ...
 
-    def changes(self) -> LayerChanges:
-        """Return what the command changed. Call it once no process of the command lives. Blocks."""
+    def changes(self, *, again: bool = False) -> LayerChanges:
+        """Return what the command changed. Call it once no process of the command lives; `again` compares it with the
+        workspace as it is now. Blocks."""
         ...
 
     def keep(self, selection: KeepSelection) -> KeepReport:
         """Apply a part of the changes to the workspace, whole file by whole file; a kill in between is finished or
         undone by the next start. Blocks."""
+        ...
+
+    def finish(self) -> KeepReport | None:
+        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun. Blocks."""
         ...
 
     def record(self, result: str) -> None:
@@ -286,6 +314,11 @@ class Trials(Protocol):
     @property
     def facts(self) -> TrialFacts:
         """Facts about what works here."""
+        ...
+
+    @property
+    def temporary(self) -> Path | None:
+        """Directory that commands see as /tmp, for tools that read it; None if there is none."""
         ...
 
     def open(self, call_id: str) -> Layer:
@@ -311,6 +344,10 @@ class PendingChanges(Protocol):
     @property
     def proposed(self) -> ProposedChanges:
         """The changes as a question shows them."""
+        ...
+
+    async def refresh(self) -> None:
+        """Compare the changes with the workspace again: what other calls kept meanwhile is in conflict."""
         ...
 
     async def record(self, result: str) -> None:

@@ -10,9 +10,12 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
+from rich.cells import cell_len
+
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
+from tui_agent.ui.state.trial_words import changed_text, waiting_text
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
@@ -24,6 +27,7 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.proposed_rows import change_blocks
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 
@@ -39,6 +43,11 @@ _WORD = r"(?<![^\s'\"=<>]){}(?![^\s'\";|&)])"
 """Pattern of a whole word of a command."""
 TITLE_NAME = 40
 """Cells of a tool name or agent name in a title."""
+TITLE_COMMAND, LEAST_OF_COMMAND = 24, 8
+"""Most cells of a command in the title of a question about its changes, and least in a narrow window."""
+WIDEST_TITLE = 100
+TITLE_FRAME = 8
+"""Cells of the frame beside a title."""
 LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
@@ -52,19 +61,28 @@ _CONTENT = ("content", "old_string", "new_string")
 """Arguments that need no mention if a diff shows them; any other is named."""
 
 
-def request_title(request: ApprovalRequest) -> str:
-    """Return the question as a sentence, with long names truncated."""
-    agent = one_line(visible(request.agent), TITLE_NAME)
+def request_title(request: ApprovalRequest, width: int = WIDEST_TITLE) -> str:
+    """Return the question as a sentence, with long names truncated, and a command to fit the width."""
+    if request.changes is not None:
+        return _changes_title(request, width)
     if request.agent == DECIDED_BY_USER:
         return f"{_question(request).removesuffix('?')} for you?"
-    if request.agent == "main":
-        return _question(request)
-    return f"{_question(request)} · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
+    return f"{_question(request)}{_asker(request)}"
+
+
+def _asker(request: ApprovalRequest) -> str:
+    """Return the sub-agent or the unit that asks; empty for the agent itself."""
+    agent = one_line(visible(request.agent), TITLE_NAME)
+    if request.agent in ("main", DECIDED_BY_USER):
+        return ""
+    return f" · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
 
 
 def request_in_short(request: ApprovalRequest) -> str:
     """Return the question and what it is about, for one line, such as `Run this command? make test`."""
     title, path = request_title(request), request.args.get("path")
+    if request.changes is not None:
+        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:]}"
     about = joined_lines(request.summary) or request.reason
     if request.tool == "agent":
         return title
@@ -87,6 +105,21 @@ def _question(request: ApprovalRequest) -> str:
     if request.tool == "agent" and isinstance(task, str) and task.strip():
         return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
+
+
+def _changes_title(request: ApprovalRequest, width: int) -> str:
+    rest = f" changed? {changed_text(request.changes)}{_asker(request)}" if request.changes is not None else ""
+    room = max(LEAST_OF_COMMAND, min(TITLE_COMMAND, width - cell_len(f"Keep what {rest}")))
+    command = one_line(visible(joined_lines(command_of(request))), room)
+    return f"Keep what {command or request.tool}{rest}".strip()
+
+
+def command_of(request: ApprovalRequest) -> str:
+    """Return the command of a request; empty if it has none."""
+    preview, command = request.preview, request.args.get("command")
+    if preview is not None and preview.kind == "command":
+        return preview.text
+    return command if isinstance(command, str) else ""
 
 
 def _title_path(request: ApprovalRequest) -> bool:
@@ -163,6 +196,12 @@ class ApprovalRows:
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
     def _make(self, width: int) -> Iterable[list[Line]]:
+        if self._request.changes is not None:
+            command = command_of(self._request)
+            is_said = f"Keep what {command} changed?" in request_title(self._request, width - TITLE_FRAME)
+            yield exact_rows(command, width, "bash") if command and not is_said else []
+            yield from change_blocks(self._request.changes, width)
+            return
         question = self._request.question
         # The title of a question names its server.
         yield self._name_rows(width) if question is None else []
@@ -261,6 +300,8 @@ def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line
 def _is_long(request: ApprovalRequest) -> bool:
     """Return True if a request has more characters or values than `LONG`."""
     room = LONG - (len(request.preview.text) if request.preview is not None else 0)
+    if request.changes is not None:
+        room -= sum(len(file.diff) + LEAST_OF_A_VALUE for file in request.changes.files)
     waiting: list[object] = [request.args, *(part.text for part in request.parts), *request.targets, *request.trace]
     while waiting and room >= 0:
         value = waiting.pop()
