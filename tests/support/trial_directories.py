@@ -98,6 +98,9 @@ class CopiedChanges:
             conflict=self.layer.conflict(path),
         )
 
+    async def refresh(self) -> None:
+        """Do nothing: `proposed` compares anew."""
+
     async def record(self, result: str) -> None:
         (self.layer.storage / RESULT).write_text(result)
 
