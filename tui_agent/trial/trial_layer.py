@@ -35,8 +35,8 @@ _ERRORS = (
         ("Invalid cross-device link", "EXDEV", "cross-device link", "Cross-device link"),
     ),
     (
-        "files of another owner or group cannot be changed",
-        ("Value too large for defined data type", "EOVERFLOW"),
+        "files of another owner or group cannot be changed, and no owner can",
+        ("Value too large for defined data type", "EOVERFLOW", "changing ownership of", "changing group of"),
     ),
     ("mounts and paths that a rule denies to read cannot be moved", ("Device or resource busy", "EBUSY")),
     ("commands have no privileges in it", ("Operation not permitted", "EPERM")),
@@ -102,8 +102,16 @@ class TrialLayer:
         self._status = status = WallsStatus()
         try:
             settings, calls = map(self._file_with, (plain_git_settings(box.workspace), filter_for_namespaces()))
-            descriptors = {"settings": settings, "status": status.writing, "calls": calls}
-            start = walls.command_line(box, self._roots, self._directory, visible, **descriptors)
+            start = walls.command_line(
+                box,
+                self._roots,
+                self._directory,
+                visible,
+                settings=settings,
+                status=status.writing,
+                calls=calls,
+                opened=self._opened,
+            )
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
@@ -111,7 +119,7 @@ class TrialLayer:
         self._watch = LayerWatch(status, [*watched, box.temporary, box.other_temporary], limits)
         limiter = () if isinstance(walls, LandlockWalls) else _limiter(box.workspace, limits)
         variables |= walls.variables(self._directory)
-        return WalledCommand((*start, *limiter, *argv), variables, (*descriptors.values(),))
+        return WalledCommand((*start, *limiter, *argv), variables, (status.writing, *self._files))
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
@@ -177,6 +185,11 @@ class TrialLayer:
             self._status.close()
         while self._files:
             os.close(self._files.pop())
+
+    def _opened(self, path: str) -> int:
+        """Return a descriptor of a file, which lasts until the end."""
+        self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        return self._files[-1]
 
     def _file_with(self, content: bytes) -> int:
         """Return a descriptor for reading some bytes, which lasts until the end."""
