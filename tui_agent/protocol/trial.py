@@ -194,6 +194,8 @@ class LayerChange:
     """`ProposedTree.path` under which it is shown; empty if it is shown by itself."""
     with_repository: bool = False
     """True if it is kept with the repository only."""
+    seen: tuple[int, ...] = ()
+    """Identity of what was at the real path when the layer was read; empty if nothing was there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +208,9 @@ class LayerChanges:
     """As in `ProposedChanges.repository`; empty if the repository did not change."""
     dropped: int = 0
     problem: str = ""
+    repository_changes: tuple[LayerChange, ...] = ()
+    """Files of the repository's state, which are kept together; one whose source is the real path must only be the
+    same as when the layer was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.processes import sandbox, visible_places
+from tui_agent.tools.processes import sandbox
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
+from tui_agent.walls import visible_places
 
 PROBLEM = sandbox_problem(Path.cwd())
 pytestmark = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")

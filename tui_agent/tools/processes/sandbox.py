@@ -7,7 +7,6 @@ not test the sandbox beforehand; the status that bubblewrap reports tells whethe
 import errno
 import fcntl
 import os
-import re
 import stat
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
@@ -20,9 +19,11 @@ from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
+from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
+from tui_agent.walls.visible_places import visible_places
+from tui_agent.walls.wall_options import covered, hidden_options, impossible_root, is_channel, system_options
 
 from .process import ProcessOutcome, ProcessSpec
-from .visible_places import homes_of_others, own_home, visible_places
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
@@ -41,23 +42,6 @@ _FILE_ERRORS = (
     ("commands have no privileges in it", ("Operation not permitted", "EPERM")),
 )
 """Restrictions, and the messages of programs that meet them."""
-_NETWORK_ERRORS = (
-    (
-        "there is no network",
-        (
-            "Network is unreachable", "Temporary failure in name resolution", "Could not resolve host", "ENOTFOUND",
-            "EAI_AGAIN", "ENETUNREACH", "Name or service not known", "nodename nor servname", "dns error",
-            "Temporary failure resolving", "failed to lookup address", "no such host", "Connection refused",
-            "ECONNREFUSED", "Couldn't connect to server",
-        ),
-    ),
-)  # fmt: skip
-
-_ABSENT = "of the home, /tmp and the rest of the system only programs, tools and caches are there"
-_NOT_THERE = re.compile(r"No such file or directory|ENOENT|FileNotFound|[Nn]ot found|does not exist|cannot find")
-_NAMED_PATH = re.compile(r"(?<![\w.~/-])/[\w.@+~-]+(?:/[\w.@+~-]+)*")
-_MOST_NAMED_PATHS = 50
-
 _KEPT_IN_REPOSITORY = ("hooks", "info", "modules", "worktrees", "objects/info")
 """Directories of a repository with what starts programs or leads elsewhere; they stay read-only even while git records
 changes."""
@@ -68,10 +52,6 @@ PLACEHOLDER_MODE = 0o1755
 """Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
 put files into it; then it stays."""
 
-_PRIVATE = ("/tmp", "/var/tmp", "/run")
-"""Directories that are new and empty for each command: sockets of other programs in them would be ways out."""
-_NEW = ("/dev", "/proc")
-"""More directories of which commands do not see the host's contents."""
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
 """Key in bubblewrap's status once the command was started and has ended."""
@@ -176,34 +156,19 @@ class Sandbox:
         visible = visible_places(root, search_path, os.environ)
         # A workspace inside our own directories is read-only as a whole.
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
-        seen = (root, *map(Path, visible.shown))
-        hidden = [
-            path for path in self.hidden if path.is_dir() and path != root and any(map(path.is_relative_to, seen))
-        ]
-        options = ["--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
-        options += ["--cap-drop", "ALL", *([] if self.network else ["--unshare-net"])]
-        options += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", *_each("--tmpfs", _PRIVATE)]
-        options += [word for link, target in visible.links.items() for word in ("--symlink", target, link)]
-        # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
-        options += [word for path, source in visible.shown.items() for word in ("--ro-bind-try", source, path)]
-        options += _covered(visible.channels)
-        home = own_home()
-        if not any(map(home.is_relative_to, (*visible.shown, *_NEW))):
-            options += ["--dir", str(home)]
-            options += [] if git_settings is None else ["--file", str(git_settings), str(home / ".gitconfig")]
+        options = ["--unshare-user-try", *system_options(visible, network=self.network, git_settings=git_settings)]
         options += ["--ro-bind" if is_ours else "--bind", str(root), str(root)]
         # As a place of its own, it cannot be moved away from what is read-only in it.
         options += ["--bind", str(repository), str(repository)] if repository is not None else []
         for place in places:
-            if not _is_channel(place):
+            if not is_channel(place):
                 source = ("--ro-bind", str(place)) if opened is None else ("--ro-bind-fd", str(opened[place]))
                 options += [*source, str(place)]
             elif not self.network:
                 # With a network, a program of the workspace may talk to its database.
-                options += _covered([str(place)])
-        options += _each("--tmpfs", map(str, hidden))
-        options += _shown(self.shown)
-        options += _each("--remount-ro", ["/", *map(str, hidden)])
+                options += covered([str(place)])
+        seen = (root, *map(Path, visible.shown))
+        options += hidden_options((path for path in self.hidden if path != root), self.shown, seen)
         return [*options, "--chdir", str(root)]
 
     def refused(self, output: str, root: Path) -> str:
@@ -211,22 +176,8 @@ class Sandbox:
 
         Blocks.
         """
-        network = () if self.network else _NETWORK_ERRORS
-        found = [words for words, errors in (*_FILE_ERRORS, *network) if any(error in output for error in errors)]
-        if self._names_absent(output, root):
-            found.append(_ABSENT)
-        return ", ".join(dict.fromkeys(found))
-
-    def _names_absent(self, output: str, root: Path) -> bool:
-        """Return True if a message about a missing file names one that only a command outside would find."""
-        lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
-        paths = {match for line in lines for match in _NAMED_PATH.findall(line)}
-        missed = [path for path in sorted(paths)[:_MOST_NAMED_PATHS] if os.path.lexists(path)]
-        if not missed:
-            return False
-        visible = visible_places(root, os.environ.get("PATH", os.defpath), os.environ)
-        seen = [*map(Path, (*visible.shown, *visible.links, *_NEW)), root, *self.shown]
-        return any(not any(map(Path(os.path.realpath(path)).is_relative_to, seen)) for path in missed)
+        network = () if self.network else NETWORK_ERRORS
+        return refusals(output, (*_FILE_ERRORS, *network), root, self.shown)
 
     def refusal(self, why: str, advice: str = HOW_TO_HELP) -> str:
         """Return the error of a command that was not run because the sandbox does not work.
@@ -257,7 +208,7 @@ class Sandbox:
             protected += [git / name for name in _KEPT_IN_REPOSITORY]
             protected += [git / name for name in _KEPT_FILES if os.path.lexists(git / name)]
         wanted = list(dict.fromkeys(map(placeholder_path, protected)))
-        if reason := _impossible_root(root) or linked_name(wanted):
+        if reason := impossible_root(root) or linked_name(wanted):
             raise ToolError(reason)
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -302,7 +253,7 @@ def sandbox_problem(root: Path, sandbox: Sandbox | None = None) -> str | None:
     if bwrap is None or bash is None:
         return f"{'bwrap' if bwrap is None else 'bash'} is not installed"
     root = Path(os.path.realpath(root))
-    if reason := _impossible_root(root):
+    if reason := impossible_root(root):
         return reason
     tested = sandbox or Sandbox(lambda _: ())
     options = tested.arguments(root, (), os.environ.get("PATH", os.defpath))
@@ -329,34 +280,6 @@ def _problem(argv: Sequence[str]) -> str | None:
     reason = output or f"bwrap ended with code {done.returncode}"
     is_forbidden = "namespace" in reason or "uid map" in reason
     return f"the system forbids user namespaces ({reason})" if is_forbidden else reason
-
-
-def _impossible_root(root: Path) -> str:
-    """Return why no command can run in the sandbox with this working directory; empty if it can."""
-    if any(path.is_relative_to(root) for path in (*map(Path, (*_PRIVATE, *_NEW)), own_home(), *homes_of_others())):
-        return f"it does not work with {root} as the working directory"
-    return ""
-
-
-def _covered(files: Iterable[str]) -> list[str]:
-    """Return the options that put an empty file over sockets and pipes."""
-    return [word for path in files for word in ("--ro-bind", os.devnull, path)]
-
-
-def _is_channel(path: Path) -> bool:
-    """Return True for a socket or a pipe."""
-    with suppress(OSError):
-        mode = path.lstat().st_mode
-        return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
-    return False
-
-
-def _shown(paths: Iterable[Path]) -> list[str]:
-    return [word for path in paths for word in ("--ro-bind-try", str(path), str(path))]
-
-
-def _each(option: str, values: Iterable[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]
 
 
 def _read(status: int) -> bytes:

@@ -13,10 +13,10 @@ from tests.tools.calls import call
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.processes import visible_places as page
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
-from tui_agent.tools.processes.visible_places import homes_of_others, visible_places
 from tui_agent.tools.workspace import Workspace
+from tui_agent.walls import visible_places as page
+from tui_agent.walls.visible_places import homes_of_others, visible_places
 
 PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")

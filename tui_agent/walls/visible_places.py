@@ -251,18 +251,32 @@ def _installations(environment: Mapping[str, str]) -> Iterator[str]:
 
 def _repositories(root: Path) -> Iterator[str]:
     """Yield the repository around the workspace, and the one to which a linked work tree belongs."""
-    for directory in (root, *root.parents):
-        if not os.path.lexists(directory / ".git"):
-            continue
-        if directory != root:
-            # A repository of settings, such as `~/.config`, is in directories with credentials.
-            is_hidden = any(part.startswith(".") for part in directory.parts)
-            yield str(directory / ".git" if is_hidden else directory)
-        pointer = _line_of(directory / ".git").removeprefix("gitdir: ")
-        # Only git's own record shows that the work tree is one of that repository: the workspace could name any.
-        if pointer and _line_of(directory / pointer / "gitdir") == str(directory / ".git"):
-            yield str((directory / pointer).parent.parent)
-        return
+    around = _work_tree_around(root)
+    # A repository of settings, such as `~/.config`, is in directories with credentials.
+    if around not in (None, root) and not any(part.startswith(".") for part in around.parts):
+        yield str(around)
+    yield from map(str, repository_directories(root))
+
+
+def repository_directories(root: Path) -> tuple[Path, ...]:
+    """Return the directories outside the workspace in which git stores its repository, links followed. Blocks."""
+    around = _work_tree_around(root)
+    if around is None:
+        return ()
+    own = around / ".git"
+    pointer = _line_of(own).removeprefix("gitdir: ")
+    if not pointer:
+        return () if around == root or own.is_symlink() else (own,)
+    directory = Path(os.path.realpath(around / pointer))
+    # Only git's own record shows that the work tree is one of that repository: the workspace could name any.
+    if _line_of(directory / "gitdir") == str(own):
+        return (directory.parent.parent,)
+    modules = (parent / ".git" / "modules" for parent in around.parents)
+    return (directory,) if any(directory.is_relative_to(place) for place in modules) else ()
+
+
+def _work_tree_around(root: Path) -> Path | None:
+    return next((path for path in (root, *root.parents) if os.path.lexists(path / ".git")), None)
 
 
 def _line_of(file: Path) -> str:

@@ -1,0 +1,150 @@
+"""Walls of bubblewrap around a command: over a layer, or over the workspace read-only."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.walls.bubblewrap import Bubblewrap
+from tui_agent.walls.visible_places import VisiblePlaces
+from tui_agent.walls.wall_options import covered, each, hidden_options, is_channel, system_options
+
+from .confinement import CACHE, Confinement
+from .covered_places import mounts_inside
+from .layer_root import LayerRoot
+
+_PRIVATE = (Path("/tmp"), Path("/var/tmp"))
+"""Directories of which the session has its own."""
+MOUNTED = "merged"
+"""Directory in a layer's root at which the second way mounts it; `LOWER` beside it is a link to what it covers, because
+options of a mount give some characters of a path a meaning."""
+LOWER = "lower"
+_MOUNT_LAYERS = f"""cd -- "$1" || exit 97
+for root in [0-9]*/; do
+  mount -t overlay trial -o "lowerdir=${{root}}{LOWER},upperdir=${{root}}upper,workdir=${{root}}work,userxattr" \
+    "${{root}}{MOUNTED}" || exit 97
+done
+shift
+exec "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BubblewrapWalls:
+    """One working way to run a command under bubblewrap."""
+
+    program: Bubblewrap
+    has_layer: bool
+    unshare: tuple[str, ...] = ()
+    """Start of the command line that mounts the layer before bubblewrap; empty: bubblewrap does it."""
+
+    def prepare(self, roots: Sequence[LayerRoot]) -> None:
+        """Create the directories that mounting a layer needs. Blocks."""
+        for root in roots:
+            for directory in (root.upper.parent, root.upper, root.work):
+                directory.mkdir(mode=0o700)
+            # The directory itself has the mode that the command sees.
+            root.upper.chmod(root.place.stat().st_mode & 0o7777)
+            if self.unshare:
+                (root.upper.parent / MOUNTED).mkdir(mode=0o700)
+                (root.upper.parent / LOWER).symlink_to(root.place)
+
+    def seen_at(self, _: Confinement) -> tuple[str, str]:
+        """Return the paths at which a command sees the project's cache and the session's temporary directory."""
+        return CACHE, "/tmp"
+
+    def variables(self, _: Path) -> dict[str, str]:
+        """Return more variables of a command: none."""
+        return {}
+
+    def command_line(
+        self,
+        box: Confinement,
+        roots: Sequence[LayerRoot],
+        layer: Path,
+        visible: VisiblePlaces,
+        *,
+        settings: int,
+        status: int,
+    ) -> list[str]:
+        """Return the start of the command line. Blocks.
+
+        Args:
+            box: the session's confinement.
+            roots: the covered directories.
+            layer: the layer's directory.
+            visible: what is shown of the system and the home.
+            settings: descriptor of git's settings.
+            status: descriptor to which bubblewrap writes its status.
+
+        Raises:
+            ToolError: no command can run, with the reason.
+        """
+        own_user = ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
+        options = [*own_user] if "--user" in self.unshare else ["--unshare-user-try"]
+        places = [root.place for root in roots]
+        private = _private_options(box, [*places, *map(Path, visible.shown), *box.hidden])
+        options += system_options(visible, network=box.network, private=private, git_settings=settings)
+        for root in roots:
+            options += self._over(root)
+            options += [word for path in mounts_inside(root.place) for word in ("--ro-bind-try", str(path), str(path))]
+        seen = [*places, *map(Path, visible.shown)]
+        options += _emptied(box.unreadable(), seen)
+        own = [path for path in box.hidden if any(path.is_relative_to(place) for place in seen)]
+        if inner := next((place for place in places if any(place.is_relative_to(path) for path in own)), None):
+            raise ToolError(f"{inner} is inside a directory of tui-agent")
+        options += hidden_options(own, box.shown, seen)
+        argv = [str(self.program.path), *options, "--chdir", str(box.workspace), "--json-status-fd", str(status), "--"]
+        if self.unshare:
+            argv = [*self.unshare, "sh", "-c", _MOUNT_LAYERS, "sh", str(layer), *argv]
+        return argv
+
+    def _over(self, root: LayerRoot) -> list[str]:
+        place = str(root.place)
+        if not self.has_layer:
+            return ["--ro-bind", place, place, *covered(map(str, _channels_below(root.place)))]
+        if self.unshare:
+            return ["--bind", str(root.upper.parent / MOUNTED), place]
+        return ["--overlay-src", place, "--overlay", str(root.upper), str(root.work), place]
+
+
+def _private_options(box: Confinement, mounted: Iterable[Path]) -> list[str]:
+    """Return the options for the session's temporary directories and the project's cache.
+
+    Whatever is mounted below them is inside an empty directory that is a mount of its own: a command could otherwise
+    replace a directory on the way to a mount by a link, which bubblewrap would follow for the next command.
+    """
+    options = ["--bind", str(box.temporary), "/tmp", "--bind", str(box.other_temporary), "/var/tmp", "--tmpfs", "/run"]
+    options += ["--bind", str(box.cache), CACHE]
+    between: set[str] = set()
+    for place in mounted:
+        for private, real in zip(_PRIVATE, (box.temporary, box.other_temporary), strict=True):
+            if not place.is_relative_to(private) or place == private:
+                continue
+            first, *rest = place.relative_to(private).parts
+            if (real / first).is_symlink():
+                raise ToolError(f"a command put a link at {private / first}, where a mount has to be; delete it")
+            between |= {str(private / first)} if rest else set()
+    return [*options, *each("--tmpfs", sorted(between))]
+
+
+def _emptied(paths: Iterable[Path], seen: Sequence[Path]) -> list[str]:
+    """Return the options that empty what a rule says no one may read, as far as a command would see it."""
+    options: list[str] = []
+    for path in paths:
+        real = Path(os.path.realpath(path))
+        if not real.exists() or not any(real.is_relative_to(place) for place in seen):
+            continue
+        if any(place.is_relative_to(real) for place in seen):
+            raise ToolError(f"a rule denies reading {real}, and a trial needs it")
+        options += ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else covered([str(real)])
+    return options
+
+
+def _channels_below(top: Path) -> list[Path]:
+    """Return the sockets and pipes in a directory: a read-only mount does not prevent writing to them."""
+    found: list[Path] = []
+    for directory, _, names in os.walk(top):
+        found += [path for name in names if is_channel(path := Path(directory, name))]
+    return found

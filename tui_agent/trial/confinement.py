@@ -1,0 +1,29 @@
+"""Facts that all commands of a session in a trial have in common."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = "/var/cache/tui-agent"
+"""Path at which a command under bubblewrap sees the project's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """Directories, and what a command may see."""
+
+    workspace: Path
+    """The working directory, links followed."""
+    temporary: Path
+    """The session's /tmp."""
+    other_temporary: Path
+    """The session's /var/tmp."""
+    cache: Path
+    """The project's cache."""
+    network: bool
+    hidden: tuple[Path, ...]
+    """Directories of tui-agent, which are empty for commands."""
+    shown: tuple[Path, ...]
+    """Directories inside hidden ones that commands may read."""
+    unreadable: Callable[[], Iterable[Path]]
+    """Returns the paths that a rule denies to read, which are empty for commands."""

@@ -1,0 +1,88 @@
+"""The journal of keeping: which steps take the kept changes to the workspace, written before the first of them."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tui_agent.protocol.regular_file import sync_directory
+
+Action = Literal["remove", "prune", "directory", "put", "mode", "watch"]
+"""Action of a step: remove a file, remove a directory if it is empty, create a directory, put a file or link in its
+place, set permission bits, or only compare a file."""
+
+_FILE = "keep.json"
+_SAVED = "kept"
+
+
+class Step(NamedTuple):
+    """One change of the workspace. It can be repeated: what is done already is recognised."""
+
+    action: Action
+    phase: int
+    """Place in the order of the steps."""
+    path: str
+    """Path by which the change is reported; empty for a step that belongs to others."""
+    target: str
+    source: str = ""
+    """Stored file that is put in place."""
+    seen: tuple[int, ...] = ()
+    """Identity of the old file; empty if there was none."""
+    mode: int = 0
+    saved: str = ""
+    """File that receives the old one."""
+    is_repository: bool = False
+    """True if it belongs to the repository's state."""
+
+
+@dataclass(slots=True)
+class KeepJournal:
+    """The journal of one layer."""
+
+    directory: Path
+    steps: Sequence[Step] = ()
+    locks: Sequence[str] = ()
+    """Files by which git keeps others from changing the repository."""
+    mark: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Content of the locks, and part of the names of temporary files."""
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_done: bool = False
+
+    @property
+    def saved(self) -> Path:
+        """Directory of the old files."""
+        return self.directory / _SAVED
+
+    def write(self) -> None:
+        """Write the journal, whole or not at all, so that it survives a loss of power.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        content = {"steps": list(self.steps), "locks": list(self.locks), "mark": self.mark}
+        content |= {"problems": dict(self.problems), "is_done": self.is_done}
+        temporary = self.directory / f"{_FILE}.tmp"
+        with open(temporary, "w", encoding="ascii") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(self.directory / _FILE)
+        sync_directory(self.directory)
+
+    @classmethod
+    def read(cls, directory: Path) -> "KeepJournal | None":
+        """Return the journal of a layer; None if keeping was not begun.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        try:
+            content: dict[str, Any] = json.loads((directory / _FILE).read_bytes())
+        except FileNotFoundError:
+            return None
+        rows: list[Any] = content["steps"]
+        steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]
+        return cls(directory, steps, content["locks"], content["mark"], content["problems"], content["is_done"])

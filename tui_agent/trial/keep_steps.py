@@ -1,0 +1,264 @@
+"""Single steps of keeping. Each reaches its file through directories that are held open, never through a link."""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .file_comparison import is_same_content, next_data
+from .keep_journal import Step
+from .layer_view import identity_of, kind_of, remove_marks, status_of
+
+_HOLD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1024 * 1024
+CHANGED = "it changed in the workspace since the question was asked; keep it from a new run"
+
+
+class NotKeptError(Exception):
+    """A path cannot be kept; the text says why."""
+
+
+class StepRunner:
+    """Takes the steps of one journal."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._held: tuple[str, int] | None = None
+        self._actions: dict[str, Callable[[Step, Path], None]] = {
+            "remove": self._remove,
+            "prune": self._prune,
+            "directory": self._make_directory,
+            "put": self._put,
+            "mode": self._set_mode,
+            "watch": lambda _step, _path: None,
+        }
+
+    def run(self, step: Step) -> None:
+        """Take one step, unless it was taken before.
+
+        Raises:
+            NotKeptError: the file is not the one that was seen.
+            OSError: the system refuses it, or a directory on the way became a link.
+        """
+        with self._place(step.target) as path:
+            self._actions[step.action](step, path)
+
+    def check(self, step: Step, *, is_strict: bool) -> None:
+        """Check that a step can still be taken, or was taken.
+
+        Args:
+            step: the step.
+            is_strict: True if no step was taken yet, so that also the times of the file's status count.
+
+        Raises:
+            NotKeptError, OSError: as for `run`.
+        """
+        if step.action in ("prune", "directory") or (step.action == "mode" and not step.seen):
+            return
+        try:
+            with self._place(step.target) as path:
+                now = status_of(path)
+                if not is_strict and _is_taken(step, path, now):
+                    return
+        except (FileNotFoundError, NotADirectoryError):
+            now = None  # Also where another step replaces a file or a link above it by a directory.
+        if is_strict and not _was_directory(step) and identity_of(now) != step.seen:
+            raise NotKeptError(CHANGED)
+        if now is not None or not _was_directory(step):
+            _refuse_other(step, now)
+
+    def close(self) -> None:
+        """Close the directory that is held."""
+        if self._held is not None:
+            os.close(self._held[1])
+            self._held = None
+
+    @contextmanager
+    def _place(self, target: str) -> Generator[Path, None, None]:
+        """Yield a path to a target in its directory, which stays open for the next step."""
+        parent, _, name = target.rpartition("/")
+        if self._held is None or self._held[0] != parent:
+            self.close()
+            self._held = parent, _hold(parent)
+        yield Path(f"/proc/self/fd/{self._held[1]}/{name}")
+
+    # --- the actions --------------------------------------------------------------------------------------------------
+
+    def _remove(self, step: Step, path: Path) -> None:
+        now = status_of(path)
+        if _is_taken(step, path, now):
+            return
+        _refuse_other(step, now)
+        try:
+            os.rename(path, step.saved)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._save(step, path)
+            os.unlink(path)
+
+    def _prune(self, step: Step, path: Path) -> None:
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if step.path:
+                raise NotKeptError("the directory is not empty in the workspace") from error
+
+    def _make_directory(self, step: Step, path: Path) -> None:
+        with suppress(FileExistsError):
+            # Files are still to be put into it; its own mode comes last.
+            os.mkdir(path, 0o700)
+        if kind_of(status_of(path)) != "directory":
+            raise NotKeptError("a file in the workspace has the name of the directory")
+
+    def _put(self, step: Step, path: Path) -> None:
+        now = status_of(path)
+        if _is_taken(step, path, now):
+            return
+        if now is not None and stat.S_ISDIR(now.st_mode):
+            raise NotKeptError("a directory in the workspace has the name and is not empty")
+        if now is not None or not _was_directory(step):
+            _refuse_other(step, now)
+        if now is not None:
+            self._save(step, path)
+        self._make_ready(step)
+        try:
+            os.rename(step.source, path)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            beside = path.with_name(f".{path.name[:40]}.{self._mark[:16]}.tmp")
+            _copy(Path(step.source), beside)
+            os.rename(beside, path)
+            os.unlink(step.source)
+
+    def _set_mode(self, step: Step, path: Path) -> None:
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            now = os.fstat(descriptor)
+            if step.seen and (now.st_dev, now.st_ino) != step.seen[:2]:
+                raise NotKeptError(CHANGED)
+            if kind_of(now) in ("file", "directory"):
+                os.chmod(f"/proc/self/fd/{descriptor}", step.mode)
+        finally:
+            os.close(descriptor)
+
+    def _save(self, step: Step, path: Path) -> None:
+        """Keep the old file, by a second name for it if the file system allows that."""
+        if status_of(step.saved) is not None:
+            return
+        try:
+            os.link(path, step.saved, follow_symlinks=False)
+        except OSError:
+            unfinished = Path(step.saved + ".tmp")
+            _copy(path, unfinished)
+            os.rename(unfinished, step.saved)
+
+    def _make_ready(self, step: Step) -> None:
+        """Take the notes of overlayfs from a stored file, and give it its mode."""
+        source = Path(step.source)
+        # Also in a directory of the layer that the command closed, a name has to be removed.
+        _open_up(source.parent)
+        if stat.S_ISREG(os.lstat(source).st_mode):
+            if step.mode & 0o200 == 0:
+                os.chmod(source, step.mode | 0o600)
+            remove_marks(source)
+            os.chmod(source, step.mode)
+
+
+def _hold(directory: str) -> int:
+    """Open a directory for looking up names, part by part, following no link."""
+    held = os.open("/", _HOLD)
+    for name in directory.split("/"):
+        if name:
+            try:
+                deeper = os.open(name, _HOLD, dir_fd=held)
+            finally:
+                os.close(held)
+            held = deeper
+    return held
+
+
+def _is_taken(step: Step, path: Path, now: os.stat_result | None) -> bool:
+    """Return True if a step was taken before a kill."""
+    if step.action == "remove":
+        return now is None or (status_of(step.saved) is not None and not _is_as_seen(step, now))
+    if step.action == "put":
+        source = status_of(step.source)
+        return source is None or (now is not None and not _is_as_seen(step, now) and _is_equal(step, path, now))
+    return False
+
+
+def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
+    """Return True if a file in the workspace is a finished copy of the stored one."""
+    source = os.lstat(step.source)
+    if not stat.S_ISREG(source.st_mode) or not stat.S_ISREG(now.st_mode):
+        return (
+            stat.S_ISLNK(now.st_mode)
+            and stat.S_ISLNK(source.st_mode)
+            and (os.readlink(path) == os.readlink(step.source))
+        )
+    try:
+        return stat.S_IMODE(now.st_mode) == step.mode and is_same_content(Path(step.source), path)
+    except OSError:
+        return False
+
+
+def _was_directory(step: Step) -> bool:
+    return len(step.seen) > 0 and stat.S_ISDIR(step.seen[2])
+
+
+def _is_as_seen(step: Step, now: os.stat_result | None) -> bool:
+    # The second name that saves a file changes the time of its status.
+    return identity_of(now)[:5] == step.seen[:5]
+
+
+def _refuse_other(step: Step, now: os.stat_result | None) -> None:
+    seen = step.seen
+    if step.action == "mode" and now is not None and seen:
+        if (now.st_dev, now.st_ino) == seen[:2]:
+            return
+    elif _is_as_seen(step, now) or (now is not None and seen and stat.S_ISDIR(now.st_mode) and stat.S_ISDIR(seen[2])):
+        return
+    raise NotKeptError(CHANGED)
+
+
+def _open_up(directory: Path) -> None:
+    mode = stat.S_IMODE(os.lstat(directory).st_mode)
+    if mode & 0o300 != 0o300:
+        os.chmod(directory, mode | 0o700)
+
+
+def _copy(source: Path, to: Path) -> None:
+    """Copy a file with its holes, or a link; mode, times and attributes too. What was there is replaced."""
+    with suppress(FileNotFoundError):
+        os.unlink(to)
+    status = os.lstat(source)
+    if stat.S_ISLNK(status.st_mode):
+        os.symlink(os.readlink(source), to)
+        shutil.copystat(source, to, follow_symlinks=False)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise NotKeptError("it is neither a file nor a link")
+    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        writing = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            at = 0
+            while (at := next_data(reading, at, status.st_size)) < status.st_size:
+                block = os.pread(reading, _BLOCK, at)
+                if not block:
+                    break
+                at += os.pwrite(writing, block, at)
+            os.ftruncate(writing, status.st_size)
+            shutil.copystat(source, to, follow_symlinks=False)
+            os.fsync(writing)
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)

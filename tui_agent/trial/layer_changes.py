@@ -1,0 +1,243 @@
+"""Reading of a layer: which paths a command changed, compared with the real files as they are now."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_agent.protocol.trial import LayerChange, LayerChanges
+
+from .file_comparison import is_same_content
+from .layer_root import LayerRoot
+from .layer_view import identity_of, is_whiteout, kind_of, marks_of, status_of
+from .repository_state import RepositoryState, repositories_in
+from .sorting import Found, PathSorter
+
+MEANWHILE = "it changed in the workspace since the command started"
+_DELETED_MEANWHILE = "it was deleted in the workspace since the command started"
+_UNKNOWN_MARKS = {"redirect": "a renamed directory", "metacopy": "a file without its content"}
+_ALL = 0o7777
+
+
+def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter) -> LayerChanges:
+    """Return what a layer changed. Costs what changed, not what is there. Blocks.
+
+    No process may write to the layer any more.
+
+    Args:
+        roots: the workspace first, then the repository if it is outside.
+        made_ns: `st_ctime_ns` of a file that was created when the layer was made, on the layer's file system.
+        sorter: decides which kind of change each path is.
+    """
+    try:
+        found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
+    except (OSError, _UnreadableLayerError) as error:
+        return LayerChanges(problem=f"the changes cannot be read: {error}")
+    repositories = repositories_in(roots)
+    states = [RepositoryState(repository, found, made_ns, sorter.run_git) for repository in repositories]
+    inside = {id(change) for state in states for change in state.files}
+    rest = [change for change in found if id(change) not in inside]
+    words = tuple(word for state in states for word in state.words())
+    if words:
+        tied = {change.path for state in states for change in state.work_tree_files(rest)}
+        for change in rest:
+            change.with_repository = change.path in tied
+    kept, dropped = sorter.sort(rest)
+    ordered = sorted(kept, key=lambda change: change.path)
+    return LayerChanges(tuple(map(_as_change, ordered)), words, dropped)
+
+
+def _as_change(found: Found) -> LayerChange:
+    return LayerChange(
+        found.path,
+        found.target,
+        found.kind,
+        found.sort,
+        found.old,
+        found.new,
+        found.source,
+        found.size,
+        found.mode,
+        found.reason,
+        found.conflict,
+        found.tree,
+        found.with_repository,
+        found.seen,
+    )
+
+
+class _UnreadableLayerError(Exception):
+    """The layer has a form that is not understood."""
+
+
+@dataclass(slots=True)
+class _Directory:
+    """One directory of the layer that is still to be read."""
+
+    path: str
+    """Below the covered directory; empty or with a final `/`."""
+    is_hidden: bool
+    """True if nothing of the covered directory shows through."""
+    has_lower: bool
+    """True if the covered directory has a directory there."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Walk through the upper directory of one root."""
+
+    root: LayerRoot
+    made_ns: int
+    is_outside: bool
+    _waiting: list[_Directory] = field(default_factory=list[_Directory])
+
+    def run(self) -> Iterator[Found]:
+        """Yield every difference between the layer and the covered directory."""
+        has_lower = kind_of(status_of(self.root.place)) == "directory"
+        self._waiting.append(_Directory("", marks_of(self.root.upper).get("opaque", b"").decode() == "y", has_lower))
+        while self._waiting:
+            yield from self._read(self._waiting.pop())
+
+    def _read(self, directory: _Directory) -> Iterator[Found]:
+        upper, lower = self.root.upper / directory.path, self.root.place / directory.path
+        is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
+        with _readable(upper), os.scandir(upper) as entries:
+            names: set[str] = set()
+            for entry in entries:
+                names.add(entry.name)
+                yield from self._compare(directory, entry.name, entry.stat(follow_symlinks=False), is_changed)
+        if directory.is_hidden and directory.has_lower:
+            for name in set(os.listdir(lower)) - names:
+                yield from self._deleted(directory.path + name, status_of(lower / name))
+
+    def _compare(self, directory: _Directory, name: str, status: os.stat_result, is_changed: bool) -> Iterator[Found]:
+        """Yield the difference at one name of the upper directory, and queue what is below it."""
+        path = directory.path + name
+        upper = self.root.upper / path
+        lower = status_of(self.root.place / path) if directory.has_lower else None
+        if is_whiteout(upper, status):
+            yield from self._deleted(path, lower)
+            return
+        marks = marks_of(upper) if not stat.S_ISLNK(status.st_mode) else {}
+        for mark, what in _UNKNOWN_MARKS.items():
+            if mark in marks:
+                raise _UnreadableLayerError(f"{path} is {what}")
+        old, new = kind_of(lower), kind_of(status)
+        conflict = self._conflict(lower, old)
+        if lower is None and "origin" in marks and (is_changed or new == "directory" or not directory.has_lower):
+            conflict = _DELETED_MEANWHILE
+        if new == "directory":
+            is_hidden = directory.is_hidden or marks.get("opaque") == b"y"
+            self._waiting.append(_Directory(path + "/", is_hidden, old == "directory"))
+            is_shown = old in ("file", "link", "special") or (lower is None and _is_empty(upper))
+            if is_shown or (lower is not None and old == "directory" and _modes_differ(status, lower)):
+                yield self._found(path, status, lower, conflict if old != "directory" else "")
+            return
+        if old == "directory":
+            yield from self._deleted_below(path)
+        elif old == new and lower is not None and self._is_same(upper, status, lower, path):
+            if new != "file" or not _modes_differ(status, lower):
+                return
+            yield self._found(path, status, lower, conflict, is_mode=True)
+            return
+        yield self._found(path, status, lower, conflict)
+
+    def _is_same(self, upper: Path, status: os.stat_result, lower: os.stat_result, path: str) -> bool:
+        """Return True if the content of a file, a link or a special file did not change."""
+        target = self.root.place / path
+        if stat.S_ISLNK(status.st_mode):
+            return os.readlink(upper) == os.readlink(target)
+        if not stat.S_ISREG(status.st_mode):
+            return stat.S_IFMT(status.st_mode) == stat.S_IFMT(lower.st_mode) and status.st_rdev == lower.st_rdev
+        if status.st_size != lower.st_size:
+            return False
+        try:
+            return is_same_content(upper, target)
+        except OSError:  # Without permission to read it, its times must do.
+            return status.st_mtime_ns == lower.st_mtime_ns
+
+    def _deleted(self, path: str, lower: os.stat_result | None) -> Iterator[Found]:
+        """Yield a deletion; of a directory that was not empty, what was in it."""
+        if lower is None:
+            return
+        if stat.S_ISDIR(lower.st_mode):
+            is_empty = True
+            for found in self._deleted_below(path):
+                is_empty = False
+                yield found
+            if not is_empty:
+                return
+        yield self._found(path, None, lower, self._conflict(lower, kind_of(lower)))
+
+    def _deleted_below(self, top: str) -> Iterator[Found]:
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            with os.scandir(self.root.place / path) as entries:
+                found = [(f"{path}/{entry.name}", entry.stat(follow_symlinks=False)) for entry in entries]
+            if not found and path != top:
+                yield self._found(path, None, os.lstat(self.root.place / path), "")
+            for name, status in found:
+                if stat.S_ISDIR(status.st_mode):
+                    waiting.append(name)
+                else:
+                    yield self._found(name, None, status, self._conflict(status, kind_of(status)))
+
+    def _conflict(self, lower: os.stat_result | None, old: str) -> str:
+        """Return why a file may not be replaced without an answer. A directory's times change with its entries."""
+        is_later = lower is not None and old != "directory" and lower.st_ctime_ns > self.made_ns
+        return MEANWHILE if is_later else ""
+
+    def _found(
+        self,
+        path: str,
+        status: os.stat_result | None,
+        lower: os.stat_result | None,
+        conflict: str,
+        *,
+        is_mode: bool = False,
+    ) -> Found:
+        old, new = kind_of(lower), kind_of(status)
+        kind = "deleted" if status is None else "added" if lower is None else "changed"
+        target = self.root.place / path
+        return Found(
+            path=str(target) if self.is_outside else path,
+            target=target,
+            kind="mode" if is_mode or (old == new == "directory") else kind,
+            old=old,
+            new=new,
+            source=self.root.upper / path,
+            size=status.st_size if status is not None and new == "file" else 0,
+            mode=stat.S_IMODE(status.st_mode) if status is not None else 0,
+            conflict=conflict,
+            seen=identity_of(lower),
+        )
+
+
+def _modes_differ(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_mode ^ other.st_mode) & _ALL != 0
+
+
+def _is_empty(upper: Path) -> bool:
+    """Return True if a directory that the command made has no entries but whiteouts."""
+    with _readable(upper), os.scandir(upper) as entries:
+        return all(is_whiteout(entry.path, entry.stat(follow_symlinks=False)) for entry in entries)
+
+
+class _readable:  # noqa: N801 - a context manager, used like a function
+    """Make a directory of the layer readable for a moment: a command may have taken the permission away."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._mode: int | None = None
+
+    def __enter__(self) -> None:
+        mode = stat.S_IMODE(os.lstat(self._path).st_mode)
+        if mode & 0o700 != 0o700:
+            self._mode = mode
+            os.chmod(self._path, mode | 0o700)
+
+    def __exit__(self, *_: object) -> None:
+        if self._mode is not None:
+            os.chmod(self._path, self._mode)

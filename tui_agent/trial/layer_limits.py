@@ -1,0 +1,160 @@
+"""Limits of a layer, watched while its command runs: the command ends when it exceeds one."""
+
+import json
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_SECONDS = 0.25
+"""Time between two looks at a layer; looks never take more than a tenth of the time."""
+_END_SECONDS = 10
+"""Most time to wait for processes that the kernel ends."""
+_BLOCK = 512
+_STATUS_BYTES = 65_536
+_ENDED = b'"exit-code"'
+"""Key in bubblewrap's status once the command was started and has ended."""
+_STARTED = b'"started"'
+"""Key in the status of the launcher for Landlock just before it becomes the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerLimits:
+    """Most of what a command may store in its layer and in the session's temporary directories, and may start."""
+
+    size: int = 2 << 30
+    """Bytes on the disk."""
+    files: int = 200_000
+    processes: int = 4_096
+
+
+class WallsStatus:
+    """The status that bubblewrap, or the launcher for Landlock, reports about one command."""
+
+    def __init__(self) -> None:
+        self._reading, self.writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._text = b""
+        self._lock = threading.Lock()
+
+    def has_run(self) -> bool:
+        """Return True if the command was started and has ended."""
+        return _ENDED in self._read()
+
+    def has_started(self) -> bool:
+        """Return True if the command was started; bubblewrap reports this when it has ended."""
+        return _ENDED in (text := self._read()) or _STARTED in text
+
+    def namespace(self) -> tuple[int, int] | None:
+        """Return the id of the first process in the command's process namespace, and that namespace; None before."""
+        for line in self._read().splitlines():
+            with suppress(ValueError):
+                status = json.loads(line)
+                if "child-pid" in status:
+                    return int(status["child-pid"]), int(status.get("pid-namespace", 0))
+        return None
+
+    def wait_for_all(self) -> bool:
+        """Wait until the kernel has ended all processes of the command; False if some still live. Blocks.
+
+        bubblewrap itself ends as soon as the command has.
+        """
+        if (first := self.namespace()) is None:
+            return True
+        try:
+            process = os.pidfd_open(first[0])
+        except OSError:
+            return True
+        try:
+            # It is ready once the first process, and with it all others, have ended.
+            ready = select.poll()
+            ready.register(process, select.POLLIN)
+            return bool(ready.poll(_END_SECONDS * 1000)) or _count([str(first[0])], first[1]) == 0
+        finally:
+            os.close(process)
+
+    def close(self) -> None:
+        """Close both ends; safe to call twice."""
+        with self._lock:
+            if self._reading >= 0:
+                os.close(self._reading)
+                os.close(self.writing)
+                self._reading = self.writing = -1
+
+    def _read(self) -> bytes:
+        with self._lock:
+            if self._reading >= 0:
+                with suppress(BlockingIOError):
+                    self._text += os.read(self._reading, _STATUS_BYTES)
+            return self._text
+
+
+class LayerWatch:
+    """A thread that ends a command when its layer exceeds a limit."""
+
+    def __init__(self, status: WallsStatus, directories: Iterable[Path], limits: LayerLimits) -> None:
+        self.problem = ""
+        """The limit that was exceeded, in words."""
+        self._status = status
+        self._directories = [*directories]
+        self._limits = limits
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="layer-limits", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        pause = _SECONDS
+        while not self._ended.wait(pause) and not self._status.has_run():
+            began = time.monotonic()
+            if (first := self._status.namespace()) is not None and (problem := self._exceeded(first[1])):
+                self.problem = problem
+                # With the first process of its namespace, the kernel ends all others.
+                with suppress(ProcessLookupError):
+                    os.kill(first[0], signal.SIGKILL)
+            pause = max(_SECONDS, 10 * (time.monotonic() - began))
+
+    def _exceeded(self, namespace: int) -> str:
+        size, files = usage(self._directories, self._limits)
+        if size > self._limits.size:
+            return f"it exceeded the limit of {self._limits.size >> 20:,} MiB for new and changed files"
+        if files > self._limits.files:
+            return f"it exceeded the limit of {self._limits.files:,} new and changed files"
+        # The kernel does not apply its own limit to root.
+        processes = [name for name in os.listdir("/proc") if name.isdecimal()]
+        if len(processes) > self._limits.processes and _count(processes, namespace) > self._limits.processes:
+            return f"it exceeded the limit of {self._limits.processes:,} processes"
+        return ""
+
+
+def usage(directories: Iterable[Path], limits: LayerLimits) -> tuple[int, int]:
+    """Return the bytes on the disk and the number of files below directories, or more than a limit. Blocks."""
+    pending = [os.fspath(directory) for directory in directories]
+    size = files = 0
+    while pending and size <= limits.size and files <= limits.files:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                files += 1
+                with suppress(OSError):
+                    size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                if files > limits.files:
+                    break
+    return size, files
+
+
+def _count(processes: Iterable[str], namespace: int) -> int:
+    found = 0
+    for name in processes:
+        with suppress(OSError):
+            found += os.stat(f"/proc/{name}/ns/pid").st_ino == namespace
+    return found

@@ -1,0 +1,219 @@
+"""Sorting of changed paths by how they are decided: caches, ignored files, packages, protected and refused paths."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.git.read_only_git import read_git
+from tui_agent.protocol.trial import MOST_FILES, ChangeKind, ChangeSort, FileKind
+
+from .layer_view import kind_of, status_of
+
+CACHES = frozenset(
+    {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache", ".pytype"}
+    | {".eslintcache", ".parcel-cache", ".turbo", ".ccache", ".sass-cache"}
+)
+"""Names of directories and files that programs make anew whenever they need them."""
+
+PACKAGES = frozenset({".venv", "venv", "vendor"})
+_PROTECTED = frozenset(
+    {".git", ".husky", "node_modules", ".tui-agent", ".mcp.json", ".gitmodules", ".gitattributes", ".envrc", ".vscode"}
+    | {".cursor", ".codex", ".github", "agents.md", "claude.md"}
+)
+"""Names that are protected whatever the caller knows, in lower case."""
+_SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
+_GIT_SECONDS = 20.0
+_IGNORED_NAMES = re.compile(rb"[^\0]+")
+
+
+@dataclass(slots=True)
+class Found:
+    """One changed path while it is sorted; the fields are those of `LayerChange`."""
+
+    path: str
+    target: Path
+    kind: ChangeKind
+    old: FileKind
+    new: FileKind
+    source: Path
+    size: int
+    mode: int
+    conflict: str
+    seen: tuple[int, ...]
+    sort: ChangeSort = "workspace"
+    reason: str = ""
+    tree: str = ""
+    with_repository: bool = False
+
+
+class PathSorter:
+    """Sorts the changed paths of one workspace."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        is_protected: Callable[[str], bool] = lambda _: False,
+        is_denied: Callable[[str], bool] = lambda _: False,
+        is_trusted: bool = False,
+    ) -> None:
+        """Create a sorter.
+
+        Args:
+            workspace: absolute, links followed.
+            is_protected: True for a path that a call may not write without an answer of the user. Paths are as in
+                `ProposedFile.path`.
+            is_denied: True for a path that a rule forbids to edit.
+            is_trusted: True if git may run here without walls.
+        """
+        self._workspace = workspace
+        self._is_protected = is_protected
+        self._is_denied = is_denied
+        self._is_trusted = is_trusted
+
+    def run_git(self, directory: Path, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes | None:
+        """Return the output of a git that only reads; None if it may not run or fails. Blocks."""
+        return read_git(directory, arguments, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=self._is_trusted)
+
+    def sort(self, found: Sequence[Found]) -> tuple[list[Found], int]:
+        """Set sort, reason and tree of each path; return those that are no caches, and the number of caches. Blocks."""
+        kept = [change for change in found if not self._is_cache(change)]
+        ignored = self._ignored(kept)
+        for change in kept:
+            self._sort_one(change, ignored)
+        _group(kept)
+        return kept, len(found) - len(kept)
+
+    def _sort_one(self, change: Found, ignored: dict[str, str]) -> None:
+        path = change.path
+        parts = path.split("/")
+        change.reason = self._refusal(change)
+        if change.reason:
+            change.sort = "refused"
+            return
+        named = next((at for at, name in enumerate(parts) if name.lower() in _PROTECTED), None)
+        if named is not None or self._is_protected(path):
+            change.sort = "protected"
+            is_tree = named is not None and named < len(parts) - 1
+            change.tree = "/".join(parts[: named + 1]) + "/" if is_tree and named is not None else ""
+            return
+        if (packages := self._packages(parts)) or path in ignored:
+            change.sort = "packages" if packages else "ignored"
+            change.tree = packages or ignored[path]
+
+    def _refusal(self, change: Found) -> str:
+        """Return why a change is never kept; empty if it may be."""
+        if self._is_denied(change.path):
+            return "a rule denies to edit it"
+        if change.new == "special":
+            return "it is a device, a socket or a pipe"
+        if change.new == "file" and change.mode & _SPECIAL_BITS:
+            return "it would run with the rights of its owner or group"
+        if change.new == "link":
+            return self._leads_out(change)
+        return ""
+
+    def _leads_out(self, change: Found) -> str:
+        """Return why a link is refused: it leads out of the workspace, by its text or by other links on the way."""
+        to = os.readlink(change.source)
+        parent = change.target.parent
+        plain = os.path.normpath(parent / to)
+        resolved = os.path.realpath(parent / to)
+        is_inside = all(Path(one).is_relative_to(self._workspace) for one in (plain, resolved))
+        return "" if is_inside and not os.path.isabs(to) else f"it is a link to {to}, outside of the workspace"
+
+    def _packages(self, parts: Sequence[str]) -> str:
+        """Return the top directory of the environment or packages that a path is in; empty if it is in none."""
+        for at, name in enumerate(parts[:-1]):
+            top = "/".join(parts[: at + 1])
+            if name in PACKAGES or os.path.lexists(self._workspace / top / "pyvenv.cfg"):
+                return top + "/"
+        return ""
+
+    def _is_cache(self, change: Found) -> bool:
+        """Return True for a file in a known cache, unless the whole cache is deleted."""
+        parts = change.path.split("/")
+        for at, name in enumerate(parts):
+            if name in CACHES:
+                above = len(parts) - at - 1
+                top = change.source.parents[above - 1] if above else change.source
+                return change.kind != "deleted" or kind_of(status_of(top)) == "directory"
+        return False
+
+    # --- files that git ignores ---------------------------------------------------------------------------------------
+
+    def _ignored(self, found: Iterable[Found]) -> dict[str, str]:
+        """Return the paths that git ignores, each with the ignored directory that it is in; empty if in none."""
+        paths = [change.path for change in found if not os.path.isabs(change.path)]
+        askable: dict[str, bool] = {"": True}
+        directories: dict[str, None] = {}
+        for path in paths:
+            self._collect(path, askable, directories)
+        tops = self._ask(f"{name}/" for name in directories)
+        ignored: dict[str, str] = {}
+        single: list[str] = []
+        for path in paths:
+            top = _top_in(path, tops)
+            if top:
+                ignored[path] = top
+            elif askable[path.rpartition("/")[0]]:
+                single.append(path)
+        return ignored | dict.fromkeys(self._ask(single), "")
+
+    def _collect(self, path: str, askable: dict[str, bool], directories: dict[str, None]) -> None:
+        """Add the directories above a path. git fails for paths in another repository or behind a link."""
+        parts = path.split("/")[:-1]
+        can_ask = True
+        for at in range(1, len(parts) + 1):
+            name = "/".join(parts[:at])
+            if name not in askable:
+                place = self._workspace / name
+                askable[name] = can_ask and not place.is_symlink() and not os.path.lexists(place / ".git")
+            can_ask = askable[name]
+            if can_ask:
+                directories[name] = None
+
+    def _ask(self, paths: Iterable[str]) -> set[str]:
+        stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        if not stdin:
+            return set()
+        output = self.run_git(self._workspace, ("check-ignore", "-z", "--stdin"), stdin) or b""
+        return {os.fsdecode(name) for name in _IGNORED_NAMES.findall(output)}
+
+
+def _top_in(path: str, tops: set[str]) -> str:
+    """Return the uppermost of some directories that a path is in."""
+    at = path.find("/") if tops else -1
+    while at >= 0:
+        if path[: at + 1] in tops:
+            return path[: at + 1]
+        at = path.find("/", at + 1)
+    return ""
+
+
+_RANK: dict[ChangeSort, int] = {
+    "protected": 0,
+    "refused": 1,
+    "workspace": 2,
+    "repository": 3,
+    "packages": 4,
+    "ignored": 5,
+}
+
+
+def _group(found: Sequence[Found]) -> None:
+    """Put the single files beyond the most that a proposal lists below their top directories."""
+    single = [change for change in found if not change.tree]
+    if len(single) <= MOST_FILES:
+        return
+    single.sort(key=lambda change: (_RANK[change.sort], change.path))
+    owners = {change.tree: change.sort for change in found if change.tree}
+    for change in single[MOST_FILES:]:
+        top = f"{change.path.split('/')[0]}/" if "/" in change.path else "./"
+        # A name stands for one sort, because an answer names trees by it.
+        tree = top if owners.get(top, change.sort) == change.sort else f"{top} ({change.sort})/"
+        owners[tree] = change.sort
+        change.tree = tree

@@ -1,0 +1,232 @@
+"""The trials of one session: which way works here, and the layers of its commands."""
+
+import json
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.programs import find_program
+from tui_agent.protocol.trial import TrialBackend, TrialFacts, TrialSetting
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
+from tui_agent.walls.wall_options import impossible_root
+
+from .bubblewrap_walls import BubblewrapWalls
+from .confinement import Confinement
+from .covered_places import covered_places
+from .landlock_walls import LandlockWalls, landlock_problem
+from .layer_limits import LayerLimits
+from .layer_root import LayerRoot
+from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
+from .trial_layer import LayerKind, TrialLayer, layer_roots
+
+Walls = BubblewrapWalls | LandlockWalls
+_PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
+
+
+class Trials:
+    """Makes layers for the commands of one session."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        storage: Path,
+        session: str,
+        sorter: object = None,
+        *,
+        setting: TrialSetting = "auto",
+        network: bool = False,
+        hidden: Iterable[Path] = (),
+        shown: Iterable[Path] = (),
+        folders: Callable[[], Iterable[Path]] = tuple,
+        unreadable: Callable[[], Iterable[Path]] = tuple,
+        limits: LayerLimits | None = None,
+    ) -> None:
+        """Make trials for a session; nothing is created before they are used.
+
+        Args:
+            workspace: the working directory of commands.
+            storage: directory for layers, used if it can hold them.
+            session: id of the session.
+            sorter: sorts the changes of a layer.
+            setting: the user's setting.
+            network: True if commands may use the network.
+            hidden: directories of tui-agent, which are empty for commands.
+            shown: directories inside hidden ones that commands may read.
+            folders: returns added folders, which layers cover, too.
+            unreadable: returns paths that a rule denies to read; they are empty for commands.
+            limits: most of what a command may store; None: the default.
+        """
+        self._workspace = Path(os.path.realpath(workspace))
+        self._storage = storage
+        self._session = session
+        self._sorter = sorter
+        self._setting: TrialSetting = setting
+        self._network = network
+        self._hidden = (*hidden,)
+        self._shown = (*shown,)
+        self._folders = folders
+        self._unreadable = unreadable
+        self._limits = limits or LayerLimits()
+        self._facts: TrialFacts | None = None
+        self._walls: Walls | None = None
+        self._held: SessionStorage | None = None
+
+    @property
+    def facts(self) -> TrialFacts:
+        """Facts about what works here, tested at the first use. Blocks then."""
+        if self._facts is None:
+            self._walls, problem = (None, "") if self._setting == "off" else self._try_all()
+            backend: TrialBackend = "" if self._walls is None else "overlay" if self._walls.has_layer else "read_only"
+            self._facts = TrialFacts(setting=self._setting, backend=backend, network=self._network, problem=problem)
+        return self._facts
+
+    @property
+    def temporary(self) -> Path | None:
+        """Directory that commands see as /tmp, for tools that read it; None if none ran yet."""
+        return None if self._held is None else self._held.temporary
+
+    def open(self, call_id: str) -> TrialLayer:
+        """Return a new layer over the workspace as it is now. Blocks.
+
+        Raises:
+            ToolError: none can be made, with the reason.
+        """
+        facts = self.facts
+        if self._walls is None or self._held is None:
+            raise ToolError(f"no trial works here: {facts.problem}")
+        directory = self._held.layers / secrets.token_hex(8)
+        try:
+            directory.mkdir(mode=0o700)
+            roots = layer_roots(directory, covered_places(self._workspace, self._folders()))
+            if self._walls.has_layer:
+                self._walls.prepare(roots)
+            # The clock of files is coarser than that of the system.
+            made_ns = directory.stat().st_ctime_ns
+        except OSError as error:
+            raise ToolError(f"no layer can be made: {error}") from error
+        return TrialLayer(directory, call_id, roots, made_ns, self._kind(self._walls, self._held))
+
+    def waiting(self, call_id: str) -> tuple[TrialLayer, str] | None:
+        """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""
+        if not self.facts.is_available or self._held is None or self._walls is None:
+            return None
+        for directory in self._held.waiting():
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                values: dict[str, Any] = json.loads((directory / RECORD).read_text("utf-8"))
+                if values["call"] == call_id:
+                    roots = layer_roots(directory, [Path(place) for place in values["roots"]])
+                    kind = self._kind(self._walls, self._held)
+                    return TrialLayer(directory, call_id, roots, int(values["made_ns"]), kind), str(values["result"])
+        return None
+
+    def close(self) -> None:
+        """Remove all layers that wait for no answer. Blocks."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+            self._facts = None
+
+    def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
+        return LayerKind(self._box(held), walls, self._limits, self._sorter, self._test_again)
+
+    def _box(self, held: SessionStorage) -> Confinement:
+        return Confinement(
+            self._workspace,
+            held.temporary,
+            held.other_temporary,
+            held.cache,
+            self._network,
+            self._hidden,
+            self._shown,
+            self._unreadable,
+        )
+
+    def _test_again(self) -> None:
+        self._facts = None
+
+    # --- probing ------------------------------------------------------------------------------------------------------
+
+    def _try_all(self) -> tuple[Walls | None, str]:
+        """Return the first way that works, and why a better one does not."""
+        if reason := impossible_root(self._workspace):
+            return None, reason
+        problems: list[str] = []
+        for walls in self._ways():
+            for storage in storage_candidates(self._storage, self._workspace):
+                try:
+                    self._try(walls, storage)
+                except (OSError, ToolError, subprocess.TimeoutExpired) as error:
+                    problems.append(str(error))
+                else:
+                    return walls, "" if walls.has_layer else "; ".join(dict.fromkeys(problems))
+        return None, "; ".join(dict.fromkeys(problems)) or "bubblewrap is not installed"
+
+    def _ways(self) -> Iterator[Walls]:
+        programs = found_bubblewraps(self._workspace)
+        yield from (BubblewrapWalls(program, True) for program in programs if program.mounts_layers)
+        unshare = find_program("unshare", self._workspace)
+        for program in programs if unshare else ():
+            yield BubblewrapWalls(program, True, (str(unshare), "--user", "--map-root-user", "--mount"))
+            if os.geteuid() == 0:
+                yield BubblewrapWalls(program, True, (str(unshare), "--mount"))
+        yield from (BubblewrapWalls(program, False) for program in programs)
+        if not landlock_problem():
+            yield LandlockWalls(self._limits.size)
+
+    def _try(self, walls: Walls, storage: Path) -> None:
+        """Run a command in a layer, and hold the storage.
+
+        Raises:
+            OSError, ToolError, subprocess.TimeoutExpired: it does not work, with the reason.
+        """
+        if self._held is None or not self._held.layers.is_relative_to(storage):
+            self.close()
+            clear_dead_sessions(storage)
+            self._held = SessionStorage(storage, self._session, self._workspace)
+        directory = self._held.layers / secrets.token_hex(8)
+        try:
+            (directory / "lower").mkdir(parents=True, mode=0o700)
+            (directory / "lower" / "old").touch()
+            places = covered_places(self._workspace, self._folders())
+            roots = layer_roots(directory, (*places, directory / "lower"))
+            if walls.has_layer:
+                walls.prepare(roots)
+            layer = TrialLayer(directory, "", roots, 0, self._kind(walls, self._held))
+            script = _PROBE if walls.has_layer else 'test -e "$1"'
+            argv = ("sh", "-c", script, "sh", str(self._workspace), str(directory / "lower"))
+            self._run(layer, argv)
+            if walls.has_layer:
+                _check(roots[-1])
+        finally:
+            remove_tree(directory)
+
+    def _run(self, layer: TrialLayer, argv: tuple[str, ...]) -> None:
+        command = layer.walled(argv, {"PATH": os.environ.get("PATH", os.defpath)})
+        try:
+            done = subprocess.run(
+                command.argv,
+                env=command.environment,
+                pass_fds=command.descriptors,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=PROBE_SECONDS,
+            )
+        finally:
+            layer.end()
+        if done.returncode != 0:
+            reason = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+            raise ToolError(reason or f"{command.argv[0]} ended with code {done.returncode}")
+
+
+def _check(root: LayerRoot) -> None:
+    """Raise if a layer does not store changes as it must."""
+    if not (root.place / "old").exists() or (root.place / "new").exists():
+        raise ToolError("a layer does not keep changes apart from the workspace")
+    if not os.path.lexists(root.upper / "old") or not (root.upper / "new" / "file").exists():
+        raise ToolError("a layer does not store changes")

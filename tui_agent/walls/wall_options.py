@@ -1,0 +1,78 @@
+"""Options of bubblewrap: what a confined command sees of the system, without the workspace."""
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from .visible_places import VisiblePlaces, homes_of_others, own_home
+
+PRIVATE = ("/tmp", "/var/tmp", "/run")
+"""Directories of which a command sees none of the host's contents: sockets of other programs in them are ways out."""
+NEW = ("/dev", "/proc")
+"""More directories of that kind."""
+
+
+def system_options(
+    visible: VisiblePlaces, *, network: bool, private: Iterable[str] = (), git_settings: int | None = None
+) -> list[str]:
+    """Return the options for everything but the workspace. Blocks.
+
+    Args:
+        visible: what is shown of the system and the home.
+        network: True if the command may use the network.
+        private: options that mount the private directories; none: they are new and empty.
+        git_settings: descriptor of the user's settings of git; None: commands see none.
+    """
+    options = ["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session"]
+    options += ["--cap-drop", "ALL", *([] if network else ["--unshare-net"])]
+    options += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    options += [*private] or each("--tmpfs", PRIVATE)
+    options += [word for link, target in visible.links.items() for word in ("--symlink", target, link)]
+    # Later mounts cover earlier ones: first what hides most, then what shows parts of it again.
+    options += [word for path, source in visible.shown.items() for word in ("--ro-bind-try", source, path)]
+    options += covered(visible.channels)
+    home = own_home()
+    if not any(map(home.is_relative_to, (*visible.shown, *NEW))):
+        options += ["--dir", str(home)]
+        options += [] if git_settings is None else ["--file", str(git_settings), str(home / ".gitconfig")]
+    return options
+
+
+def hidden_options(hidden: Iterable[Path], shown: Iterable[Path], seen: Iterable[Path]) -> list[str]:
+    """Return the options that empty directories, as far as something seen contains them, and end the set-up.
+
+    Args:
+        hidden: directories of tui-agent.
+        shown: directories inside hidden ones that commands may read.
+        seen: what the command sees.
+    """
+    emptied = [str(path) for path in hidden if path.is_dir() and any(path.is_relative_to(place) for place in seen)]
+    readable = [word for path in shown for word in ("--ro-bind-try", str(path), str(path))]
+    return [*each("--tmpfs", emptied), *readable, *each("--remount-ro", ["/", *emptied])]
+
+
+def impossible_root(root: Path) -> str:
+    """Return why no command can be confined with this working directory; empty if it can."""
+    if any(path.is_relative_to(root) for path in (*map(Path, (*PRIVATE, *NEW)), own_home(), *homes_of_others())):
+        return f"it does not work with {root} as the working directory"
+    return ""
+
+
+def covered(files: Iterable[str]) -> list[str]:
+    """Return the options that put an empty file over sockets and pipes."""
+    return [word for path in files for word in ("--ro-bind", os.devnull, path)]
+
+
+def is_channel(path: Path) -> bool:
+    """Return True for a socket or a pipe."""
+    with suppress(OSError):
+        mode = path.lstat().st_mode
+        return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+    return False
+
+
+def each(option: str, values: Iterable[str]) -> list[str]:
+    """Return the option with each of the values."""
+    return [word for value in values for word in (option, value)]
