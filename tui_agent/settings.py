@@ -31,11 +31,12 @@ from pydantic import (
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import PermissionMode, SandboxSetting, Verdict
+from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.script_input import script_reader_of_line
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
+from tui_agent.protocol.trial import TrialSetting
 
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
@@ -170,6 +171,11 @@ def _references(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
+def _trial_setting(value: object) -> object:
+    """Return the value of `sandbox` for one of its former names."""
+    return "required" if value == "bwrap" else value
+
+
 class PluginSettings(_Section):
     """`[plugins]`"""
 
@@ -281,11 +287,11 @@ class Settings(_Section):
     """Timeout in seconds, for tools without one of their own."""
     output_disk_limit: int = Field(default=1024**3, ge=0)
     """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
-    sandbox: SandboxSetting = "auto"
-    """Shell commands in the sandbox (bubblewrap): with `auto`, those whose targets tui-agent cannot determine, if it
-    works here; with `bwrap`, all, and none runs if it does not work. Never taken from a project."""
+    sandbox: Annotated[TrialSetting, BeforeValidator(_trial_setting)] = "auto"
+    """Shell commands in a trial: with `auto`, those that no rule and no mode lets outside, where one works; with
+    `required` (or `bwrap`), none runs without one; with `off`, none runs in one. Never taken from a project."""
     sandbox_network: bool = False
-    """True to give commands in the sandbox access to the network. Never taken from a project."""
+    """True to give commands in a trial access to the network. Never taken from a project."""
     env: EnvSettings = EnvSettings()
     append_system: str = ""
     """Text appended to the system prompt."""

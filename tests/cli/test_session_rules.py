@@ -10,9 +10,9 @@ import pytest
 from tests.cli.configuration.test_live_settings import decision, options_for
 from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.session_rules import SessionRules, sandbox_fact
+from tui_agent.cli.session_rules import SessionRules, trial_fact
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.permissions import Containment
+from tui_agent.protocol.trial import TrialFacts
 from tui_agent.ui.bridge.rule_queries import RuleFact
 
 pytestmark = pytest.mark.slow
@@ -40,20 +40,16 @@ async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("containment", "words"),
+    ("facts", "words"),
     [
-        (
-            Containment(setting="auto", works=True),
-            "only for commands whose targets tui-agent cannot determine: writes only in the workspace, no network; "
-            "scripts, build tools and all others run with your own rights",
-        ),
-        (Containment(setting="auto", problem="no bwrap"), "not available, so commands whose targets tui-agent cannot"),
-        (Containment(setting="bwrap", works=True, network=True), "for every command: writes only in the workspace, w"),
-        (Containment(setting="bwrap", problem="no bwrap"), "not available, so no command runs: no bwrap"),
+        (TrialFacts(setting="auto", backend="overlay"), "a command runs in a trial first, and you keep or discard"),
+        (TrialFacts(setting="auto", backend="read_only", problem="x"), "commands run behind walls and change nothing"),
+        (TrialFacts(setting="auto", problem="no bwrap"), "not available, so commands ask before they run: no bwrap"),
+        (TrialFacts(setting="required", problem="no bwrap"), "not available, so no command runs: no bwrap"),
     ],
 )
-def test_the_page_says_which_commands_run_in_the_sandbox(containment: Containment, words: str) -> None:
-    assert sandbox_fact(containment).startswith(words)
+def test_the_page_says_where_commands_run(facts: TrialFacts, words: str) -> None:
+    assert trial_fact(facts).startswith(words)
 
 
 async def test_a_rule_applies_from_the_moment_it_is_added_until_it_is_removed(tmp_path: Path) -> None:

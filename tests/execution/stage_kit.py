@@ -36,6 +36,9 @@ class FreeTurns:
         self.heard.append("take")
         return None
 
+    async def take_settling(self, state: CallState) -> None:
+        pass
+
     def give_back(self, state: CallState) -> None:
         self.heard.append("give_back")
 

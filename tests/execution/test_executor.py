@@ -192,6 +192,9 @@ class Taking:
         self._meanwhile()
         return None
 
+    async def take_settling(self, state: CallState) -> None:
+        pass
+
     def give_back(self, state: CallState) -> None:
         self.heard.append("give_back")
 

@@ -67,7 +67,7 @@ def test_the_state_is_the_units_own_and_the_settings_stay_the_users(tmp_path: Pa
     assert own["KEPT"] == "yes"
     assert own["XDG_STATE_HOME"] == str(tmp_path / "state")
     assert own["TUI_AGENT_BUDGET__COST_USD"] == "0.5"
-    assert own["TUI_AGENT_SANDBOX"] == "bwrap", "rules that allow calls apply in the sandbox only"
+    assert own["TUI_AGENT_SANDBOX"] == "required", "rules that allow calls apply in a trial only"
     assert journal_path(TASK, own) == tmp_path / "state/tui-agent/sessions/unit-1-2.jsonl"
 
     (tmp_path / "user" / "config").mkdir(parents=True)

@@ -110,12 +110,14 @@ def test_git_dies_with_its_worker_even_if_that_is_killed(tmp_path: Path) -> None
     """A fetch that no one waits for would hold the locks of a mirror."""
     os.mkfifo(tmp_path / "told")
     start = "import asyncio, sys; from tui_agent.fleet.worktree_git import git"
-    start += '; asyncio.run(git("-c", f"alias.wait=!echo $PPID >{sys.argv[1]}; sleep 60", "wait"))'
-    worker = subprocess.Popen([sys.executable, "-c", start, str(tmp_path / "told")])
-    running = psutil.Process(int((tmp_path / "told").read_text()))
+    start += '; run = git("-c", f"alias.wait=!echo >{sys.argv[1]}/told; sleep 60", "wait", writable=[sys.argv[1]])'
+    worker = subprocess.Popen([sys.executable, "-c", f"{start}; asyncio.run(run)", str(tmp_path)])
+    assert (tmp_path / "told").read_text() == "\n"
+    running = psutil.Process(worker.pid).children(recursive=True)
     worker.kill()
     worker.wait()
-    running.wait(timeout=PATIENCE)
+    assert running
+    assert psutil.wait_procs(running, timeout=PATIENCE)[1] == []
 
 
 async def test_settings_of_nested_repositories_run_nothing_and_their_files_are_kept(tmp_path: Path, repo: Path) -> None:

@@ -15,6 +15,7 @@ from tests.support.sample_tools import sample_tools
 from tui_agent.cli.sessions.session_facts import session_facts
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
+from tui_agent.tools.search import tree_listing
 from tui_agent.tools.search.tree_listing import GitFiles
 
 BASE = r"""
@@ -201,7 +202,8 @@ def test_no_program_of_a_repository_runs_before_an_answer(home: Path) -> None:
     assert [name for name, shown in found.items() if RAN in shown or SECRET in shown] == []
 
 
-def test_nothing_is_read_through_the_links_of_a_repository(home: Path) -> None:
+def test_nothing_is_read_through_the_links_of_a_repository(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 1.0)  # Git waits for a pipe until then.
     found = {name: opened(home, craft) for name, craft in LINKS.items()}
     assert [name for name, shown in found.items() if SECRET in shown] == []
 

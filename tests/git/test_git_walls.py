@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import path_without
+from tests.support.programs import hide_walls
 from tui_agent.git.git_program import start_git
-from tui_agent.git.git_walls import walls_around
-from tui_agent.tools.processes.sandbox import sandbox_problem
+from tui_agent.git.git_walls import find_bubblewrap
 from tui_agent.tools.search.tree_listing import GitFiles
 
 from .test_crafted_repositories import BASE, SECRET, shell
 
-PROBLEM = sandbox_problem(Path.cwd())
+WALLS = pytest.mark.skipif(find_bubblewrap("/") is None, reason="no bubblewrap works here")
 SPY = """#!/bin/sh
 exec 2>&1
 echo begun; pwd; cat a.py
@@ -36,15 +35,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_walls_only_a_trusted_folder_is_read(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mirrors = tmp_path / "mirrors"
-    mirrors.mkdir()
-    monkeypatch.setenv("PATH", path_without("bwrap", mirrors))
+    hide_walls(tmp_path / "hidden", monkeypatch)
 
     assert GitFiles(root, is_trusted=False).status() is None
     assert GitFiles(root, is_trusted=True).status() is not None
 
 
-@pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
+@WALLS
 def test_behind_walls_git_sees_one_repository_and_changes_nothing(root: Path, tmp_path: Path) -> None:
     assert GitFiles(root, is_trusted=False).status() is not None
 
@@ -52,10 +49,8 @@ def test_behind_walls_git_sees_one_repository_and_changes_nothing(root: Path, tm
     spy.parent.mkdir()
     spy.write_text(SPY)
     spy.chmod(0o755)
-    walls = walls_around(spy, root, [str(root)], [])
-    assert walls is not None
     environment = {"HOME": str(root.parent)}
-    output = start_git(spy, (), environment=environment, seconds=10, directory=str(root), walls=walls) or b""
+    output = start_git(spy, (), environment=environment, seconds=10, readable=[str(root)], directory=str(root)) or b""
 
     shown = output.decode()
     assert shown.startswith(f"begun\n{root}\nHELLO\n"), shown

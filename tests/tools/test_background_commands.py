@@ -284,7 +284,8 @@ async def test_control_sequences_are_data_of_the_terminal_not_of_the_model(sessi
 def test_it_is_judged_as_the_command_and_never_starts_early(session: Session) -> None:
     plain, lasting = {"command": "cat a"}, {"command": "cat a", "run_in_background": True}
 
-    assert session.bash.subject(plain) == session.bash.subject(lasting) == CommandSubject("cat a")
+    assert session.bash.subject(plain) == CommandSubject("cat a")
+    assert session.bash.subject(lasting) == CommandSubject("cat a", in_background=True)
     assert session.bash.is_read_only(plain)
     assert not session.bash.is_concurrency_safe(lasting)
     assert session.bash.accesses(lasting) is None

@@ -146,6 +146,9 @@ class CallUpdates:
         changes: list[Content] = []
         if request.preview is not None and request.preview.kind == "diff":
             changes += changes_of(request.preview.text, request.preview.path or "")
+        for file in () if request.changes is None else request.changes.files:
+            changes += changes_of(file.diff, os.path.normpath(self._cwd / file.path))
+        del changes[MOST_CHANGES:]
         return ToolCallUpdate(
             tool_call_id=call.id if call is not None else request.call_id,
             title=title_of(request.tool, request.summary),

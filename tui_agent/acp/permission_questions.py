@@ -12,6 +12,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from .editor_client import EditorClient
 
 NO_ANSWER = "the editor closed the question without an answer, so the call was denied."
+NOT_KEPT = "the editor closed the question without an answer, so the changes were discarded."
 CLIENT_GONE = "the editor is gone, so no one can approve; the call was denied."
 
 _DECISIONS = {
@@ -63,7 +64,8 @@ class PermissionQuestions:
 
     async def _ask(self, request: ApprovalRequested, call: ToolCallUpdate) -> None:
         chosen = await self._client.ask(self._session_id, call, options_for(request))
-        self._resolve(request, chosen, NO_ANSWER if self._client.is_connected else CLIENT_GONE)
+        no_answer = NO_ANSWER if request.changes is None else NOT_KEPT
+        self._resolve(request, chosen, no_answer if self._client.is_connected else CLIENT_GONE)
 
     def _resolve(self, request: ApprovalRequest, chosen: str | None, otherwise: str) -> None:
         decision = _DECISIONS[chosen] if chosen is not None and chosen in _offered(request) else None
@@ -84,6 +86,13 @@ def options_for(request: ApprovalRequest) -> Sequence[PermissionOption]:
         "deny": ("Deny", "reject_once"),
         "skip": ("Skip this call", "reject_once"),
     }
+    if request.changes is not None:
+        names |= {
+            "once": ("Keep the changes", "allow_once"),
+            "session": (f"Keep such changes for this session: {rule}", "allow_always"),
+            "project": (f"Always keep such changes in this project: {rule}", "allow_always"),
+            "deny": ("Discard the changes", "reject_once"),
+        }
     return [PermissionOption(option_id=key, name=names[key][0], kind=names[key][1]) for key in _offered(request)]
 
 
@@ -92,4 +101,6 @@ def _offered(request: ApprovalRequest) -> Iterator[str]:
         yield "once"
         if request.session_rule:
             yield from ("session", "project")
-    yield from (name for name in ("deny", "skip") if name in request.options)
+    # To skip changes is to discard them.
+    refusals = ("deny",) if request.changes is not None else ("deny", "skip")
+    yield from (name for name in refusals if name in request.options)

@@ -5,7 +5,7 @@ import importlib
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,20 +31,22 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError
 from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
 from tui_agent.protocol.extras import install_command
-from tui_agent.protocol.permissions import Containment
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
+from tui_agent.protocol.tool import Tool
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.tools import BackgroundJobs, Sandbox
+from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
+from tui_agent.trial.trials import Trials
 from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import build_sandbox, built_in_tools, own_directories, try_sandbox
+from .built_in_tools import built_in_tools, own_directories
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
 from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
@@ -58,6 +60,7 @@ from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news
 from .process.controlling_terminal import say_error
 from .process.log_file import log_loop_stalls
+from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
@@ -158,8 +161,8 @@ class _Start:
     """Contents of files before their changes; None without a journal."""
     bus: EventBus
     journal: JournalWriter | None
-    sandbox: Sandbox | None
-    containment: Containment
+    trials: Trials
+    trial_rules: TrialRules
     protected: ProtectedTree
     jobs: BackgroundJobs
     plugins: LoadedPlugins
@@ -257,13 +260,14 @@ async def _open_session(
     archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
     contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
-    sandbox = build_sandbox(loaded.settings, locations, archive, protected)
+    rules = TrialRules(options.cwd)
     async with asyncio.TaskGroup() as group:
-        # Read here, beside the test of the sandbox: the first decision would block the event loop for it.
+        # Read here, beside the test of the trial: the first decision would block the event loop for it.
         group.create_task(asyncio.to_thread(all_facts))
-        containment = await asyncio.to_thread(try_sandbox, sandbox, options.cwd)
-    if not (containment.works or containment.confines_all):
-        sandbox = None
+        trials = await asyncio.to_thread(
+            session_trials, options.cwd, loaded.settings, locations, session.id, archive, rules
+        )
+    stack.push_async_callback(run_shielded_in_thread, trials.close)
     jobs = BackgroundJobs(bus.publish, first_number=session.background_jobs + 1)
     await stack.enter_async_context(jobs)
     return _Start(
@@ -275,8 +279,8 @@ async def _open_session(
         contents,
         bus,
         journal,
-        sandbox,
-        containment,
+        trials,
+        rules,
         protected,
         jobs,
         plugins,
@@ -521,9 +525,11 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         start.options.cwd,
         start.locations,
         start.archive,
-        containment=start.containment,
+        trial=start.trials.facts,
+        temporary=start.trials.temporary,
         is_trusted=folder.is_trusted,
     )
+    start.trial_rules.policy = policy
     session = start.session
     restore_session_rules(policy, session.grants(start.options.cwd), session.restrictions, start.bus)
     return policy
@@ -563,22 +569,7 @@ async def _loop_config(
     messages = session.messages if pending is None else pending.messages
     # A long conversation takes a while, and keys come first.
     history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
-    tools = built_in_tools(
-        options.cwd,
-        start.archive,
-        _reporting(start.sandbox, policy, bus),
-        start.contents,
-        (start.locations.config_dir, start.locations.state_dir),
-        output_limit=settings.output_disk_limit,
-        warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
-        protected=start.protected,
-        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
-        note_withheld=lambda text: bus.publish(Noticed(code="variables_withheld", text=text)),
-        jobs=start.jobs,
-        side_requests=None if options.demo else side,
-        is_trusted=policy.is_trusted,
-    )
-    tools += start.plugins.tools
+    tools = [*_built_in_tools(start, policy, side), *start.plugins.tools]
     hooks = command_hooks(settings.hooks, options.cwd)
     start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
@@ -610,6 +601,28 @@ async def _loop_config(
     )
 
 
+def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
+    options, bus = start.options, start.bus
+    tools = built_in_tools(
+        options.cwd,
+        start.archive,
+        start.trials,
+        start.contents,
+        (start.locations.config_dir, start.locations.state_dir),
+        output_limit=start.loaded.settings.output_disk_limit,
+        warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+        protected=start.protected,
+        warn_of_protected=lambda text: bus.publish(Warned(code="protected_changed", text=text)),
+        note_withheld=lambda text: bus.publish(Noticed(code="variables_withheld", text=text)),
+        jobs=start.jobs,
+        side_requests=None if options.demo else side,
+        report_problem=partial(_give_up_trials, policy, bus),
+        is_trusted=policy.is_trusted,
+    )
+    start.trial_rules.search = next((tool for tool in tools if tool.name == "grep"), None)
+    return tools
+
+
 def _effect_recorder(
     settled: Callable[[], Awaitable[None]], flush: Callable[[], Awaitable[None]] | None
 ) -> Callable[[], Awaitable[None]]:
@@ -624,21 +637,15 @@ def _effect_recorder(
     return record_effects
 
 
-def _reporting(sandbox: Sandbox | None, policy: PermissionPolicy, bus: EventBus) -> Sandbox | None:
-    """Return the sandbox so that the policy asks as soon as it works no more, instead of confining more calls."""
-    if sandbox is None:
-        return None
-
-    def give_up(problem: str) -> None:
-        containment = policy.containment
-        if not containment.works:
-            return
-        policy.set_containment(containment.model_copy(update={"works": False, "problem": problem}))
-        outcome = "no command runs" if containment.confines_all else "commands that would run in it ask from now on"
-        text = f"The sandbox does not work here any more, so {outcome}: {problem}."
-        bus.publish(Warned(code="sandbox_unavailable", text=text))
-
-    return replace(sandbox, report_problem=give_up)
+def _give_up_trials(policy: PermissionPolicy, bus: EventBus, problem: str) -> None:
+    """Let the policy ask from now on, because trials work no more, and say so once."""
+    facts = policy.trial
+    if not facts.is_available:
+        return
+    policy.set_trial(facts.model_copy(update={"backend": "", "problem": problem}))
+    outcome = "no command runs" if facts.setting == "required" else "commands ask from now on before they run"
+    text = f"The trial does not work here any more, so {outcome}: {problem}."
+    bus.publish(Warned(code="sandbox_unavailable", text=text))
 
 
 def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:

@@ -1,4 +1,4 @@
-"""The built-in tools and their sandbox, for the app, for print mode and for the commands that check calls."""
+"""The built-in tools, for the app, for print mode and for the commands that check calls."""
 
 import os
 import tempfile
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.permissions import accesses_of_command, is_read_only_command
-from tui_agent.permissions.paths.protected_paths import DEFINITIONS, PROTECTED_NAMES, ProtectedTree
-from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment
+from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.tool import Tool
-from tui_agent.settings import Locations, Settings
-from tui_agent.tools import BackgroundJobs, Sandbox, Workspace, default_tools, sandbox_problem, web_tools
+from tui_agent.protocol.trial import Trials
+from tui_agent.settings import Locations
+from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.processes.sandbox import clear_placeholders, linked_name
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 def built_in_tools(
     root: Path,
     spool_dir: Path | None = None,
-    sandbox: Sandbox | None = None,
+    trials: Trials | None = None,
     contents: ContentStore | None = None,
     private: Sequence[Path] = (),
     output_limit: int | None = None,
@@ -33,6 +32,7 @@ def built_in_tools(
     note_withheld: Callable[[str], None] | None = None,
     jobs: BackgroundJobs | None = None,
     side_requests: "SideRequests | None" = None,
+    report_problem: Callable[[str], None] | None = None,
     *,
     is_trusted: bool = True,
 ) -> list[Tool]:
@@ -41,7 +41,7 @@ def built_in_tools(
     Args:
         root: the workspace.
         spool_dir: directory for long output; None: one in the system's temporary directory, created on demand.
-        sandbox: sandbox of shell commands; None: they run without one.
+        trials: makes the layers in which shell commands run first; None: they run outside.
         contents: stores the content of files before a change; None: it is not stored.
         private: tui-agent's own directories, in which changes by commands are not looked for.
         output_limit: most bytes of long outputs that are saved; None: the default.
@@ -51,6 +51,7 @@ def built_in_tools(
         note_withheld: called once with a note for the user on the variables that commands do not inherit.
         jobs: keeps the background commands; None: the tools describe them, and start none.
         side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
+        report_problem: called with the reason when no layer could be made for a command.
         is_trusted: False if git may run for tui-agent only behind walls.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
@@ -66,10 +67,12 @@ def built_in_tools(
             warn_of_protected=warn_of_protected,
             is_trusted=is_trusted,
             note_withheld=note_withheld,
+            trial_temporary=None if trials is None else trials.temporary,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),
-        sandbox=sandbox,
+        trials=trials,
+        report_problem=report_problem,
         jobs=jobs or BackgroundJobs(),
     )
     if side_requests is None:
@@ -87,42 +90,3 @@ def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool |
 def own_directories(locations: Locations) -> tuple[Path, ...]:
     """Return tui-agent's own directories, links resolved."""
     return tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
-
-
-def build_sandbox(settings: Settings, locations: Locations, archive: Path, protected: ProtectedTree) -> Sandbox | None:
-    """Return the sandbox that the settings ask for, untested; None if they ask for none.
-
-    Args:
-        settings: the settings.
-        locations: tui-agent's own directories, which commands do not see.
-        archive: directory of saved tool output, which commands may read.
-        protected: the paths of the workspace that stay read-only.
-    """
-    if settings.sandbox == "off":
-        return None
-    return Sandbox(
-        lambda _: protected.places(),
-        hidden=own_directories(locations),
-        shown=(Path(os.path.realpath(archive)),),
-        network=settings.sandbox_network,
-        is_for_all=settings.sandbox == "bwrap",
-    )
-
-
-def try_sandbox(sandbox: Sandbox | None, root: Path) -> Containment:
-    """Run an empty command in the sandbox, once per process, and return what a policy needs to know about it. Blocks.
-
-    Args:
-        sandbox: from `build_sandbox`.
-        root: the workspace.
-    """
-    if sandbox is None:
-        return NO_CONTAINMENT
-    clear_placeholders(root / name for name in (*PROTECTED_NAMES, *DEFINITIONS))
-    problem = sandbox_problem(root, sandbox) or linked_name(root / name for name in PROTECTED_NAMES)
-    return Containment(
-        setting="bwrap" if sandbox.is_for_all else "auto",
-        works=not problem,
-        network=sandbox.network,
-        problem=problem or "",
-    )

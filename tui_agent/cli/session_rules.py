@@ -4,8 +4,9 @@ from tui_agent.execution.untrusted_calls import call_or_default
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.permissions import Containment, Verdict
+from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import TrialFacts
 from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
 
 from .build_engine import Engine
@@ -31,7 +32,7 @@ class SessionRules:
         return RulesInForce(
             rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
             strictest_wins=settings.permissions.rule_resolution == "severity",
-            sandbox=sandbox_fact(self._policy.containment),
+            sandbox=trial_fact(self._policy.trial),
         )
 
     def add(self, rule: str, /) -> str:
@@ -75,18 +76,18 @@ class SessionRules:
         self._engine.gate.reconsider()
 
 
-def sandbox_fact(containment: Containment) -> str:
-    """Return which commands run in the sandbox, or why none does."""
-    if containment.setting == "off":
+def trial_fact(facts: TrialFacts) -> str:
+    """Return in words where commands run, and why no better place works."""
+    if facts.setting == "off":
         return "off: every command runs with your own rights"
-    which = "every command" if containment.confines_all else "commands whose targets tui-agent cannot determine"
-    others = "scripts, build tools and all others run with your own rights"
-    if not containment.works:
-        outcome = "no command runs" if containment.confines_all else f"{which} ask, and {others}"
-        return f"not available, so {outcome}: {containment.problem}"
-    network = "with network" if containment.network else "no network"
-    confined = f"for {which}: writes only in the workspace, {network}"
-    return confined if containment.confines_all else f"only {confined}; {others}"
+    better = f". A trial would need: {facts.problem}" if facts.problem else ""
+    network = "with network" if facts.network else "no network"
+    if facts.place == "trial":
+        return f"a command runs in a trial first, and you keep or discard what it changed; {network}"
+    if facts.place == "read_only":
+        return f"commands run behind walls and change nothing, {network}{better}"
+    outcome = "no command runs" if facts.place == "nowhere" else "commands ask before they run"
+    return f"not available, so {outcome}: {facts.problem or 'no backend works'}"
 
 
 def _fact(rule: Rule, *, is_session: bool) -> RuleFact:

@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, ChangesDecision, PermissionDecision
 from tui_agent.protocol.value_checks import expect_flag, expect_function, expect_seconds
 
 from .untrusted_calls import Crash, asked, copy_of
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
-Judge = Callable[[], PermissionDecision]
+Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
 """Note on a question of a tool server without a user."""
@@ -189,6 +189,8 @@ class ApprovalGate:
 
 def _nobody(request: ApprovalRequest, why: str) -> str:
     """Return why a call was denied that no one could approve, with the reason why it needed that."""
+    if request.changes is not None:
+        return f"no one can answer{why}"
     reason = f" It needs approval: {request.reason.rstrip('.')}." if request.reason else ""
     text = f"no approver is available{why}, so the call was denied.{reason}"
     return f"{text} A rule or another permission mode can allow it."
@@ -197,7 +199,8 @@ def _nobody(request: ApprovalRequest, why: str) -> str:
 def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_store: Callable[[str], bool]) -> str | None:
     """Return the rule that an answer stores; for an edited call it is known only after a new judgement."""
     rule = decision.rule
-    if decision.scope == "once" or decision.input is not None:
+    is_edited = decision.input is not None and request.changes is None
+    if decision.scope == "once" or is_edited:
         return None
     if rule is None:
         return request.session_rule
@@ -205,7 +208,9 @@ def rule_to_store(request: ApprovalRequest, decision: ApprovalDecision, may_stor
 
 
 def _public_answers(request: ApprovalRequest, decision: ApprovalDecision) -> JsonObject | None:
-    """Return the values of a form for the journal."""
+    """Return the values of a form, or the kept part of a command's changes, for the journal."""
+    if request.changes is not None:
+        return decision.input
     if request.question is None or not request.question.fields or decision.input is None:
         return None
     return request.question.public(decision.input)

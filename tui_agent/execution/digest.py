@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.trial import Place, ProposedChanges
 
 
 def call_digest(
@@ -16,8 +17,10 @@ def call_digest(
     schema: JsonObject | None = None,
     confinement: str = "",
     scripts: Iterable[str] = (),
+    place: Place = "outside",
 ) -> str:
-    """Return a hash that is the same exactly if tool, arguments, resolved targets, scripts and sandbox are the same.
+    """Return a hash that is the same exactly if tool, arguments, resolved targets, scripts and surroundings are the
+    same.
 
     Args:
         tool_name: the tool's name.
@@ -26,15 +29,22 @@ def call_digest(
         schema: input schema of the tool, which counts as another tool if it changes; None: any tool of that name.
         confinement: limits of the sandbox that the call runs in; empty outside it.
         scripts: paths of files that the call runs; their contents count. Blocks for the time to read them.
+        place: place in which the call runs.
 
     Returns:
         64 hexadecimal digits.
     """
     bound = [tool_name, arguments, sorted(targets), *([] if schema is None else [schema])]
     bound += [confinement] if confinement else []
+    bound += [{"place": place}] if place != "outside" else []
     bound += [[(path, _content_mark(path)) for path in sorted(scripts)]] if scripts else []
     canonical = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def changes_digest(call: str, changes: ProposedChanges) -> str:
+    """Return a hash that is the same exactly if the digest of the call and everything it proposes are the same."""
+    return hashlib.sha256(f"{call} {changes.model_dump_json()}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _content_mark(path: str) -> str:

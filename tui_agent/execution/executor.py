@@ -8,6 +8,7 @@
 | 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
 | 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
+| keep, ask about or discard what it changed in a trial | `pipeline/settle_changes` |
 | 12–14 result hooks, output guardrails, truncation | `pipeline/finish_call` |
 | 15 end | this module |
 
@@ -36,9 +37,10 @@ from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted, lost
 from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refuse_invalid, settle
 from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
-from .pipeline.call_state import CallState, FinishedCall
+from .pipeline.call_state import CallState, FinishedCall, PreparedCall
 from .pipeline.finish_call import add_notes_and_truncate, finish_result
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
+from .pipeline.settle_changes import settle_changes
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
 from .untrusted_calls import asked, copy_of, is_being_cancelled, now
@@ -120,6 +122,9 @@ class ToolExecutor:
         try:
             outcome = await add_notes_and_truncate(self.services, state, await self._outcome(state))
         finally:
+            # Executions that survive their response discard what is left when the response is over.
+            if state.run.early is None and state.run.execution is not None:
+                await state.run.execution.discard_proposal()
             self.end(state, outcome or cut_off_outcome(state))
 
     async def admit(self, state: CallState) -> None:
@@ -129,6 +134,9 @@ class ToolExecutor:
         """
         state.admission.begun = True
         if state.stopping is not None:
+            return
+        if state.run.resumed_from and isinstance(state.prepared, PreparedCall):
+            # It was admitted before it ran, and does not run again.
             return
         try:
             hooks, guardrails = self.services.hooks, self.services.guardrails
@@ -155,7 +163,7 @@ class ToolExecutor:
         refusal = state.admission.refusal or state.stopping or await take_turn(self.services, state)
         if refusal is not None:
             return refusal
-        outcome = await run_tool(self.services, state)
+        outcome = await settle_changes(self.services, state, await run_tool(self.services, state))
         if not self.services.finishes_results:
             return outcome
         return await state.in_time(finish_result(self.services, state, outcome)) or lost()
@@ -203,9 +211,9 @@ async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | 
     """Stages 9 and 10: wait for the call's turn, and decide again after every wait; return why it does not run."""
     try:
         refusal = await _take(services, state)
-        while refusal is None and state.admission.stale:
+        while refusal is None and state.admission.stale and not state.run.resumed_from:
             refusal = recheck_decision(services, state)
-            if refusal is None and needs_approval(services, state):
+            if refusal is None and (state.turn.moved or needs_approval(services, state)):
                 state.turns.give_back(state)
                 refusal = await ask_user(services, state) or await _take(services, state)
         return refusal or state.stopping
@@ -218,6 +226,7 @@ async def take_turn(services: ExecutionServices, state: CallState) -> Outcome | 
 
 async def _take(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Wait for the call's turn, and for all that its last judgement must follow."""
+    state.turn.moved = False
     refusal = await state.turns.take(state)
     if refusal is None and services.effects_published is not None and not state.prepared.read_only:
         await _wait_for_effects(services.effects_published, state)
@@ -249,6 +258,7 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
     latency_ms = run.latency_s * 1000
     approval_ms = state.approval.seconds * 1000 if state.approval.asked else 0.0
     end_of_wait = run.started_at if run.started_at is not None else now()
+    asked_before = sum(end - begin for begin, end in state.approval.asked if end <= end_of_wait) * 1000
     # A tool that truncated its own output says so in its details, with the file that has the whole.
     details = result.details or {}
     event = ToolEnded(
@@ -260,7 +270,7 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
         content=result.content,
         details=result.details,
         latency_ms=latency_ms,
-        queued_ms=max((end_of_wait - state.received.queued_at) * 1000 - approval_ms, 0.0),
+        queued_ms=max((end_of_wait - state.received.queued_at) * 1000 - asked_before, 0.0),
         approval_ms=approval_ms,
         size_bytes=outcome.size_bytes,
         truncated=outcome.truncated or details.get("truncated") is True,

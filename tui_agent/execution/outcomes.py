@@ -172,6 +172,15 @@ def cancelled(reason: str, *, started: bool) -> Outcome:
     return failure("cancelled", f"{words} {what}", kind)
 
 
+def changes_waiting(result: ToolResult) -> Outcome:
+    """Return the outcome of a call that ran in a trial, and whose changes wait for a resumed session to decide."""
+    text = (
+        "The program exited before anyone decided on what this command changed in its trial. None of it is in the "
+        "workspace."
+    )
+    return with_partial(failure("cancelled", text, NOT_BEGUN), result)
+
+
 def set_aside(reason: str) -> Outcome:
     """Return the outcome of a call whose message was discarded while it ran; its work is kept for the next one."""
     return failure("cancelled", f"Cancelled: {reason}. Its work is kept for the next response.", "set_aside")

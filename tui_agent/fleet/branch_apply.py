@@ -3,13 +3,15 @@
 import asyncio
 import shutil
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.git.read_only_git import repository_data
 from tui_agent.protocol.errors import ConfigurationError
 
 from .unit_failure import UnitFailureError
-from .worktree_git import git, refuse_way_out
+from .worktree_git import git, source_places
 
 
 async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, message: str) -> str:
@@ -37,29 +39,40 @@ async def apply_as_branch(repo: Path, base: str, patch: bytes, branch: str, mess
 
 
 async def _commit(repo: Path, base: str, patch: Path, branch: str, message: str) -> str:
-    await refuse_way_out(repo)
+    source = await source_places(str(repo))
+    places, data = (*source, patch.parent), await asyncio.to_thread(repository_data, source[1])
+
+    async def read(*arguments: str) -> bytes:
+        return await git(*arguments, readable=places, cwd=repo)
+
+    async def write(*arguments: str, environment: Mapping[str, str] | None = None, outlives: bool = False) -> bytes:
+        writable = (*data, patch.parent)
+        return await git(
+            *arguments, readable=places, writable=writable, environment=environment, cwd=repo, outlives=outlives
+        )
+
     index = {"GIT_INDEX_FILE": str(patch.with_name("index"))}
-    await git("check-ref-format", "--branch", branch, cwd=repo)
-    if await git("for-each-ref", f"refs/heads/{branch}", cwd=repo):
+    await read("check-ref-format", "--branch", branch)
+    if await read("for-each-ref", f"refs/heads/{branch}"):
         raise UnitFailureError(f"the branch {branch} exists already")
     try:
-        await git("cat-file", "-e", f"{base}^{{commit}}", cwd=repo)
+        await read("cat-file", "-e", f"{base}^{{commit}}")
     except UnitFailureError as error:
         raise UnitFailureError(f"it lacks the commit {base[:12]} that the unit began with; fetch it first") from error
-    await git("read-tree", base, environment=index, cwd=repo)
-    await git("apply", "--cached", "--whitespace=nowarn", "--", str(patch), environment=index, cwd=repo)
-    tree = (await git("write-tree", environment=index, cwd=repo)).decode().strip()
-    author = await _identity(repo)
-    made = (await git("commit-tree", tree, "-p", base, "-m", message, environment=author, cwd=repo)).decode().strip()
-    await git("branch", "--no-track", branch, made, cwd=repo, outlives=True)
+    await write("read-tree", base, environment=index)
+    await write("apply", "--cached", "--whitespace=nowarn", "--", str(patch), environment=index)
+    tree = (await write("write-tree", environment=index)).decode().strip()
+    author = await _identity(read)
+    made = (await write("commit-tree", tree, "-p", base, "-m", message, environment=author)).decode().strip()
+    await write("branch", "--no-track", branch, made, outlives=True)
     return made
 
 
-async def _identity(repo: Path) -> dict[str, str]:
+async def _identity(read: Callable[..., Awaitable[bytes]]) -> dict[str, str]:
     """Return the variables of the user's name and address; without those that git does not know."""
     variables: dict[str, str] = {}
     for setting, variable in (("user.name", "NAME"), ("user.email", "EMAIL")):
         with suppress(UnitFailureError):
-            value = (await git("config", setting, cwd=repo)).decode("utf-8", "surrogateescape").strip()
+            value = (await read("config", setting)).decode("utf-8", "surrogateescape").strip()
             variables |= {f"GIT_{who}_{variable}": value for who in ("AUTHOR", "COMMITTER")}
     return variables

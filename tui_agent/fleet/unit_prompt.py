@@ -94,8 +94,8 @@ def unit_environment(task: UnitTask, inherited: Mapping[str, str], home: Path) -
     else:
         environment["XDG_STATE_HOME"] = str(home / "state")
     if task.permissions.allow:
-        # Rules that allow calls hold only for commands in the sandbox.
-        environment["TUI_AGENT_SANDBOX"] = "bwrap"
+        # Rules that allow calls hold only for commands in a trial.
+        environment["TUI_AGENT_SANDBOX"] = "required"
     if task.budget is not None:
         environment["TUI_AGENT_BUDGET__COST_USD"] = repr(task.budget)
     return environment

@@ -18,7 +18,7 @@ from pathlib import Path
 from tui_agent.protocol.fleet_records import UnitChanges
 
 from .unit_failure import UnitFailureError
-from .worktree_git import git, refuse_way_out
+from .worktree_git import fetch_over_network, git, is_local, source_places
 
 REMOTE_HEAD = "refs/tui-agent/head"
 """Reference of a mirror: HEAD of the repository that it mirrors."""
@@ -37,8 +37,9 @@ _PATCH_FORM = (
 class UnitWorktree:
     """The files of one unit, and their recorded states."""
 
-    def __init__(self, home: Path, unit_id: str, base: str) -> None:
+    def __init__(self, home: Path, mirror: Path, unit_id: str, base: str) -> None:
         """Store the arguments; `open_worktree` makes one."""
+        self._home, self._mirror = home, mirror
         self.path = home / "work"
         """Working directory of the unit."""
         self.base = base
@@ -154,7 +155,13 @@ class UnitWorktree:
                 await self._git("update-index", "--force-remove", "--", path)
 
     async def _git(self, *arguments: str) -> bytes:
-        return await git(*arguments, environment=self._hidden, cwd=self.path)
+        return await git(
+            *arguments,
+            readable=(self._mirror,),
+            writable=(self._home,),
+            environment=self._hidden,
+            cwd=self.path,
+        )
 
 
 def _paths(listing: bytes) -> list[str]:
@@ -186,13 +193,18 @@ async def open_worktree(home: Path, mirror: Path, unit_id: str, repo: str, base:
     Raises:
         UnitFailureError: git failed.
     """
-    made = UnitWorktree(home, unit_id, base)
-    # Hard links: a repository that borrows objects from elsewhere would ask before each git command of the model.
-    await git("clone", "--quiet", "--no-checkout", "--", str(mirror), str(made.path))
-    await git("remote", "set-url", "origin", repo, cwd=made.path)
-    await git("checkout", "--quiet", "--detach", base, cwd=made.path)
+    made = UnitWorktree(home, mirror, unit_id, base)
+    # Hard links: a repository that borrows objects from elsewhere would ask before each git command of the model. They
+    # need both directories in one that is writable.
+    are_near = mirror.parent.parent == home.parent.parent
+    both = (home.parent.parent,) if are_near else (home,)
+    await git(
+        *("clone", "--quiet", "--no-checkout", "--", str(mirror), str(made.path)), readable=(mirror,), writable=both
+    )
+    await git("remote", "set-url", "origin", repo, writable=(home,), cwd=made.path)
+    await git("checkout", "--quiet", "--detach", base, writable=(home,), cwd=made.path)
     history = home / "history.git"
-    await git("init", "--quiet", "--bare", "--", str(history))
+    await git("init", "--quiet", "--bare", "--", str(history), writable=(home,))
 
     def borrow() -> None:
         (history / "objects" / "info").mkdir(exist_ok=True)
@@ -222,14 +234,17 @@ async def updated_mirror(mirrors: Path, repo: str, fresh: Path) -> Path:
             return mirror
         # A git that was killed may have left its locks, or half of the mirror; no other one works here.
         await asyncio.to_thread(_remove_locks, mirror)
-        if await asyncio.to_thread(os.path.isdir, repo):
-            await refuse_way_out(Path(repo))
-        await git("init", "--quiet", "--bare", "--", str(mirror))
+        await asyncio.to_thread(partial(mirror.mkdir, 0o700, exist_ok=True))
+        await git("init", "--quiet", "--bare", "--", str(mirror), writable=(mirror,))
         # Without `--prune`: worktrees of other fleets borrow these objects.
-        await git(
+        fetch = (
             *("--git-dir", str(mirror), "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo),
             *(f"+HEAD:{REMOTE_HEAD}", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"),
         )
+        if await asyncio.to_thread(is_local, repo):
+            await git(*fetch, readable=await source_places(repo), writable=(mirror,))
+        else:
+            await fetch_over_network(*fetch)
         await asyncio.to_thread(partial(mark.touch, 0o600))
     return mirror
 
@@ -249,7 +264,9 @@ async def resolve_ref(mirror: Path, ref: str) -> str:
     for name in names:
         try:
             found = await git(
-                "--git-dir", str(mirror), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+                *("--git-dir", str(mirror), "rev-parse", "--verify", "--quiet", "--end-of-options"),
+                f"{name}^{{commit}}",
+                readable=(mirror,),
             )
         except UnitFailureError:
             continue

@@ -1,13 +1,19 @@
-"""Git for the worktrees of units: without hooks, prompts or background work, and ended if its caller is cancelled."""
+"""Git for the worktrees of units: behind walls, without hooks, prompts or background work.
+
+It is ended if its caller is cancelled. Only a fetch from the network runs without walls.
+"""
 
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote
 
-from tui_agent.git.git_program import writing_git
+from tui_agent.git.git_program import fetching_git, writing_git
+from tui_agent.git.git_walls import find_bubblewrap
+from tui_agent.git.read_only_git import repository_places
 from tui_agent.git.repository import repository_roots
 from tui_agent.git.repository_links import find_way_out
 from tui_agent.protocol.background import first_error
@@ -31,20 +37,53 @@ _PIECE = 64 * 1024
 
 
 async def git(
-    *arguments: str, environment: Mapping[str, str] | None = None, cwd: Path | None = None, outlives: bool = False
+    *arguments: str,
+    readable: Iterable[str | Path] = (),
+    writable: Iterable[str | Path] = (),
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    outlives: bool = False,
 ) -> bytes:
-    """Run git and return its output.
+    """Run git behind walls, where they work, and return its output.
 
     Args:
         arguments: its command line.
-        environment: variables in addition to those of this process, without its `GIT_` variables.
-        cwd: its directory; None: `/`.
+        readable: files and directories that it may read.
+        writable: directories that it may change.
+        environment: variables in addition to the user's settings.
+        cwd: its directory, one of these; None: `/`.
         outlives: True to let it finish if this process is killed; otherwise it is killed, too, and its locks stay.
 
     Raises:
         UnitFailureError: it failed; the text has its last message. Or its output is larger than `LARGEST_OUTPUT`.
     """
-    argv, kept = await asyncio.to_thread(writing_git, arguments)
+
+    def prepared() -> tuple[tuple[str, ...], dict[str, str]]:
+        seen, changed = ([os.path.abspath(path) for path in paths] for paths in (readable, writable))
+        return writing_git(arguments, seen, changed, os.path.abspath(cwd or "/"), outlives=outlives)
+
+    argv, kept = await asyncio.to_thread(prepared)
+    return await _run(arguments, argv, kept | dict(environment or {}), cwd, outlives=outlives)
+
+
+async def fetch_over_network(*arguments: str) -> bytes:
+    """Run git with the user's variables and without walls: it needs the network and may need credentials.
+
+    Raises:
+        UnitFailureError: as for `git`.
+    """
+    argv, kept = await asyncio.to_thread(fetching_git, arguments)
+    return await _run(arguments, argv, kept, None, outlives=False)
+
+
+async def _run(
+    arguments: Sequence[str],
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: Path | None,
+    *,
+    outlives: bool,
+) -> bytes:
     try:
         process = await asyncio.create_subprocess_exec(
             *(() if outlives else dying_with_us()),
@@ -53,7 +92,7 @@ async def git(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd or Path("/"),
-            env=kept | _IDENTITY | dict(environment or {}),
+            env=_IDENTITY | dict(environment),
             start_new_session=True,
         )
     except OSError as error:
@@ -72,16 +111,30 @@ async def git(
     return output.result()
 
 
-async def refuse_way_out(repo: Path) -> None:
-    """Refuse a directory's repository if git would read or change other files through its links and pointers.
+def is_local(repo: str) -> bool:
+    """True if git takes an address for a path, or it is a URL of one. Blocks."""
+    is_address = "://" in repo or ":" in repo.partition("/")[0]
+    return repo.startswith("file://") or not is_address or os.path.exists(repo)
+
+
+async def source_places(repo: str) -> list[str]:
+    """Return the directories of a local repository that git may read.
 
     Raises:
-        UnitFailureError: it has such a link.
+        UnitFailureError: no walls work here, and git would read other files through its links and pointers.
     """
-    directory = await asyncio.to_thread(os.path.realpath, repo)
-    top = next(iter(await asyncio.to_thread(repository_roots, directory)), directory)
-    if found := await asyncio.to_thread(find_way_out, top, lambda _: False, top):
-        raise UnitFailureError(f"git was not started there, because its data leads out of it: {found}")
+
+    def found() -> tuple[list[str], str | None]:
+        given = unquote(repo.removeprefix("file://")) if repo.startswith("file://") else repo
+        directory = os.path.realpath(given)
+        top = next(iter(repository_roots(directory)), directory)
+        has_walls = find_bubblewrap(directory) is not None
+        return [given, *repository_places(top)], None if has_walls else find_way_out(top, lambda _: False, top)
+
+    places, way_out = await asyncio.to_thread(found)
+    if way_out:
+        raise UnitFailureError(f"git was not started there, because its data leads out of it: {way_out}")
+    return places
 
 
 async def _read(stream: asyncio.StreamReader | None, command: str) -> bytes:

@@ -1,16 +1,19 @@
 """The only module that starts git for tui-agent itself, and the environment of every git.
 
-git applies the settings of the repository around its directory: see `read_only_git.py` for when it may.
+It runs behind walls wherever they work: a program that a repository names can start, but it can neither change
+anything, nor read a secret, nor reach a network.
 """
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.protocol.programs import find_program, outside_search_path
+
+from .git_walls import EVERYTHING, walls_around
 
 READ_ONLY_SETTINGS = (
     ("core.fsmonitor", "false"),
@@ -42,6 +45,7 @@ _WRITING = (
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
 )
+_WITHOUT_PROMPT = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _UNLESS_CHOSEN = (("safe.bareRepository", "explicit"), ("protocol.ext.allow", "never"))
 """Files of any directory would be a repository's data, with settings that start programs; an address would be one."""
 _REFUSALS = {
@@ -52,6 +56,7 @@ _REFUSALS = {
 _KEPT = re.compile(
     r"(?:HOME|USER|LOGNAME|TZ|TMPDIR|XDG_CONFIG_HOME|GIT_CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM|COUNT|(?:KEY|VALUE)_\d+))\Z"
 )
+_USERS_FILES = ("core.excludesfile", "core.attributesfile")
 _SECONDS = 1.0
 
 
@@ -74,27 +79,32 @@ def start_git(
     *,
     environment: Mapping[str, str],
     seconds: float,
+    readable: Iterable[str],
     stdin: bytes = b"",
     directory: str = "/",
-    walls: Sequence[str] = (),
+    without_walls: bool = False,
 ) -> bytes | None:
-    """Run git and return its output; None if it fails or takes too long. Blocks.
+    """Run git behind walls and return its output; None if it may not run, fails, or takes too long. Blocks.
 
     Args:
         git: the program.
         arguments: its command line.
         environment: variables beside a search path and a language.
         seconds: its time limit.
+        readable: files and directories that it may read.
         stdin: its input.
         directory: its working directory.
-        walls: command line of a program that confines it; git's follows.
+        without_walls: True if it may run where no walls work.
     """
+    walls = walls_around(git, directory, readable)
+    if walls is None and not without_walls:
+        return None
     bare = {"PATH": os.defpath, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     # `/` itself may be a repository.
     alone = {"GIT_DIR": os.devnull} if directory == "/" else {}
     try:
         done = subprocess.run(
-            (*walls, str(git), *arguments),
+            (*(walls or ()), str(git), *arguments),
             input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -117,17 +127,34 @@ def bare_environment(workspace: Path) -> dict[str, str]:
     return with_settings(kept, settings) | OFFLINE
 
 
-def writing_git(arguments: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return command line and environment of a git that changes a repository of tui-agent's own, or fetches into it.
+def writing_git(
+    arguments: Sequence[str], readable: Iterable[str], writable: Sequence[str], directory: str, *, outlives: bool
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return command line and environment of a git that changes a repository, behind walls where they work. Blocks.
 
-    It has the user's variables, because a fetch may need credentials. Blocks.
+    Args:
+        arguments: git's command line.
+        readable: files and directories that it may read.
+        writable: directories that it may change.
+        directory: its working directory.
+        outlives: True to let it finish if this process is killed.
+    """
+    git = find_git(_working_directory()) or Path("git")
+    walls = walls_around(git, directory, (*readable, *users_files()), writable, outlives=outlives)
+    environment = with_settings(users_environment(), (*settings_of_every_git(), *_WRITING)) | _WITHOUT_PROMPT
+    # A filter of the user would fetch the contents of large files; their pointers stay as they are.
+    ours = {"PATH": os.environ.get("PATH", os.defpath), "GIT_LFS_SKIP_SMUDGE": "1"}
+    return (*(walls or ()), str(git), *arguments), environment | ours
+
+
+def fetching_git(arguments: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return command line and environment of a git that fetches from the network. Blocks.
+
+    It has no walls and the user's variables, because it may need credentials.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment = with_settings(kept, (*settings_of_every_git(), *_WRITING))
-    return (str(find_git(_working_directory()) or "git"), *arguments), environment | {
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
+    environment = with_settings(kept, (*settings_of_every_git(), *_WRITING)) | _WITHOUT_PROMPT
+    return (str(find_git(_working_directory()) or "git"), *arguments), environment
 
 
 def with_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -181,11 +208,20 @@ def users_settings() -> tuple[Mapping[str, str], tuple[str, ...]]:
     return (
         ({}, ())
         if git is None
-        else _users(git, tuple(sorted(environment.items())), tuple(map(_identity, usual_files())))
+        else _users(git, tuple(sorted(environment.items())), tuple(map(identity_of, usual_files())))
     )
 
 
-def _identity(path: str) -> tuple[int, int, int]:
+def users_files() -> list[str]:
+    """Return the files of the user that git reads for itself: settings, ignored files, attributes. Blocks."""
+    settings, files = users_settings()
+    named = [os.path.expanduser(settings[name]) for name in _USERS_FILES if settings.get(name)]
+    usual = [f"{users_config_dir()}/{name}" for name in ("ignore", "attributes", "config")]
+    return [path for path in (*files, *named, *usual) if os.path.isabs(path)]
+
+
+def identity_of(path: str) -> tuple[int, int, int]:
+    """Return numbers that change with a file; zeros if it cannot be read."""
     try:
         status = os.stat(path)
     except OSError:
@@ -198,7 +234,11 @@ def _users(
     git: Path, environment: tuple[tuple[str, str], ...], _: tuple[tuple[int, int, int], ...]
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
     arguments = ("config", "--list", "-z", "--show-origin", "--includes")
-    output = start_git(git, arguments, environment=dict(environment), seconds=_SECONDS) or b""
+    # It looks at no repository.
+    readable, settings = (EVERYTHING,), dict(environment)
+    output = (
+        start_git(git, arguments, environment=settings, seconds=_SECONDS, readable=readable, without_walls=True) or b""
+    )
     origins, records = (os.fsdecode(output).split("\0")[start::2] for start in (0, 1))
     settings = {name: value for name, _, value in (record.partition("\n") for record in records)}
     files = (origin.removeprefix("file:") for origin in origins if origin.startswith("file:/"))

@@ -40,7 +40,9 @@ class _UnknownError(Exception):
 def _listed(content: bytes, folder: str, _: str) -> Settings:
     git = find_git(Path(folder))
     environment = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
-    output = git and start_git(git, _LIST, environment=environment, stdin=content, seconds=_SECONDS)
+    output = git and start_git(
+        git, _LIST, environment=environment, stdin=content, seconds=_SECONDS, readable=(), without_walls=True
+    )
     if output is None:
         raise _UnknownError
     return tuple(map(_setting, os.fsdecode(output).split("\0")[:-1]))

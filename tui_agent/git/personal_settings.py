@@ -7,6 +7,7 @@ from pathlib import Path
 from tui_agent.protocol.secret_variables import is_secret_variable
 
 from .git_program import find_git, start_git, users_environment, usual_files
+from .git_walls import EVERYTHING
 
 _SECONDS = 2.0
 _LEFT_OUT = ("include", "includeif", "credential")
@@ -30,7 +31,11 @@ def _listed(root: Path, files: tuple[tuple[str, object], ...]) -> bytes:
     # Git starts nothing for this, whatever the repository says.
     arguments = ("config", "--global", "--includes", "--list", "-z")
     environment = users_environment()
-    listed = start_git(git, arguments, environment=environment, seconds=_SECONDS, directory=str(root)) or b""
+    directory, readable = str(root), (EVERYTHING,)
+    listed = (
+        start_git(git, arguments, environment=environment, seconds=_SECONDS, readable=readable, directory=directory)
+        or b""
+    )
     return "".join(map(_lines, listed.decode("utf-8", "replace").split("\0"))).encode()
 
 

@@ -1,23 +1,22 @@
-"""A git that reads a repository for tui-agent itself, without starting a program of the repository.
+"""A git that reads a repository for tui-agent itself: behind walls, or where none work in a folder that you trust.
 
-It does not run at all where a setting of the repository names a program that cannot be turned off, or a link or pointer
-leads out of it. Everywhere else it runs behind walls; without them, only in a folder that the user trusts.
+The walls show it the repository alone. Data elsewhere is a part of it only if it points back to the work tree, as that
+of a linked work tree and of a submodule does: another repository cannot write that into yours.
 """
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from tui_agent.protocol.regular_file import read_regular_file
 
-from .git_program import bare_environment, find_git, start_git, users_config_dir, users_settings
-from .git_walls import walls_around
-from .repository import data_directories, is_within, repository_roots
-from .repository_safety import find_program_setting
+from .git_program import bare_environment, find_git, identity_of, start_git, users_files
+from .repository import OWN_DIRECTORY, data_directories, is_within, pointer, repository_roots
 
 _BRANCH = re.compile(r"ref: refs/heads/([^\s\x00-\x1f]+)\s*\Z")
-_USERS_FILES = ("core.excludesfile", "core.attributesfile")
 _POINTER_BYTES = 4_096
+_SECONDS = 1.0
 
 
 def read_git(
@@ -35,16 +34,45 @@ def read_git(
     root = Path(os.path.realpath(root))
     git, directory = find_git(root), str(root)
     tops = repository_roots(directory)
-    if git is None or not tops or find_program_setting(directory, is_open=lambda path: is_within(path, directory)):
+    if git is None or not tops:
         return None
-    places = [directory, tops[0], *data_directories(tops[0])]
-    walls = walls_around(git, root, places, _users_files())
-    if walls is None and not is_trusted:
-        return None
-    environment = bare_environment(root)
     return start_git(
-        git, arguments, environment=environment, seconds=seconds, stdin=stdin, directory=directory, walls=walls or ()
+        git,
+        arguments,
+        environment=bare_environment(root),
+        seconds=seconds,
+        readable=(*repository_places(tops[0]), *users_files()),
+        stdin=stdin,
+        directory=directory,
+        without_walls=is_trusted,
     )
+
+
+def repository_places(top: str) -> list[str]:
+    """Return the directory of a repository, and those with its data that are elsewhere. Blocks."""
+    return [top, *(place for place in repository_data(top) if not is_within(place, top))]
+
+
+def repository_data(top: str) -> list[str]:
+    """Return the directories with a repository's data; none if they are elsewhere and do not point back. Blocks."""
+    own, *shared = map(os.path.realpath, data_directories(top) or [top])
+    if all(is_within(place, top) for place in (own, *shared)):
+        return [own, *shared]
+    if shared and os.path.dirname(os.path.dirname(own)) == shared[0]:
+        points_back = os.path.realpath(os.path.join(own, pointer(f"{own}/gitdir"))) == f"{top}/{OWN_DIRECTORY}"
+    else:
+        tree = _named_work_tree(own, identity_of(f"{own}/config"), os.environ.get("PATH", ""))
+        points_back = not shared and bool(tree) and os.path.realpath(os.path.join(own, tree)) == top
+    return [own, *shared] if points_back else []
+
+
+@lru_cache(maxsize=64)
+def _named_work_tree(own: str, _: tuple[int, int, int], __: str) -> str:
+    """Return the work tree that the settings of a data directory name, as git reads them; empty if they name none."""
+    git = find_git(Path(own))
+    arguments = ("config", "--file", f"{own}/config", "--no-includes", "--get", "core.worktree")
+    found = git and start_git(git, arguments, environment={}, seconds=_SECONDS, readable=(own,))
+    return os.fsdecode(found or b"").removesuffix("\n")
 
 
 def branch_in_file(root: Path) -> str:
@@ -57,11 +85,3 @@ def branch_in_file(root: Path) -> str:
             return ""
         return found[1] if found and not os.path.islink(head) else ""
     return ""
-
-
-def _users_files() -> list[str]:
-    """Return the files of the user that git reads for a status."""
-    settings, files = users_settings()
-    named = [os.path.expanduser(settings[name]) for name in _USERS_FILES if settings.get(name)]
-    usual = [f"{users_config_dir()}/{name}" for name in ("ignore", "attributes", "config")]
-    return [path for path in (*files, *named, *usual) if os.path.isabs(path)]

@@ -42,7 +42,7 @@ class ApprovalCommand(_Command):
     scope: Literal["once", "session", "project"] = "once"
     note: str = ""
     input: JsonObject | None = None
-    """Changed arguments."""
+    """Changed arguments, the values of a form, or the changes of a command to keep: `{"paths":["src/a.py"]}`."""
 
     @property
     def answer(self) -> ApprovalDecision:
@@ -110,6 +110,13 @@ def _in_words(error: ValidationError) -> str:
         words = complaint["msg"].removeprefix("Value error, ")
         complaints.append(f"{place}: {words}" if place else words)
     return "; ".join(complaints)
+
+
+def _selection_problem(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 class PromptQueue:
@@ -193,7 +200,7 @@ class CommandHandler:
                 else:
                     await self._start(text)
             case ApprovalCommand(request_id=request_id):
-                self._check_form(order)
+                self._check_input(order)
                 if not self._agent.resolve_approval(request_id, order.answer):
                     raise ConfigurationError(f"no open request for approval has the id {request_id!r}")
             case InterruptCommand():
@@ -209,8 +216,9 @@ class CommandHandler:
             case _:
                 assert_never(order)
 
-    def _check_form(self, order: ApprovalCommand) -> None:
-        """Check the values for a form of a tool server, so that a wrong answer leaves the question open.
+    def _check_input(self, order: ApprovalCommand) -> None:
+        """Check the values for a form of a tool server, and the part of changes to keep, so that a wrong answer leaves
+        the question open.
 
         Raises:
             ConfigurationError: a value is missing or wrong.
@@ -218,7 +226,14 @@ class CommandHandler:
         if order.decision != "approve":
             return
         for request in self._agent.pending_calls:
-            if request.request_id == order.request_id and request.question is not None:
+            if request.request_id != order.request_id:
+                continue
+            if request.changes is not None and order.input is not None:
+                try:
+                    request.changes.selection(order.input)
+                except ValueError as error:
+                    raise ConfigurationError(f"the changes to keep: {_selection_problem(error)}") from error
+            if request.question is not None:
                 try:
                     request.question.content(order.input or {})
                 except ValueError as error:

@@ -12,6 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.server_question import ServerQuestion
+from tui_agent.protocol.trial import ProposedChanges
 
 from .agent_port import Agent
 from .command_handler import PromptQueue
@@ -33,6 +34,9 @@ HELP = (
     "ctrl+c cancels the run; while nothing runs, or twice, it quits.",
 )
 _DENIAL = re.compile(r"(?:n|no)(?:[\s,:;.]+(?P<reason>.*))?", re.IGNORECASE | re.DOTALL)
+
+
+_FILES = re.compile(r"f(?:iles)?((?:[\s,]+\S+)*)", re.IGNORECASE)
 
 
 def _form_values(question: ServerQuestion, text: str) -> JsonObject:
@@ -132,6 +136,9 @@ class PlainCommands:
             decision = ApprovalDecision(decision="approve", scope="session", rule=None)
         elif word in ("k", "skip"):
             decision = ApprovalDecision(decision="skip")
+        elif request.changes is not None and (chosen := _FILES.fullmatch(text)) is not None:
+            if (decision := self._part_to_keep(request.changes, chosen[1])) is None:
+                return True
         elif denial is not None:
             decision = ApprovalDecision(decision="deny", note=(denial["reason"] or "").strip())
         elif word == "a":
@@ -144,6 +151,18 @@ class PlainCommands:
         elif not self._agent.resolve_approval(request.request_id, decision):
             self._say("This question was already settled. Your answer changed nothing.")
         return True
+
+    def _part_to_keep(self, changes: ProposedChanges, words: str) -> ApprovalDecision | None:
+        """Return the answer that keeps some files; None, and a message, if the line does not name any."""
+        paths = changes.paths
+        named = [
+            paths[int(word) - 1] if word.isdecimal() and 0 < int(word) <= len(paths) else word for word in words.split()
+        ]
+        if named and all(name in paths for name in named):
+            return ApprovalDecision(decision="approve", input={"paths": named})
+        numbers = "; ".join(f"{number} {path}" for number, path in enumerate(paths, start=1))
+        self._say(f"Type f and the numbers or names of what to keep: {numbers}", *self._reporter.prompt())
+        return None
 
     def _form_answer(self, form: ServerQuestion, text: str) -> ApprovalDecision | None:
         """Return the answer to a form of a tool server; None, and a message, if the line is not one."""

@@ -46,6 +46,7 @@ from .exit_codes import ExitCode
 Describe = Callable[[ApprovalRequest], Sequence[str]]
 """Returns the lines of a question: the question itself, then everything the user has to see before an answer."""
 
+_OTHERWISE = "Anything else is a message to the agent."
 LONGEST = 300
 """Characters of a line about a call."""
 
@@ -151,16 +152,22 @@ class PlainReporter:
         if not self.questions:
             return []
         oldest = next(iter(self.questions.values())).request
-        always = f", a for yes to every call that `{oldest.session_rule}` matches" if oldest.session_rule else ""
         waiting = f" {len(self.questions)} questions wait; this is the answer to the first." * (len(self.questions) > 1)
+        always = f", a for yes to every call that `{oldest.session_rule}` matches" if oldest.session_rule else ""
+        if oldest.changes is not None:
+            yes, no = "y to keep the changes", "n to discard them (n REASON tells the agent why)"
+            always = f", a to keep such changes from now on (`{oldest.session_rule}`)" if oldest.session_rule else ""
+            return [f"Type {yes}, {no}, f to keep only some files{always}, w to see every rule. {_OTHERWISE}{waiting}"]
         return [
             f"Type y for yes, n for no (n REASON tells the agent why){always}, k to skip, w to see every rule. "
-            f"Anything else is a message to the agent.{waiting}"
+            f"{_OTHERWISE}{waiting}"
         ]
 
     def _answered(self, event: ApprovalResolved) -> list[str]:
         question = self.questions.pop(event.request_id, None)
         answer = {"approve": "allowed", "deny": "denied", "skip": "skipped"}[event.decision]
+        if question is not None and question.request.changes is not None:
+            answer = "kept" if event.decision == "approve" else "discarded"
         call = (
             "" if question is None else f": {_clipped(f'{question.request.tool} {question.request.summary}'.strip())}"
         )

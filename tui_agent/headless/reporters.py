@@ -1,6 +1,7 @@
 """Output formats of headless mode: the final text, one JSON object a run, or every event."""
 
 import json
+from collections.abc import Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -22,6 +23,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.retry_text import retry_text
+from tui_agent.protocol.trial import REPOSITORY, ProposedChanges, ProposedFile
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
 from .exit_codes import ExitCode
@@ -62,7 +64,22 @@ class Reporter(Protocol):
 
 def describe_briefly(request: ApprovalRequest) -> tuple[str, ...]:
     """Return the lines of a question without the words of the screen: tool, input as JSON, reason."""
+    if request.changes is not None:
+        return (f"Keep what {request.tool} changed?", *change_lines(request.changes), *filter(None, (request.reason,)))
     return (f"Use {request.tool}?", json.dumps(request.args, ensure_ascii=False), *filter(None, (request.reason,)))
+
+
+def change_lines(changes: ProposedChanges) -> Iterator[str]:
+    """Yield one line for each thing that a command changed, with the number by which an answer names it."""
+    facts = {file.path: _file_facts(file) for file in changes.files}
+    facts |= {tree.path: f"{tree.files:,} files" for tree in changes.trees}
+    facts[REPOSITORY] = "; ".join(changes.repository)
+    yield from (f"{number}. {path}: {facts[path]}" for number, path in enumerate(changes.paths, start=1))
+
+
+def _file_facts(file: ProposedFile) -> str:
+    lines = f"+{file.added} −{file.removed}" if file.added or file.removed else ""
+    return " · ".join(filter(None, (file.kind, lines, file.note, file.conflict)))
 
 
 def reporter_for(

@@ -9,6 +9,8 @@ from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     NO_CONTAINMENT,
+    PLAN_MODE_DENIAL,
+    ChangesDecision,
     Containment,
     GrantScope,
     PermissionDecision,
@@ -17,14 +19,17 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.trial import NO_TRIAL, ProposedChanges, TrialFacts
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
 
+from .changes import ChangesJudge
 from .evaluator.command_judge import CommandJudge
 from .paths.path_judge import PathJudge, PathLookup
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
+from .shell.parser import is_plain
 from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
@@ -66,6 +71,7 @@ class PermissionPolicy:
         containment: Containment = NO_CONTAINMENT,
         unknown_targets: Literal["ask", "allow"] = "ask",
         secret_files: Sequence[str] = SECRET_FILES,
+        trial: TrialFacts = NO_TRIAL,
     ) -> None:
         """
         Args:
@@ -81,32 +87,31 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else commands that apply its settings ask.
             containment: the sandbox that shell commands can run in.
-            unknown_targets: the answer to an allowed command whose targets tui-agent cannot determine, if it
-                cannot run in the sandbox.
+            unknown_targets: the answer to an allowed command with unknown targets, if no sandbox can run it.
             secret_files: patterns of files that are read only with an answer or by a rule, if a call names them.
+            trial: the place in which commands run that no rule and no mode lets outside.
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
         """
         expect_kind("PermissionPolicy.workspace", workspace, (Path, str), "a path")
         expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
-        for name, flag in (("relaxed_reads", relaxed_reads), ("is_trusted", is_trusted)):
-            expect_flag(f"PermissionPolicy.{name}", flag)
-        expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
+        expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
+        expect_flag("PermissionPolicy.is_trusted", is_trusted)
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
-        expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
+        _expect_places(containment, trial, unknown_targets)
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
         path_lookup, secrets = PathLookup(Path(workspace), private_paths, readable_paths), _secret_rules(secret_files)
-        kept = tuple(filter(None, lists))
-        self._rules = RuleSet(kept, path_lookup.workspace, path_lookup.root, resolution, secrets)
+        self._rules = RuleSet(filter(None, lists), path_lookup.workspace, path_lookup.root, resolution, secrets)
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
+        self._changes = ChangesJudge(self._paths)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
         self.is_trusted = is_trusted
         """True if the user trusts the contents of the workspace."""
-        self._relaxed_reads, self._containment = relaxed_reads, containment
+        self._relaxed_reads, self._containment, self._trial = relaxed_reads, containment, trial
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
@@ -137,6 +142,15 @@ class PermissionPolicy:
     def set_containment(self, containment: Containment) -> None:
         """Replace the sandbox for all later decisions."""
         self._containment = containment
+
+    @property
+    def trial(self) -> TrialFacts:
+        """The trial that commands can run in."""
+        return self._trial
+
+    def set_trial(self, facts: TrialFacts) -> None:
+        """Replace the facts about the trial for all later decisions."""
+        self._trial = facts
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -193,10 +207,77 @@ class PermissionPolicy:
             return lambda _: False
         return self._rules.denied_below(tool.name, self._paths.path_lookup.look(subject.path))
 
+    def check_changes(self, changes: ProposedChanges) -> ChangesDecision:
+        """Decide what a command changed in a trial; never raises."""
+        return self._changes.decide(changes, self._mode)
+
+    def changes_refusal(self, rule: str, changes: ProposedChanges) -> str:
+        """Return why a typed rule may not be stored with an answer to the changes, in words; empty if it may."""
+
+        def decide(rules: Sequence[Rule]) -> ChangesDecision:
+            self._rules.tried = rules
+            try:
+                return self._changes.decide(changes, self._mode)
+            finally:
+                self._rules.tried = ()
+
+        return self._changes.refusal(rule, changes, decide)
+
+    def is_protected_change(self, path: str) -> bool:
+        """True if only the user may keep a change of a path, which is as in `ProposedFile.path`."""
+        return self._changes.is_protected(path)
+
+    def why_never_kept(self, path: str) -> str:
+        """Return the rule that denies a change of a path, in words; empty if none does.
+
+        Args:
+            path: as in `ProposedFile.path`.
+        """
+        return self._changes.why_never_kept(path)
+
     def _check_command(
         self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
     ) -> PermissionDecision:
-        """Decide a command, and whether it runs in the sandbox."""
+        """Decide a command, and the place in which it runs."""
+        facts = self._trial
+        if not facts.is_available and facts.place == "outside":
+            return self._check_without_trial(tool, subject, mode, trace)
+        # Mode ask shows what the rules say, whatever the mode.
+        judged = self._commands.judge(tool, subject.command, PermissionMode.ASK, trace)
+        by_rule = judged.source in ("rule", "grant", "invalid")
+        if judged.decision == "deny" and by_rule:
+            return judged.model_copy(update={"place": "nowhere"})
+        if facts.place == "nowhere":
+            reason = f"commands must run in a trial, and none works here: {facts.problem or 'no backend was found'}"
+            return _refused(judged, reason)
+        if judged.decision == "ask" and by_rule:
+            return judged
+        leaves = subject.leaves_sandbox or subject.in_background
+        if leaves and mode is PermissionMode.PLAN:
+            reason = f"{PLAN_MODE_DENIAL}, and this command would run outside of the trial"
+            return _refused(judged, reason)
+        is_required = facts.setting == "required"
+        if mode is PermissionMode.ALLOW and not is_required:
+            update = {"decision": "allow", "source": "mode", "reason": "mode allow permits it", "rule": None}
+            return judged.model_copy(update=update)
+        if mode is not PermissionMode.PLAN and judged.decision == "allow" and by_rule and is_plain(subject.command):
+            return judged
+        if leaves and (mode is not PermissionMode.ALLOW or is_required):
+            what = (
+                "runs outside of the trial"
+                if subject.leaves_sandbox
+                else "runs in the background, outside of the trial"
+            )
+            verdict = "deny" if mode is PermissionMode.DENY else "ask"
+            reason = f"it {what}; no rule allows it"
+            return judged.model_copy(update={"decision": verdict, "source": "mode", "reason": reason, "rule": None})
+        update = {"decision": "allow", "source": "mode", "reason": facts.words, "rule": None, "place": facts.place}
+        return judged.model_copy(update=update)
+
+    def _check_without_trial(
+        self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
+    ) -> PermissionDecision:
+        """Decide a command on a machine without a trial, and whether it runs in the sandbox."""
         containment = self._containment
         if subject.leaves_sandbox:
             # Judged as on a machine without a sandbox: a call cannot get more by leaving it than by its absence.
@@ -408,6 +489,17 @@ def _only_edits(decision: PermissionDecision, command: str, mode: PermissionMode
     confined = containment.confines_all and containment.works and not containment.network
     asks = decision.decision == "ask" and decision.source == "mode"
     return mode is PermissionMode.ACCEPT_EDITS and confined and asks and not records_changes(command)
+
+
+def _expect_places(containment: object, trial: object, unknown_targets: object) -> None:
+    expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
+    expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
+    expect_kind("PermissionPolicy.trial", trial, TrialFacts, "a TrialFacts")
+
+
+def _refused(decision: PermissionDecision, reason: str) -> PermissionDecision:
+    update = {"decision": "deny", "source": "floor", "reason": reason, "rule": None, "place": "nowhere"}
+    return decision.model_copy(update=update)
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:

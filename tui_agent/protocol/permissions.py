@@ -275,3 +275,7 @@ class ChangesChecker(Protocol):
     def check_changes(self, changes: ProposedChanges) -> ChangesDecision:
         """Return the decision by path rules, kinds of paths and mode; never raises."""
         ...
+
+    def changes_refusal(self, rule: str, changes: ProposedChanges) -> str:
+        """Return why a typed rule may not be stored with an answer to the changes, in words; empty if it may."""
+        ...

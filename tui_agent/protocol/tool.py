@@ -115,6 +115,8 @@ class CommandSubject:
     command: str
     leaves_sandbox: bool = False
     """True if the call asks to run outside the sandbox, whatever its targets."""
+    in_background: bool = False
+    """True if the call ends before the command does, which therefore cannot run in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,10 @@ class ToolContext:
     """True if the policy allowed the call only in the sandbox."""
     place: Place = "outside"
     """Place in which the policy lets a command run."""
+    resumed_from: str = ""
+    """Id under which the call's layer waits (`Trials.waiting`), if it ran in an earlier process and no one has decided
+    on its changes; else empty. The tool then returns the stored result and proposes the same changes again. If the
+    layer is gone, it raises; it never runs the command again."""
     propose: Callable[[PendingChanges], None] = _drop
     """Receives the changes of a command that ran in a trial, once, before the tool returns its result. The engine then
     decides, asks the user if it has to, and adds to the result what became of them."""

@@ -132,6 +132,24 @@ class ProposedChanges(FrozenModel):
         """Number of changed files, the repository's own not counted."""
         return len(self.files) + sum(tree.files for tree in self.trees)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Everything that a selection may name."""
+        repository = (REPOSITORY,) if self.repository else ()
+        return (*(file.path for file in self.files), *(tree.path for tree in self.trees), *repository)
+
+    def selection(self, values: Mapping[str, object]) -> "KeepSelection":
+        """Return the part to keep that an answer names.
+
+        Raises:
+            ValueError: the values are wrong, or name something that did not change.
+        """
+        chosen = KeepSelection.model_validate(values)
+        for path in (*chosen.paths, *chosen.texts, *chosen.overwrite):
+            if path not in self.paths:
+                raise ValueError(f"nothing changed at {path!r}; there are {', '.join(self.paths)}")
+        return chosen
+
 
 MOST_FILES = 200
 """Most files that a proposal lists one by one."""
@@ -276,6 +294,10 @@ class Layer(Protocol):
         undone by the next start. Blocks."""
         ...
 
+    def finish(self) -> KeepReport | None:
+        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun. Blocks."""
+        ...
+
     def record(self, result: str) -> None:
         """Store the call's result with the layer, so that the question survives the end of the program. Blocks."""
         ...
@@ -291,6 +313,11 @@ class Trials(Protocol):
     @property
     def facts(self) -> TrialFacts:
         """Facts about what works here."""
+        ...
+
+    @property
+    def temporary(self) -> Path | None:
+        """Directory that commands see as /tmp, for tools that read it; None if there is none."""
         ...
 
     def open(self, call_id: str) -> Layer:

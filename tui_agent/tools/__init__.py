@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import Trials
 
 from .bash_output_tool import BashOutputTool
 from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
@@ -55,9 +56,10 @@ class ToolSetup:
 
     workspace: Workspace
     is_read_only_command: ReadOnlyCheck
-    sandbox: Sandbox | None
+    trials: Trials | None
     accesses_of_command: AccessesOfCommand | None = None
     jobs: BackgroundJobs | None = None
+    report_problem: Callable[[str], None] | None = None
 
 
 BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
@@ -68,8 +70,9 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
         setup.workspace,
         is_read_only_command=setup.is_read_only_command,
         accesses_of_command=setup.accesses_of_command,
-        sandbox=setup.sandbox,
+        trials=setup.trials,
         jobs=setup.jobs,
+        report_problem=setup.report_problem,
     ),
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
@@ -88,9 +91,10 @@ def default_tools(
     workspace: Workspace,
     *,
     is_read_only_command: ReadOnlyCheck,
-    sandbox: Sandbox | None = None,
+    trials: Trials | None = None,
     accesses_of_command: AccessesOfCommand | None = None,
     jobs: BackgroundJobs | None = None,
+    report_problem: Callable[[str], None] | None = None,
 ) -> list[Tool]:
     """Return the built-in tools, in the order the model sees them.
 
@@ -98,16 +102,17 @@ def default_tools(
         workspace: shared by all of them, so that write and edit know which files read has shown.
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
-        sandbox: sandbox for shell commands; None: they run without one.
+        trials: makes the layers in which shell commands run first; None: they run outside.
         accesses_of_command: returns what a shell command reads and changes, or None if that is not certain:
             `permissions.accesses_of_command` with the workspace's root. Without it, a command that changes files runs
             beside no other call.
         jobs: keeps commands that run in the background, while its context is open; None: none do.
+        report_problem: called with the reason when no layer could be made for a command.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, sandbox, accesses_of_command, jobs)
+    setup = ToolSetup(workspace, is_read_only_command, trials, accesses_of_command, jobs, report_problem)
     tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
     return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]
 

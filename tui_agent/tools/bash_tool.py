@@ -18,7 +18,6 @@ from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
-from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.shell_script import script_argv, start_directory
 from tui_agent.protocol.tool import (
@@ -32,6 +31,7 @@ from tui_agent.protocol.tool import (
     ToolContext,
     ToolResult,
 )
+from tui_agent.protocol.trial import Layer, TrialFacts, Trials
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import without_sequences
 
@@ -41,9 +41,10 @@ from .processes.captured_output import Captured, CapturedOutput, without_cut_cha
 from .processes.child_environment import child_environment, read_only_environment, withheld_variables
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
-from .processes.sandbox import LEAVE_SANDBOX, Sandbox
 from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
+from .proposed_changes import LayerProposal
 from .shell_syntax import syntax_error
+from .shielded_thread import run_shielded_in_thread
 from .text_format import counted, printable
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -106,9 +107,17 @@ look() {
     [[ ${#left[@]} -gt 0 ]]
 }
 [[ $$ -eq 2 ]] && look && sleep 0.2 && look && IFS=, &&
-    echo "[stopped with the sandbox, because they were still running in the background: ${left[*]}]"
+    echo "[stopped with the command's trial, where they were still running in the background: ${left[*]}. No later \
+command reaches what a trial started: start a server with run_in_background, outside]"
 exit "$code\""""
-"""Script that runs a command as the first one in the sandbox, and names what ends with the sandbox."""
+"""Script that runs a command as the first one behind walls, and names what ends with it."""
+
+LEAVE_TRIAL = "If the command needs that, repeat it with `sandbox: false`, which asks the user to run it outside."
+"""Advice for the model after a refusal of a trial."""
+
+_ONLY_OUTSIDE = "A background command runs outside only. Nothing was started; ask the user to allow it."
+_MOST_REFUSALS = 100
+"""Most commands of which the last refusal is remembered."""
 
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 """Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
@@ -140,7 +149,7 @@ class BashArguments(Arguments):
     description: str = Field(default="", description="A few words on what the command does, for the user.")
     sandbox: bool = Field(
         default=True,
-        description="false: run outside the sandbox; asks the user if the command would otherwise run inside.",
+        description="false: run outside of the trial, with the user's rights, files and network; asks the user first.",
     )
     run_in_background: bool = Field(
         default=False,
@@ -160,8 +169,9 @@ class BashTool(TypedTool[BashArguments]):
         *,
         is_read_only_command: ReadOnlyCheck,
         accesses_of_command: AccessesOfCommand | None = None,
-        sandbox: Sandbox | None = None,
+        trials: Trials | None = None,
         jobs: BackgroundJobs | None = None,
+        report_problem: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
@@ -169,20 +179,25 @@ class BashTool(TypedTool[BashArguments]):
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
             accesses_of_command: returns what a command reads and changes; None: a command that changes files runs
                 beside no other call.
-            sandbox: sandbox for commands; None: they run without one.
+            trials: makes the layers in which commands run that may not run outside; None: none can.
             jobs: keeps commands that run on without their calls; None: none do.
+            report_problem: called with the reason on the event loop when no layer could be made for a command.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
         about = f"{_DESCRIPTION}\n{_WITHOUT_JOBS if jobs is None else _ABOUT_JOBS}"
-        super().__init__("bash", about + _about_sandbox(sandbox), BashArguments)
+        has_trial = trials is not None and trials.facts.is_available
+        super().__init__("bash", about + (_about_trial(trials.facts) if trials and has_trial else ""), BashArguments)
         # Not offered, but accepted: a call of an earlier run may have it.
-        missing = {"sandbox": sandbox is None, "run_in_background": jobs is None}
+        missing = {"sandbox": not has_trial, "run_in_background": jobs is None}
         schema = self.spec.input_schema
         offered = {name: one for name, one in schema["properties"].items() if not missing.get(name)}
         self.spec = self.spec.model_copy(update={"input_schema": {**schema, "properties": offered}})
-        self._sandbox = sandbox
+        self._trials = trials
+        self._report_problem = report_problem
+        self._refusals: dict[str, str] = {}
+        """Restrictions that commands met in their trials, by their text."""
         self._jobs = jobs
         self._workspace = workspace
         self.working_directory = workspace.root
@@ -195,16 +210,22 @@ class BashTool(TypedTool[BashArguments]):
         return not args.run_in_background and self._is_read_only_command(args.command)
 
     def call_accesses(self, args: BashArguments) -> Accesses | None:
-        # A sandbox for every command makes files for protected names in the workspace, which no list names.
-        if self._accesses_of_command is None or (self._sandbox is not None and self._sandbox.is_for_all):
-            return None
         # A command that runs on changes files at any time, so that it starts beside no other call.
         if args.run_in_background:
+            return None
+        if args.sandbox and self._trials is not None and self._trials.facts.is_available:
+            # Unless a rule lets it outside, which the engine knows.
+            return Accesses(keeps=frozenset({self._workspace.root}))
+        return self._outside_accesses(args)
+
+    def _outside_accesses(self, args: BashArguments) -> Accesses | None:
+        """Return the paths that a command touches outside of a trial; None if they are unknown."""
+        if self._accesses_of_command is None or args.run_in_background:
             return None
         return self._accesses_of_command(args.command)
 
     def call_subject(self, args: BashArguments) -> Subject:
-        return CommandSubject(args.command, leaves_sandbox=not args.sandbox)
+        return CommandSubject(args.command, leaves_sandbox=not args.sandbox, in_background=args.run_in_background)
 
     def call_timeout(self, args: BashArguments) -> Timeout:
         return args.timeout
@@ -215,13 +236,22 @@ class BashTool(TypedTool[BashArguments]):
     async def call_preview(self, args: BashArguments) -> Preview:
         if error := await syntax_error(args.command, self._workspace.root):
             raise InvalidArgumentsError(f"The command was not run, because bash cannot read it:\n{error}")
-        leaves = not args.sandbox and self._sandbox is not None
-        note = "The model asks to run this outside the sandbox, with your own rights." if leaves else ""
-        return Preview(kind="command", text=args.command, note=note)
+        return Preview(kind="command", text=args.command, note=self._note_on_place(args))
+
+    def _note_on_place(self, args: BashArguments) -> str:
+        """Return the note for a question about a command that leaves the trial; empty for others."""
+        if self._trials is None or not self._trials.facts.is_available or (args.sandbox and not args.run_in_background):
+            return ""
+        refused = self._refusals.get(args.command, "")
+        why = f" In its trial it was refused: {refused}." if refused else ""
+        return f"Runs outside of the trial, with your own rights.{why}"
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
-        result = await self._run_call(args, context)
-        note = self._note_on_variables(self._sandbox_of(args, context))
+        if context.resumed_from:
+            return await self._waiting(context)
+        is_confined = context.place != "outside"
+        result = await (self._run_in_trial(args, context) if is_confined else self._run_outside(args, context))
+        note = self._note_on_variables(is_confined=is_confined)
         if not note:
             return result
         if self._workspace.note_withheld is not None:
@@ -229,20 +259,129 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.note_withheld(f"{note}.")
         return ToolResult.of_text(f"{result.text}\n[{note}]", is_error=result.is_error, details=result.details)
 
-    def _note_on_variables(self, sandbox: Sandbox | None) -> str:
+    def _note_on_variables(self, *, is_confined: bool) -> str:
         """Return a note on the variables that a command lacks and none lacked before; empty if there are none."""
-        names = withheld_variables(os.environ, is_confined=sandbox is not None)
+        names = withheld_variables(os.environ, is_confined=is_confined)
         new = [name for name in names if name not in self._noted_variables]
         self._noted_variables.update(new)
         if not new:
             return ""
         more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
-        why = "not set in the sandbox" if sandbox is not None else "withheld from commands as secrets"
+        why = "not set in trials" if is_confined else "withheld from commands as secrets"
         shown = f"{', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
         count = counted(len(new), "environment variable")
         return f"{count} {why}: {shown}"
 
-    async def _run_call(self, args: BashArguments, context: ToolContext) -> ToolResult:
+    async def _waiting(self, context: ToolContext) -> ToolResult:
+        """Return the result of a call that ran in an earlier process, and propose its changes again."""
+        trials = self._trials
+        found = None if trials is None else await asyncio.to_thread(trials.waiting, context.resumed_from)
+        if found is None:
+            raise ToolError(
+                "The command ran before the program ended. What it changed in its trial is gone, and nothing was kept."
+            )
+        layer, stored = found
+        result = ToolResult.model_validate_json(stored)
+        kept = await LayerProposal.finish(self._workspace, layer, context.emit)
+        if kept:
+            # The answer was given, and the program ended while it was carried out.
+            return result.model_copy(
+                update={"content": (*result.content, TextBlock(text=f"[kept: {', '.join(kept)}]"))}
+            )
+        proposal = await LayerProposal.read(self._workspace, layer, context.emit)
+        if proposal is not None:
+            context.propose(proposal)
+        return result
+
+    async def _run_in_trial(self, args: BashArguments, context: ToolContext) -> ToolResult:
+        """Run a command on a layer, and propose what it changed."""
+        if self._trials is None or context.place == "nowhere":
+            raise ToolError("The command was not run: it may only run in a trial, and none works here.")
+        if args.run_in_background:
+            raise ToolError(_ONLY_OUTSIDE)
+        if not os.path.isdir(self._workspace.root):
+            raise ToolError(f"The command was not run: {_removed(self._workspace.root)}")
+        layer: Layer | None = None
+        if self._jobs is not None:
+            self._jobs.in_trial.add(context.call_id)
+        try:
+            try:
+                layer = await run_shielded_in_thread(partial(self._trials.open, context.call_id))
+                walled = await run_shielded_in_thread(partial(self._walled, layer, args))
+            except ToolError as error:
+                raise self._no_trial(str(error)) from error
+            async with BackgroundJobs() as jobs:
+                # Jobs of its own: what runs in a trial cannot be sent to the background.
+                result, outcome = await self._run_on(args, context, jobs, walled, layer)
+            if outcome.ending != "cancelled":
+                proposal = await LayerProposal.read(self._workspace, layer, context.emit)
+                layer = None
+                if proposal is not None:
+                    context.propose(proposal)
+            return result
+        finally:
+            if self._jobs is not None:
+                self._jobs.in_trial.discard(context.call_id)
+            if layer is not None:
+                await run_shielded_in_thread(layer.discard)
+
+    def _walled(self, layer: Layer, args: BashArguments) -> ProcessSpec:
+        """Return a command as it runs in a layer. Blocks."""
+        spec = self._spec(args, is_reading=False, is_confined=True)
+        walled = layer.walled(spec.argv, spec.environment)
+        return replace(
+            spec,
+            argv=walled.argv,
+            environment=walled.environment,
+            descriptors=walled.descriptors,
+            is_wrapped=True,
+        )
+
+    def _no_trial(self, reason: str) -> ToolError:
+        """Return the error of a command for which no layer could be made, and report that."""
+        if self._report_problem is not None:
+            self._report_problem(reason)
+        return ToolError(f"The command was not run: its trial could not be set up: {reason}")
+
+    async def _run_on(
+        self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs, spec: ProcessSpec, layer: Layer
+    ) -> tuple[ToolResult, ProcessOutcome]:
+        """Run a command to its end in a layer."""
+        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
+        job = jobs.launch(args.command, output, partial(self._run, spec, True, context, jobs), context)
+        try:
+            await jobs.wait_for(job, context.cancellation, job.moments.settled)
+        finally:
+            captured = output.close()
+            self._workspace.warn_of_full_spool()
+        outcome = self._ended(job, spec)
+        text = output_text(captured)
+        reason = await asyncio.to_thread(layer.started, job.output.first_bytes(), outcome.returncode)
+        if reason and outcome.ending == "exited":
+            raise self._no_trial(reason)
+        refused = await asyncio.to_thread(layer.refused, text) if _failed(outcome) else ""
+        self._refusals.pop(args.command, None)
+        if refused:
+            self._refusals[args.command] = refused
+            if len(self._refusals) > _MOST_REFUSALS:
+                del self._refusals[next(iter(self._refusals))]
+        return _result(args, outcome, captured, context, layer, refused, NOT_WATCHED, job), outcome
+
+    @staticmethod
+    def _ended(job: Job, spec: ProcessSpec) -> ProcessOutcome:
+        """Return how the command of a job ended.
+
+        Raises:
+            ToolError: it could not be run.
+        """
+        if isinstance(job.error, OSError):
+            reason = job.error.strerror or job.error
+            raise ToolError(f"bash could not be started in {spec.cwd}: {reason}") from job.error
+        if job.outcome is None:
+            raise job.error or ToolError("The command was not run.")
+        return job.outcome
+
+    async def _run_outside(self, args: BashArguments, context: ToolContext) -> ToolResult:
         if self._jobs is not None:
             return await self._run_as_job(args, context, self._jobs)
         if args.run_in_background:
@@ -252,16 +391,11 @@ class BashTool(TypedTool[BashArguments]):
 
     async def _run_as_job(self, args: BashArguments, context: ToolContext, jobs: BackgroundJobs) -> ToolResult:
         is_reading = self._is_read_only_command(args.command)
-        sandbox = self._sandbox_of(args, context)
-        spec = self._spec(args, is_reading=is_reading, is_confined=sandbox is not None)
-        if sandbox is not None and spec.cwd != self._workspace.root:
-            raise ToolError(
-                f"The command was not run: {_removed(self._workspace.root)} The sandbox lets it write nowhere else."
-            )
+        spec = self._spec(args, is_reading=is_reading, is_confined=False)
         if args.run_in_background:
             jobs.check_room()
         with ExitStack() as held:
-            accesses = None if sandbox is not None else self.call_accesses(args)
+            accesses = self._outside_accesses(args)
             writes = None if accesses is None else accesses.writes
             changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(writes))
 
@@ -271,7 +405,7 @@ class BashTool(TypedTool[BashArguments]):
             named = None if self._accesses_of_command is None else self._accesses_of_command(args.command)
             targets = None if named is None else named.writes
             watch = CommandWatch(self._workspace, changing, args.command, targets, others_run=others_run)
-            result = await self._run_watched(args, context, jobs, spec, sandbox, watch, held)
+            result = await self._run_watched(args, context, jobs, spec, watch, held)
         if spec.cwd == self._workspace.root:
             return result
         note = TextBlock(text=f"[{_removed(self._workspace.root)} This ran in {spec.cwd}.]")
@@ -283,14 +417,13 @@ class BashTool(TypedTool[BashArguments]):
         context: ToolContext,
         jobs: BackgroundJobs,
         spec: ProcessSpec,
-        sandbox: Sandbox | None,
         watch: CommandWatch,
         held: ExitStack,
     ) -> ToolResult:
         await watch.begin()
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
-        job = jobs.launch(args.command, output, partial(self._run, spec, sandbox, context, jobs), context)
-        if args.run_in_background and sandbox is None:
+        job = jobs.launch(args.command, output, partial(self._run, spec, False, context, jobs), context)
+        if args.run_in_background:
             job.release = Release(asyncio.Event(), lambda: (output.complete_file(), JOB_SPOOL_LIMIT), output.give_away)
         kept = ExitStack()
         job.at_end = partial(_end_in_background, watch, kept, context.call_id, jobs)
@@ -317,31 +450,13 @@ class BashTool(TypedTool[BashArguments]):
                 kept.enter_context(held.pop_all())
             job.moments.left.set()
         if job.left is not None and not args.run_in_background:
-            return _result(args, job.left, captured, context, sandbox, "", changes, job)
+            return _result(args, job.left, captured, context, None, "", changes, job)
         if job.task_id:
             return _left_result(job, captured, context, changes)
-        if isinstance(job.error, OSError):
-            reason = job.error.strerror or job.error
-            raise ToolError(f"bash could not be started in {spec.cwd}: {reason}") from job.error
-        if job.outcome is None:
-            raise job.error or ToolError("The command was not run.")
-        refused = ""
-        if sandbox is not None and _failed(job.outcome):
-            refused = await asyncio.to_thread(sandbox.refused, output_text(captured), self._workspace.root)
-        return _result(args, job.outcome, captured, context, sandbox, refused, changes, job)
-
-    def _sandbox_of(self, args: BashArguments, context: ToolContext) -> Sandbox | None:
-        """Return the sandbox for a call; None if it runs without one."""
-        if context.is_confined:
-            if self._sandbox is None:
-                raise ToolError("The command was not run: it may only run in a sandbox, and this tool has none.")
-            return self._sandbox
-        if self._sandbox is None or not args.sandbox:
-            return None
-        return self._sandbox if self._sandbox.is_for_all else None
+        return _result(args, self._ended(job, spec), captured, context, None, "", changes, job)
 
     async def _run(
-        self, spec: ProcessSpec, sandbox: Sandbox | None, context: ToolContext, jobs: BackgroundJobs, job: Job
+        self, spec: ProcessSpec, in_trial: bool, context: ToolContext, jobs: BackgroundJobs, job: Job
     ) -> ProcessOutcome:
         """Run the command of a job to its end, whether its call still waits for it or not."""
 
@@ -360,17 +475,13 @@ class BashTool(TypedTool[BashArguments]):
             return _NO_LIMIT if is_unlimited else context.extra_seconds()
 
         # Without a session, nothing could list or end what a command leaves running.
-        on_left = partial(jobs.keep_left, job) if sandbox is None and jobs is self._jobs else None
+        on_left = partial(jobs.keep_left, job) if not in_trial and jobs is self._jobs else None
         spec = replace(spec, extra_seconds=extra_seconds, release=job.release, on_left=on_left)
         if context.mark:
             job.mark = TreeMark(context.mark)
-        if sandbox is None:
-            return await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
-        async with sandbox.around(spec, records_changes=records_changes(job.command)) as run:
-            outcome = await run_process(run.spec, job.output, None, job.token, on_data, on_start, job.mark)
-            await run.refuse_unless_started(outcome, job.output.first_bytes())
-        # Only bubblewrap itself may still be there for a moment: it has ended everything that the command started.
-        return replace(outcome, ended=())
+        outcome = await run_process(spec, job.output, None, job.token, on_data, on_start, job.mark)
+        # Only the walls' own program may still be there for a moment: it has ended everything that the command started.
+        return replace(outcome, ended=()) if in_trial else outcome
 
     def _spec(self, args: BashArguments, *, is_reading: bool, is_confined: bool) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
@@ -409,17 +520,20 @@ def _removed(workspace: Path) -> str:
     return f"The working directory {workspace} was removed; a file that you write there makes it again."
 
 
-def _about_sandbox(sandbox: Sandbox | None) -> str:
-    """Return the part of the description that tells the model about the sandbox."""
-    if sandbox is None:
-        return ""
-    which = "Commands run" if sandbox.is_for_all else "A command that changes files which its text does not name runs"
-    network = "with network" if sandbox.network else "without network"
+def _about_trial(facts: TrialFacts) -> str:
+    """Return the part of the description that tells the model about trials."""
+    network = "with network" if facts.network else "without network"
+    leave = "repeat it with `sandbox: false`, which asks the user first"
+    if facts.place == "read_only":
+        return (
+            f"\nCommands run behind walls: they read the working directory and change nothing, {network}, and of the "
+            f"home only tools are there. If a command must change files or needs more, {leave}."
+        )
     return (
-        f"\n{which} in a sandbox: only the working directory is writable, but no protected name in it, and .git only "
-        f"by plain git commands. It is {network}, with an empty /tmp, and of the home only tools and caches are there. "
-        "What it leaves running ends with it. "
-        "If a command fails because of that, repeat it with `sandbox: false`."
+        "\nCommands run in a trial, on a copy of the working directory: work as usual. What a command changed is kept "
+        f"or discarded when it ends; the result says which. A trial is {network}, shows only tools of the home, and "
+        "has a /tmp that later commands and read see; what is still running ends with the command. If a command needs "
+        f"what the trial refuses, {leave}."
     )
 
 
@@ -458,7 +572,7 @@ def _result(
     outcome: ProcessOutcome,
     captured: Captured,
     context: ToolContext,
-    sandbox: Sandbox | None,
+    layer: Layer | None,
     refused: str,
     changes: CommandChanges,
     job: Job,
@@ -471,8 +585,9 @@ def _result(
     left = f"left running as {job.task_id}" if job.left is not None else ""
     ending = _NEEDS_TERMINAL if job.needs_terminal else _ending_note(args, outcome)
     hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
-    notes = [ending, hint, others, f"the sandbox refused this: {refused}. {LEAVE_SANDBOX}" if refused else ""]
+    notes = [ending, hint, others, f"the trial refused this: {refused}. {LEAVE_TRIAL}" if refused else ""]
     notes += [refusal_note(output)] if _failed(outcome) else []
+    notes += ["what it changed in its trial was discarded"] if layer and outcome.ending == "cancelled" else []
     notes = [note for note in (*notes, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
@@ -485,8 +600,7 @@ def _result(
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
         "ended_processes": list(outcome.ended) if job.left is None else [],
-        "sandboxed": sandbox is not None,
-        "sandbox_refused": refused,
+        "trial_refused": refused,
         TERMINAL_OUTPUT: True,
     }
     if job.left is not None:
@@ -549,7 +663,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
     code = outcome.returncode or 0
     ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
     if refused:
-        ending = f"{ending} · the sandbox refused it: {refused}"
+        ending = f"{ending} · the trial refused it: {refused}"
     if not captured.is_text:
         return " · ".join(filter(None, (ending, f"{captured.total:,} bytes of binary output")))
     text = without_sequences(_text(captured.tail or captured.head))

@@ -22,6 +22,9 @@ from .protected_watch import ListProtectedFiles, ProtectedWatch
 from .text_format import printable_name
 from .tree_watch import TreeWatch
 
+_TEMPORARY = "/tmp/"
+"""Directory that commands in trials have for themselves: its path means theirs if nothing is there."""
+
 
 class Workspace:
     """One working directory, with the state that the tools of one session share."""
@@ -39,6 +42,7 @@ class Workspace:
         warn_of_protected: Callable[[str], None] | None = None,
         is_trusted: bool = True,
         note_withheld: Callable[[str], None] | None = None,
+        trial_temporary: Path | None = None,
     ) -> None:
         """
         Args:
@@ -53,6 +57,7 @@ class Workspace:
             is_trusted: False if git may run there for tui-agent only behind walls.
             note_withheld: called once with a note for the user on the variables that commands do not inherit; None:
                 no settings can let them through, and only the first result mentions them.
+            trial_temporary: the /tmp of commands in trials; None: there is none.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -74,6 +79,7 @@ class Workspace:
         """Warns the user; call it on the event loop."""
         self.note_withheld = note_withheld
         """Shows the user a note on withheld variables, if settings can let them through; call it on the event loop."""
+        self._trial_temporary = trial_temporary
         self._warned_of_unwatched = False
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
@@ -86,7 +92,8 @@ class Workspace:
         return os.path.expanduser(path)
 
     def with_existing_name(self, arguments: JsonObject) -> JsonObject:
-        """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given.
+        """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given,
+        or if it is a file of a trial.
 
         Called before a call is judged, so that the name that is judged and shown is the one that is opened.
         """
@@ -97,6 +104,10 @@ class Workspace:
         given = self.given(path)
         if "\0" in given or os.path.lexists(os.path.join(self.root, given)):
             return path
+        if self._trial_temporary is not None and given.startswith(_TEMPORARY):
+            in_trial = os.path.join(self._trial_temporary, given.removeprefix(_TEMPORARY).lstrip("/"))
+            if os.path.lexists(in_trial):
+                return in_trial
         reached = "/" if given.startswith("/") else ""
         for name in filter(None, given.split("/")):
             found = existing_name(os.path.join(self.root, reached), name)

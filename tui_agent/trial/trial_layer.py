@@ -16,10 +16,13 @@ from tui_agent.walls.visible_places import own_home, visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
+from .keeping import finish_keeping, keep_changes
 from .landlock_walls import LandlockWalls
+from .layer_changes import read_changes
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, remove_tree
+from .sorting import PathSorter
 from .trial_environment import trial_environment
 
 _READ_ONLY_ERRORS = ("Read-only file system", "EROFS", "read-only file system")
@@ -49,7 +52,7 @@ class LayerKind:
     box: Confinement
     walls: BubblewrapWalls | LandlockWalls
     limits: LayerLimits
-    sorter: object
+    sorter: PathSorter
     on_failure: Callable[[], None]
     """Called when the walls could not be set up, so that they are tested again."""
 
@@ -135,12 +138,16 @@ class TrialLayer:
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)
             else:
-                raise NotImplementedError("the keeping of layers is not merged yet")
+                self._changes = read_changes(self._roots, made_ns=self._made_ns, sorter=self._kind.sorter)
         return self._changes
 
     def keep(self, selection: KeepSelection) -> KeepReport:
         """Apply a part of the changes to the workspace."""
-        raise NotImplementedError("the keeping of layers is not merged yet")
+        return keep_changes(self._directory, self._roots, self.changes(), selection)
+
+    def finish(self) -> KeepReport | None:
+        """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun."""
+        return finish_keeping(self._directory)
 
     def record(self, result: str) -> None:
         """Store the call's result with the layer, so that the question survives the end of the program."""

@@ -22,6 +22,7 @@ from .landlock_walls import LandlockWalls, landlock_problem
 from .layer_limits import LayerLimits
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
+from .sorting import PathSorter
 from .trial_layer import LayerKind, TrialLayer, layer_roots
 
 Walls = BubblewrapWalls | LandlockWalls
@@ -36,7 +37,7 @@ class Trials:
         workspace: Path,
         storage: Path,
         session: str,
-        sorter: object = None,
+        sorter: PathSorter | None = None,
         *,
         setting: TrialSetting = "auto",
         network: bool = False,
@@ -52,7 +53,7 @@ class Trials:
             workspace: the working directory of commands.
             storage: directory for layers, used if it can hold them.
             session: id of the session.
-            sorter: sorts the changes of a layer.
+            sorter: sorts the changes of a layer; None: one that knows no rules.
             setting: the user's setting.
             network: True if commands may use the network.
             hidden: directories of tui-agent, which are empty for commands.
@@ -64,7 +65,7 @@ class Trials:
         self._workspace = Path(os.path.realpath(workspace))
         self._storage = storage
         self._session = session
-        self._sorter = sorter
+        self._sorter = sorter or PathSorter(self._workspace)
         self._setting: TrialSetting = setting
         self._network = network
         self._hidden = (*hidden,)

@@ -16,10 +16,11 @@ from tui_agent.cli.built_in_tools import tool_finder
 from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
-from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, GrantScope
+from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
 from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
@@ -91,7 +92,8 @@ def build_policy(
     locations: Locations,
     archive: Path,
     *,
-    containment: Containment = NO_CONTAINMENT,
+    trial: TrialFacts = NO_TRIAL,
+    temporary: Path | None = None,
     is_trusted: bool,
 ) -> PermissionPolicy:
     """Return the policy that the settings ask for.
@@ -102,7 +104,8 @@ def build_policy(
         root: the workspace.
         locations: tui-agent's own directories, which calls must not touch.
         archive: directory of saved tool output, which calls may read.
-        containment: the sandbox that shell commands can run in.
+        trial: the place in which commands run that no rule and no mode lets outside.
+        temporary: the /tmp of commands in trials, which calls may read.
         is_trusted: True if the user trusts everything that the workspace brings.
     """
     chosen = loaded.settings.permissions
@@ -114,10 +117,10 @@ def build_policy(
         unknown_targets=chosen.unknown_targets,
         secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
         private_paths=(locations.config_dir, locations.state_dir),
-        readable_paths=(archive,),
+        readable_paths=(archive,) if temporary is None else (archive, temporary),
         store_grant=RuleStore(locations, root).store,
         is_trusted=is_trusted,
-        containment=containment,
+        trial=trial,
     )
 
 

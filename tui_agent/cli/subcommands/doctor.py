@@ -252,10 +252,10 @@ def _sandbox(directory: Path, settings: Settings) -> Finding:
     reason = " ".join((problem or "").split())
     network = "with network" if settings.sandbox_network else "without network"
     match settings.sandbox:
-        case "bwrap" if problem:
+        case "required" if problem:
             text = f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
             return Finding("sandbox", "bad", text)
-        case "bwrap":
+        case "required":
             return Finding("sandbox", "ok", f"every command runs in bwrap, {network}")
         case "auto" if problem:
             text = "not available, so commands whose targets tui-agent cannot determine ask first, "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tui_agent.cli.built_in_tools import build_sandbox, own_directories, tool_finder, try_sandbox
+from tui_agent.cli.built_in_tools import tool_finder
 from tui_agent.cli.configuration.hook_file_trust import with_file_rules
 from tui_agent.cli.configuration.permission_rules import parse_rules, rule_tool_names
 from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
@@ -16,7 +16,6 @@ from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import Locations, load_settings
 
@@ -76,8 +75,6 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     loaded = with_file_rules(loaded, Path.cwd())
     permissions = loaded.settings.permissions
-    root = Path.cwd().resolve()
-    protected = ProtectedTree(root, own_directories(locations))
     defaults = PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),
@@ -86,7 +83,6 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
         unknown_targets=permissions.unknown_targets,
         tool_names=rule_tool_names(),
-        containment=try_sandbox(build_sandbox(loaded.settings, locations, locations.sessions_dir, protected), root),
         secret_files=SECRET_FILES if permissions.secret_files is None else permissions.secret_files,
     )
     return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults

@@ -26,6 +26,7 @@ from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideRe
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, SearchFilter, Verdict
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import Place
 
 from .call_state import Admission, CallState, PreparedCall, RefusedCall
 from .prepare_call import find_and_validate
@@ -101,6 +102,7 @@ async def ask_hooks(services: ExecutionServices, state: CallState) -> Outcome | 
 async def rewrite(services: ExecutionServices, state: CallState, arguments: JsonObject) -> Outcome | None:
     """Repeat stages 2 to 5 with a hook's arguments, which are judged as if the model had sent them."""
     prepared = state.prepared = find_and_validate(services, state.received.call.name, arguments)
+    state.turn.place = None
     state.turns.change(state)
     if prepared.tool is None:
         return None
@@ -130,7 +132,13 @@ def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     prepared = prepared_call(state)
     decision = with_hooks(services, admission, judgement(services.policy, prepared.tool, prepared.arguments))
     _record_decision(services.policy, services, state, decision)
-    return denied_by_policy(decision) if decision.decision == "deny" else None
+    if decision.decision == "deny":
+        return denied_by_policy(decision)
+    ordered_by, state.turn.place = state.turn.place, decision.place
+    if ordered_by not in (None, decision.place):
+        state.turn.moved = True
+        state.turns.change(state)
+    return None
 
 
 def with_hooks(services: ExecutionServices, admission: Admission, decision: PermissionDecision) -> PermissionDecision:
@@ -160,6 +168,13 @@ def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> P
     """Return the policy's decision about a call; a policy that fails allows nothing."""
     answer: object = try_call(partial(policy.check, tool), arguments)
     return answer if isinstance(answer, PermissionDecision) else _denial_of_broken_policy(answer)
+
+
+def judged_place(services: ExecutionServices, state: CallState) -> Place:
+    """Return the place in which the policy of this moment lets a call run."""
+    if services.policy is None or isinstance(state.prepared, RefusedCall):
+        return "trial"
+    return judgement(services.policy, state.prepared.tool, state.prepared.arguments).place
 
 
 def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObject) -> Verdict:

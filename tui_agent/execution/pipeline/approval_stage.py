@@ -15,11 +15,13 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     ApprovalDecision,
     ApprovalRequest,
+    GrantScope,
     PermissionChecker,
     PermissionDecision,
     TypedRuleChecker,
 )
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
+from tui_agent.protocol.trial import Place
 
 from .admission import guard_input, judge_now, judgement, prepared_call, with_hooks
 from .call_state import CallState, RefusedCall
@@ -106,13 +108,14 @@ def _digest(state: CallState) -> str:
     decision = state.admission.decision
     scripts = decision.scripts if decision is not None else ()
     name = state.received.call.name
-    return call_digest(name, prepared.arguments, _targets(state), schema, _confinement(state), scripts)
+    confinement, place = _surroundings(state)
+    return call_digest(name, prepared.arguments, _targets(state), schema, confinement, scripts, place)
 
 
-def _confinement(state: CallState) -> str:
-    """Return the limits of the sandbox that the call runs in by the latest decision; empty outside it."""
+def _surroundings(state: CallState) -> tuple[str, Place]:
+    """Return the limits of the sandbox and the place in which the call runs by the latest decision."""
     decision = state.admission.decision
-    return decision.confinement if decision is not None else ""
+    return ("", "outside") if decision is None else (decision.confinement, decision.place)
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -248,13 +251,13 @@ async def _apply_approval(
     services: ExecutionServices, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
 ) -> Outcome | None:
     edited = decision.input is not None and decision.input != state.prepared.arguments
-    shown = _confinement(state)
+    shown = _surroundings(state)
     if decision.input is not None and edited:
         refusal = await _edit(services, state, decision.input)
         if refusal is not None:
             return refusal
-    if _confinement(state) != shown:
-        # The question named the sandbox of another command: the edited one needs a question of its own.
+    if _surroundings(state) != shown:
+        # The question named the surroundings of another command: the edited one needs a question of its own.
         state.approval.digest, state.admission.stale = request.digest, True
         return None
     # The user saw the edited call, but not what is at its new targets: that is recorded now.
@@ -273,6 +276,7 @@ async def _edit(services: ExecutionServices, state: CallState, arguments: JsonOb
     if isinstance(prepared, RefusedCall):
         reason = prepared.outcome.result.text
         return invalid(f"The user changed the arguments before approving, and they do not fit. {reason}")
+    state.turn.place = None
     state.turns.change(state)
     old, new = before.arguments, prepared.arguments
     changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
@@ -290,29 +294,45 @@ async def _grant(
 ) -> None:
     """Store the rule that the user chose, and judge the other waiting questions by it."""
     assert services.policy is not None
-    context: JsonObject = {"call_id": state.received.call.id}
     if edited:
         rule = _rule_for(services.policy, state)
     else:
         chosen = decision.model_copy(update={"input": None})
         rule = rule_to_store(request, chosen, partial(_may_store, services, state))
+    where = " (after a restart outside the sandbox)" if _surroundings(state)[0] else ""
+    await store_rule(services, state.received.call.id, rule, decision.scope, "The call was approved", where)
+
+
+async def store_rule(
+    services: ExecutionServices, call_id: str, rule: str | None, scope: GrantScope, done: str, where: str = ""
+) -> bool:
+    """Store a rule that the user chose, and judge the waiting questions by it; return False after a warning.
+
+    Args:
+        services: the services.
+        call_id: the call of the question.
+        rule: the rule; None if none may be stored.
+        scope: its scope.
+        done: what the answer did all the same if it cannot be stored.
+        where: where it applies, as a part of a sentence.
+    """
+    context: JsonObject = {"call_id": call_id}
     stored_in: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
-    if rule is not None and decision.scope == "session":
-        stored_in = try_call(services.policy.grant, rule, decision.scope)
-    elif rule is not None:
+    if services.policy is not None and rule is not None and scope == "session":
+        stored_in = try_call(services.policy.grant, rule, scope)
+    elif services.policy is not None and rule is not None:
         # The policy writes it to a settings file.
-        stored_in = await asyncio.to_thread(try_call, services.policy.grant, rule, decision.scope)
+        stored_in = await asyncio.to_thread(try_call, services.policy.grant, rule, scope)
     if isinstance(stored_in, Crash) or rule is None:
         why = stored_in.text if isinstance(stored_in, Crash) else "no rule"
-        text = f"The call was approved, once only: {why}."
-        services.publisher.publish(Warned(code="grant_failed", text=text, context=context))
-        return
+        services.publisher.publish(Warned(code="grant_failed", text=f"{done}, once only: {why}.", context=context))
+        return False
     if stored_in is not None:
         shown = rule.replace("\n", ", ")
-        where = " (after a restart outside the sandbox)" if _confinement(state) else ""
         text = f"From now on allowed{where}: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
     services.gate.reconsider()
+    return True
 
 
 def _rule_for(policy: PermissionChecker, state: CallState) -> str | None:

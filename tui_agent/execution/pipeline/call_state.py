@@ -14,6 +14,7 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, 
 from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
+from tui_agent.protocol.trial import Place
 
 from .early_executions import EarlyExecutions
 from .tool_execution import ToolExecution
@@ -21,7 +22,8 @@ from .update_channel import UpdateChannel
 
 T = TypeVar("T")
 
-Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
+Phase: TypeAlias = Literal["waiting", "running", "settling", "ran", "over"]
+"""`settling`: the tool has ended, and what it changed in a trial waits for its turn or for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,12 @@ class Turn:
     waited: bool = False
     """True if the call waited for one that it conflicts with."""
     holds_permit: bool = False
+    place: Place | None = None
+    """Place by which the call is ordered; None: not judged yet."""
+    judge_place: Callable[["CallState"], Place] = lambda state: "trial"
+    """Returns the place in which the policy of this moment lets the call run."""
+    moved: bool = False
+    """True if the call was ordered anew because its place changed."""
 
 
 @dataclass(slots=True)
@@ -137,6 +145,10 @@ class ToolRun:
     claimed: ToolExecution | None = None
     """Execution that an earlier attempt started for the same call; used if the call may run at once."""
     start_published: bool = False
+    resumed_from: str = ""
+    """As `ToolContext.resumed_from`."""
+    discards: str = ""
+    """Reason to discard the changes of a resumed call without a question; empty: they are decided on."""
     mark: str = ""
     """Mark of every process that the call starts."""
     execution: ToolExecution | None = None
@@ -197,6 +209,10 @@ class ConcurrencySlots(Protocol):
         Returns:
             Why the call must not run; None: it may run now.
         """
+        ...
+
+    async def take_settling(self, state: "CallState") -> None:
+        """Wait until the message is complete and no earlier call may still keep changes."""
         ...
 
     def give_back(self, state: "CallState") -> None:
@@ -270,7 +286,22 @@ class CallState:
         """Return the resolved paths of the call; None if they are unknown."""
         if isinstance(self.prepared, RefusedCall):
             return Accesses()
-        return accesses_of(self.prepared.tool, self.prepared.arguments)
+        declared = accesses_of(self.prepared.tool, self.prepared.arguments)
+        if declared is None or not declared.keeps or self.run.resumed_from:
+            return declared
+        if self.turn.place is None:
+            self.turn.place = self.turn.judge_place(self)
+        # Outside of the trial nothing is known about what the call touches.
+        return None if self.turn.place in ("outside", "nowhere") else declared
+
+    @property
+    def may_keep(self) -> bool:
+        """True if the call may still keep changes of a trial."""
+        if self.phase == "over" or self.admission.refusal is not None:
+            return False
+        accesses = self.accesses()
+        proposes = self.run.execution is not None and self.run.execution.proposal is not None
+        return proposes or (accesses is not None and bool(accesses.keeps))
 
     def targets(self) -> tuple[JudgedTarget, ...]:
         """Return the paths by which the call was judged; if the user was asked, with the identities shown."""
@@ -279,7 +310,7 @@ class CallState:
             return self.approval.shown
         return tuple(map(JudgedTarget, decision.targets))
 
-    def stop(self, outcome: Outcome) -> None:
+    def stop(self, outcome: Outcome, reason: str = "") -> None:
         """Stop the call. Only the first reason counts, and none after the tool has ended.
 
         A waiting call ends at once, a running one as described at `ToolExecution.stop`.
@@ -287,8 +318,8 @@ class CallState:
         if self.stopping is not None or self.phase in ("ran", "over"):
             return
         self.stopping = outcome
-        self.token.cancel(outcome.result.text)
-        if self.run.execution is not None:
+        self.token.cancel(reason or outcome.result.text)
+        if self.run.execution is not None and self.phase != "settling":
             self.run.execution.stop(self.token.reason)
         elif self.stop_timeout is not None:
             self.stop_timeout.reschedule(now())
@@ -309,7 +340,7 @@ class CallState:
 
     def cancel(self, reason: str) -> None:
         """Stop the call at someone's request."""
-        self.stop(cancelled(reason, started=self.started))
+        self.stop(cancelled(reason, started=self.started), reason)
 
     def end(self, finished: FinishedCall) -> None:
         """Record the end of the call."""
@@ -352,7 +383,8 @@ def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
     declared = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
     if declared is None:
         return None
-    return declared if all(map(_are_paths, (declared.reads, declared.writes, declared.searches))) else None
+    named = (declared.reads, declared.writes, declared.searches, declared.keeps)
+    return declared if all(map(_are_paths, named)) else None
 
 
 def _are_paths(named: Any) -> bool:

@@ -46,6 +46,7 @@ class EarlyExecutions:
         self._task_group = JoinableTaskGroup()
         self._unowned: list[ToolExecution] = []
         self._unclaimed: list[ToolExecution] = []
+        self._begun: list[ToolExecution] = []
         self._forget: Callable[[], None] | None = None
 
     async def __aenter__(self) -> "EarlyExecutions":
@@ -64,6 +65,9 @@ class EarlyExecutions:
             await self._task_group.__aexit__(kind, error, trace)
         finally:
             self._report_unclaimed()
+            begun, self._begun = self._begun, []
+            for execution in begun:
+                await execution.discard_proposal()
 
     @property
     def has_running_effects(self) -> bool:
@@ -72,6 +76,7 @@ class EarlyExecutions:
 
     def begin(self, execution: ToolExecution, context: ToolContext) -> None:
         """Run an execution in a task that does not end with the response."""
+        self._begun.append(execution)
         self._task_group.start(execution.run(context))
 
     def set_aside(self, execution: ToolExecution) -> None:

@@ -1,5 +1,7 @@
 """Stage 0: receive a call and publish it, with what is known about it so far."""
 
+from functools import partial
+
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.json_coercion import is_json_value
 from tui_agent.execution.strategy import Auto
@@ -9,8 +11,8 @@ from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Verdict
 
-from .admission import judgement
-from .call_state import CallState, ConcurrencySlots, ReceivedCall, RefusedCall
+from .admission import judged_place, judgement
+from .call_state import CallState, ConcurrencySlots, ReceivedCall, RefusedCall, Turn, accesses_of
 from .prepare_call import prepare
 
 
@@ -31,6 +33,7 @@ def receive(
         turns=turns,
         token=token.child(),
         grace=services.options.grace,
+        turn=Turn(judge_place=partial(judged_place, services)),
     )
 
 
@@ -58,7 +61,7 @@ def publishable_arguments(call: ToolCall) -> JsonObject:
 
 
 def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | None:
-    """Judge a call that could start while the model still streams: valid and, unless all may, harmless.
+    """Judge a call that could start while the model still streams: valid and, unless all may, harmless or in a trial.
 
     An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and the
     files of that moment.
@@ -68,8 +71,12 @@ def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | No
         return None
     if isinstance(prepared, RefusedCall) or state.alone:
         return None
-    if not prepared.is_harmless and (options.stream_tools != "allowed" or prepared.tool.ends_calls_of_its_own):
+    may_change = options.stream_tools == "allowed" and not prepared.tool.ends_calls_of_its_own
+    accesses = None if prepared.is_harmless or may_change else accesses_of(prepared.tool, prepared.arguments)
+    if not prepared.is_harmless and not may_change and not (accesses is not None and accesses.keeps):
         return None
     if services.policy is None:
-        return "allow"
-    return judgement(services.policy, prepared.tool, prepared.arguments).decision
+        return "allow" if prepared.is_harmless or may_change else None
+    decision = judgement(services.policy, prepared.tool, prepared.arguments)
+    state.turn.place = decision.place
+    return decision.decision if prepared.is_harmless or may_change or decision.place == "trial" else None

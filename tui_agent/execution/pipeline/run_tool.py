@@ -14,6 +14,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ProcessStarted, ToolData, ToolStarted
 from tui_agent.protocol.tool import TIME_LIMIT_DATA, DataUpdate, StartedProcess, ToolContext, ToolResult
+from tui_agent.protocol.trial import Place
 
 from .admission import denied_below, judge_nested_call, prepared_call
 from .call_state import CallState, PreparedCall
@@ -29,7 +30,8 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
     state.phase = "running"
     claimed = None if run.claimed is None else claim_early_execution(state)
     publish_start(services, state, adopted_from=claimed.call_id if claimed else None)
-    if services.before_effects is not None and not prepared.read_only:
+    changes_nothing = prepared.read_only or place_of(state) != "outside"
+    if services.before_effects is not None and not changes_nothing:
         refusal = await prepare_for_effects(services, state)
         if refusal is not None:
             if claimed is not None and run.early is not None:
@@ -52,7 +54,7 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
             run.timer = None
         channel.close()
     # The paths are looked up on disk, so only for calls that may have written, and only if a policy compares them.
-    if services.policy is not None and not prepared.read_only:
+    if services.policy is not None and not changes_nothing:
         _record_own_files(services, state)
     return _outcome(services, state, execution)
 
@@ -130,6 +132,8 @@ def publish_start(services: ExecutionServices, state: CallState, *, adopted_from
     tool = prepared.tool
     run.mark = secrets.token_hex(16) if tool is not None and tool.starts_processes else ""
     summary = ""
+    if run.resumed_from and run.resumed_from != state.received.call.id:
+        adopted_from = run.resumed_from
     if isinstance(prepared, PreparedCall):
         summary = call_or_default(prepared.tool.summarise, prepared.arguments, otherwise="")
     services.publisher.publish(
@@ -145,6 +149,7 @@ def publish_start(services: ExecutionServices, state: CallState, *, adopted_from
             preview=state.approval.preview,
             adopted_from=adopted_from,
             mark=run.mark,
+            place=place_of(state),
         )
     )
 
@@ -160,7 +165,7 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
         grace=state.grace,
         metrics=state.run.metrics,
         channel=channel,
-        has_effects=not prepared.read_only,
+        has_effects=not prepared.read_only and place_of(state) == "outside",
     )
 
 
@@ -181,9 +186,20 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         report_process=partial(_publish_process, services, state),
         report_effects=partial(_publish_effects, services, execution) if services.publishes_effects_later else None,
         agent=services.agent,
+        place=place_of(state),
+        resumed_from=state.run.resumed_from,
+        propose=execution.propose,
         is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
     )
+
+
+def place_of(state: CallState) -> Place:
+    """Return the place in which the call runs by the latest decision."""
+    if state.run.resumed_from:
+        return "trial"
+    decision = state.admission.decision
+    return "outside" if decision is None else decision.place
 
 
 def _publish_process(services: ExecutionServices, state: CallState, process: StartedProcess) -> None:

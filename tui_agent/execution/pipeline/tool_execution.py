@@ -10,6 +10,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolUpdate
 from tui_agent.protocol.tool_result import as_tool_result
+from tui_agent.protocol.trial import PendingChanges
 
 from .update_channel import UpdateChannel
 
@@ -42,6 +43,8 @@ class ToolExecution:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     extra_seconds: float = 0.0
     """Seconds that the user has added to its time limit."""
+    proposal: PendingChanges | None = None
+    """Changes that it made in a trial, until they are kept, discarded or left for a resumed session."""
     is_stopped: bool = False
     """True if it was asked to stop."""
     _stop_timeout: asyncio.Timeout | None = None
@@ -78,6 +81,16 @@ class ToolExecution:
     def report(self, update: ToolUpdate) -> None:
         """Pass on one of the tool's reports; while no call owns the execution, it counts as late."""
         self.channel.report(update)
+
+    def propose(self, changes: PendingChanges) -> None:
+        """Receive what the tool changed in a trial; only the first proposal counts."""
+        self.proposal = self.proposal or changes
+
+    async def discard_proposal(self) -> None:
+        """Discard changes on which no call decides."""
+        pending, self.proposal = self.proposal, None
+        if pending is not None:
+            await contained(pending.discard())
 
     async def _result(self, context: ToolContext) -> ToolResult:
         return with_json_details(as_tool_result(await self.tool.execute(copy_of(self.arguments), context)))

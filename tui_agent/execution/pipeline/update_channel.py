@@ -83,6 +83,7 @@ class UpdateChannel:
         self._bytes = {"stdout": 0, "stderr": 0}
         self._last = False
         self._closed = False
+        self._collected: list[DataUpdate] | None = None
 
     def report(self, update: ToolUpdate) -> None:
         """Accept one report; never wait."""
@@ -134,10 +135,25 @@ class UpdateChannel:
         self._closed = True
         self._waiting.clear()
 
+    def collect(self) -> list[DataUpdate]:
+        """Collect the file changes that are reported from now on in the returned list, until `release`."""
+        self._collected = []
+        return self._collected
+
+    def release(self) -> None:
+        """Publish the collected file changes."""
+        collected, self._collected = self._collected or [], None
+        for update in collected:
+            self._publish_one(update)
+
     def _take(self, update: ToolUpdate) -> None:
         if self._closed and isinstance(update, DataUpdate) and update.kind == "file.changed":
             # Nothing else records the change, such as one between the two calls that an execution served.
-            self._publish_one(_owned(update if self._reporting == "live" else _without_content(update) or update))
+            fact = _owned(update if self._reporting == "live" else _without_content(update) or update)
+            if self._collected is not None and isinstance(fact, DataUpdate):
+                self._collected.append(fact)
+            else:
+                self._publish_one(fact)
             return
         if self._closed:
             self.late += 1

@@ -5,7 +5,8 @@ or listed) and of a path below it. A newer write replaces the older accesses tha
 that write, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from tui_agent.protocol.tool import Accesses
@@ -14,16 +15,19 @@ E = TypeVar("E")
 
 
 class _Node(Generic[E]):
-    __slots__ = ("below", "readers", "writers")
+    __slots__ = ("below", "keepers", "readers", "writers")
 
     def __init__(self) -> None:
         self.below: dict[str, _Node[E]] = {}
+        self.keepers: list[E] = []
         self.readers: list[E] = []
         self.writers: list[E] = []
 
-    def owners(self, *, only_writers: bool) -> Iterator[E]:
+    def owners(self, kinds: str) -> Iterator[E]:
         yield from self.writers
-        if not only_writers:
+        if "k" in kinds:
+            yield from self.keepers
+        if "r" in kinds:
             yield from self.readers
 
     def subtree(self) -> "Iterator[_Node[E]]":
@@ -41,9 +45,11 @@ class AccessTree(Generic[E]):
     def met_by(self, accesses: Accesses) -> Iterator[E]:
         """Yield the calls whose accesses meet these; a call may occur more than once."""
         for path in accesses.writes:
-            yield from self._met(_parts(str(path)), only_writers=False)
+            yield from self._met(_parts(str(path)), "kr")
+        for path in accesses.keeps:
+            yield from self._met(_parts(str(path)), "r")
         for path in accesses.reads | accesses.searches:
-            yield from self._met(_parts(str(path)), only_writers=True)
+            yield from self._met(_parts(str(path)), "k")
 
     def add(self, owner: E, accesses: Accesses, *, waits: bool) -> None:
         """Add a call's accesses.
@@ -55,11 +61,13 @@ class AccessTree(Generic[E]):
         """
         for path in accesses.reads | accesses.searches:
             self._node(_parts(str(path))).readers.append(owner)
+        for path in accesses.keeps:
+            self._node(_parts(str(path))).keepers.append(owner)
         for path in accesses.writes:
             node = self._node(_parts(str(path)))
             if waits:
                 node.below.clear()
-                node.readers, node.writers = [], [owner]
+                node.readers, node.keepers, node.writers = [], [], [owner]
             else:
                 node.writers.append(owner)
 
@@ -67,16 +75,17 @@ class AccessTree(Generic[E]):
         """Remove all accesses."""
         self._root = _Node()
 
-    def _met(self, parts: list[str], *, only_writers: bool) -> Iterator[E]:
+    def _met(self, parts: list[str], kinds: str) -> Iterator[E]:
+        """Yield the calls at a path, above and below that write or, by `kinds`, keep (`k`) or read (`r`)."""
         node = self._root
         for part in parts:
-            yield from node.owners(only_writers=only_writers)
+            yield from node.owners(kinds)
             inner = node.below.get(part)
             if inner is None:
                 return
             node = inner
         for inner in node.subtree():
-            yield from inner.owners(only_writers=only_writers)
+            yield from inner.owners(kinds)
 
     def _node(self, parts: list[str]) -> _Node[E]:
         node = self._root
@@ -86,13 +95,18 @@ class AccessTree(Generic[E]):
 
 
 def meet(one: Accesses, other: Accesses) -> bool:
-    """Return True if a write of one meets an access of the other; `AccessTree` implements this definition."""
-    return _writes_meet(one, other) or _writes_meet(other, one)
+    """Return True if a write of one meets an access of the other, or a directory that one keeps anything but a
+    directory that the other keeps; `AccessTree` implements this definition."""
+    return _changes_meet(one, other) or _changes_meet(other, one)
 
 
-def _writes_meet(writer: Accesses, other: Accesses) -> bool:
+def _changes_meet(changer: Accesses, other: Accesses) -> bool:
     touched = other.reads | other.writes | other.searches
-    return any(_related(_parts(str(write)), _parts(str(path))) for write in writer.writes for path in touched)
+    return _any_related(changer.writes, touched | other.keeps) or _any_related(changer.keeps, touched)
+
+
+def _any_related(some: Iterable[Path], others: Iterable[Path]) -> bool:
+    return any(_related(_parts(str(one)), _parts(str(other))) for one in some for other in others)
 
 
 def _related(one: list[str], other: list[str]) -> bool:

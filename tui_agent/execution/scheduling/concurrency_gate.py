@@ -34,6 +34,9 @@ class ConcurrencyGate:
         self._permits = asyncio.Semaphore(max_concurrency or _NO_LIMIT)
         self._publisher = publisher
         self._ids: list[str] = []
+        self._states: list[CallState] = []
+        self._left = asyncio.Event()
+        """Set once the next call leaves."""
         self._entries: dict[int, OrderEntry] = {}
         """Entries in the conflict order of calls that are not over, by index."""
 
@@ -45,6 +48,7 @@ class ConcurrencyGate:
             settled: True if no hook can rewrite the call's arguments.
         """
         self._ids.append(state.received.call.id)
+        self._states.append(state)
         if self._order is None or (settled and isinstance(state.prepared, RefusedCall)):
             return
         entry = self._entries[state.received.index] = self._order.add(state)
@@ -97,6 +101,23 @@ class ConcurrencyGate:
             self._steering_points.begun = True
         return refusal
 
+    async def take_settling(self, state: CallState) -> None:
+        """Wait until the message is complete and no earlier call may still keep changes."""
+        await self._steering_points.known.wait()
+        reported: list[str] = []
+        while before := [other for other in self._states[: state.index] if self._settles_first(other, state)]:
+            ids = [other.received.call.id for other in before]
+            if not set(ids) & set(reported):
+                reported = ids
+                self._publish_wait(state, ids)
+            await self._left.wait()
+
+    def _settles_first(self, other: CallState, state: CallState) -> bool:
+        # An earlier call whose arguments or place changed may have to wait for this one.
+        entry, own = self._entries.get(other.index), self._entries.get(state.index)
+        waits_for_own = entry is not None and own is not None and own in entry.waits_for
+        return not waits_for_own and other.may_keep
+
     def give_back(self, state: CallState) -> None:
         """Release the permit; the call keeps its turn."""
         if state.turn.holds_permit:
@@ -109,11 +130,14 @@ class ConcurrencyGate:
         entry = self._entries.pop(state.received.index, None)
         if self._order is not None and entry is not None:
             self._order.leave(entry)
+        left, self._left = self._left, asyncio.Event()
+        left.set()
 
     def end(self) -> None:
         """Forget the calls: they refer to this gate, and together they would be left to the garbage collector."""
         self._order = None
         self._entries.clear()
+        self._states.clear()
         self._steering_points.end()
 
     def publish_waits(self, waves: Sequence[Sequence[CallState]]) -> None:

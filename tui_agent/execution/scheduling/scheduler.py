@@ -169,7 +169,8 @@ class ToolScheduler:
                 return
             # A message that is cut before the first argument looks like a call without any.
             may_change = early is not None and early.takes_effects and bool(call.arguments)
-            if not may_change and not (isinstance(prepared, PreparedCall) and prepared.is_harmless):
+            harmless = isinstance(prepared, PreparedCall) and prepared.is_harmless
+            if not may_change and not harmless and state.turn.place != "trial":
                 return
         state.run.early, state.run.claimed = early, claimed
         self._start(state)
@@ -248,7 +249,7 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "discarding"
         for state in self._batch.states:
-            keeps = state.run.early is not None and state.phase == "running"
+            keeps = state.run.early is not None and state.phase in ("running", "settling")
             state.set_aside(set_aside(reason) if keeps else cancelled(reason, started=state.started))
         await self._wait_until_idle()
         self._phase = "discarded"
@@ -288,6 +289,18 @@ class ToolScheduler:
             state.stop(Outcome("overridden", result))
         return state is not None
 
+    def resume_changes(self, call_id: str, layer_of: str, discards: str = "") -> None:
+        """Decide on the changes of a call that ran in an earlier process, instead of running it again.
+
+        Args:
+            call_id: the call.
+            layer_of: id of the call under which its layer waits.
+            discards: reason to discard the changes without a question; empty: they are decided on.
+        """
+        state = self._stoppable(call_id)
+        if state is not None:
+            state.run.resumed_from, state.run.discards = layer_of, discards
+
     def notify_steering(self) -> None:
         """Report that a message waits, so that modes `before_effects` and `interrupt` poll for it at once.
 
@@ -299,7 +312,8 @@ class ToolScheduler:
 
     def _stoppable(self, call_id: str) -> CallState | None:
         for state in self._batch.states:
-            if state.received.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
+            stoppable = state.phase in ("waiting", "running", "settling") and state.stopping is None
+            if state.received.call.id == call_id and stoppable:
                 return state
         return None
 

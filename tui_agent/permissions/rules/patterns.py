@@ -153,6 +153,11 @@ class PathPattern:
                 return self._is_below(max(start, directory, key=len), directory, includes)
         return False
 
+    def overlaps(self, directory: str) -> bool:
+        """True if the pattern may match something in a directory, by their texts alone."""
+        starts = (os.path.join(base, self._anchor()).rstrip("/") or "/" for base in self.bases)
+        return any(is_within(directory, start) or is_within(start, directory) for start in starts)
+
     def _anchor(self) -> str:
         """Return the literal directories before the pattern's first glob; empty if it matches at any depth."""
         parts = self.text.strip("/").split("/")

@@ -182,6 +182,22 @@ class RuleSet:
         secret = (rule for rule in self.secrets if match(rule, rule.pattern or "") == "yes")
         return next(map(finding_for_rule, secret), None)
 
+    def may_forbid_below(self, facts: PathFacts) -> Rule | None:
+        """Return an ask or deny rule that may match changes below a directory, by its text alone, or None.
+
+        The files need not exist: those of a trial are elsewhere.
+        """
+        for layer in (*self._layers, self.restrictions):
+            for rule in layer:
+                if rule.pattern is None or not rule.applies_to_path("edit", "write"):
+                    continue
+                pattern = path_pattern(rule.pattern, self._workspace, self._root)
+                if rule.verdict != "allow" and any(map(pattern.overlaps, (facts.resolved, facts.lexical))):
+                    return rule
+                if self._resolution == "first_match" and pattern.matches_all_below(facts.resolved):
+                    break
+        return None
+
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
         """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
         rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))

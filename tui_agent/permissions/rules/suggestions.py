@@ -103,8 +103,7 @@ def offer_for_path(tool: str, path: str, workspace: str) -> Offer | None:
         return None
     is_inside = path.startswith(workspace + "/")
     pattern = path.removeprefix(workspace) if is_inside else f"/{path}"
-    for letter in "*?[]":
-        pattern = pattern.replace(letter, f"\\{letter}")
+    pattern = escape_path(pattern)
     above = pattern.rpartition("/")[0]
     # `edit` covers `write`, too, so that the next change of either kind needs no question.
     wider = "edit" if tool == "write" else tool
@@ -117,6 +116,11 @@ def offer_for_path(tool: str, path: str, workspace: str) -> Offer | None:
     first, *others = dict.fromkeys(choices)
     rules = (f"{tool}({first})", *(f"{wider}({one})" for one in others))
     return Offer(rules[1] if len(rules) > (2 if is_inside else 1) else rules[0], rules)
+
+
+def escape_path(path: str) -> str:
+    """Return a pattern that matches one path."""
+    return re.sub(r"([*?\[\]])", r"\\\1", path)
 
 
 def _is_plain_place(folder: str) -> bool:

@@ -70,6 +70,29 @@ def read_script(text: str) -> Statement:
         return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
 
 
+def is_plain(text: str) -> bool:
+    """True if a text is only literal words, joined by `&&`, `||`, `|`, `;` or line ends.
+
+    Redirections among descriptors and to `/dev/null` count as literal.
+    """
+    waiting, found = [read_script(text)], False
+    while waiting:
+        match statement := waiting.pop():
+            case Sequence() | Pipeline():
+                waiting += statement.parts
+            case Conditional():
+                waiting += [statement.first, *(part for _, part in statement.rest)]
+            case SimpleCommand():
+                words_only = not (statement.assignments or statement.nested) and statement.heredoc is None
+                is_quiet = all(one.names_descriptor or one.target.value == "/dev/null" for one in statement.redirects)
+                if not (words_only and is_quiet and all(word.is_literal for word in statement.words)):
+                    return False
+                found = True
+            case _:
+                return False
+    return found
+
+
 class _ScriptReader:
     """Reads one text from its begin to its end. Its methods read a part from the current offset and move it."""
 
@@ -209,7 +232,7 @@ class _ScriptReader:
                 return Subshell(Sequence(self._until(")")[0]))
             case "{":
                 self._take(token)
-                return Sequence(self._until("}")[0])
+                return Branches(self._until("}")[0])
             case "while" | "until":
                 self._take(token)
                 head, _ = self._until("do")

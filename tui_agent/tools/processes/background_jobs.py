@@ -188,6 +188,8 @@ class BackgroundJobs:
         """Called with an agent and a text that its model must read at the next boundary."""
         self.variables: dict[str, str] = {}
         """Variables that commands get beside the environment; hooks of the session's start may set them."""
+        self.in_trial: set[str] = set()
+        """Calls whose commands run in a trial, which ends with the call."""
         self._number = first_number
         self._group = asyncio.TaskGroup()
         self._is_open = False
@@ -300,8 +302,10 @@ class BackgroundJobs:
         """Send the command of a running call to the background; None if it has ended or is not a command.
 
         Raises:
-            ToolError: too many commands are there already.
+            ToolError: it runs in a trial, or too many commands are there already.
         """
+        if call_id in self.in_trial:
+            raise ToolError("This command runs in a trial. Only one that runs outside can be sent to the background.")
         job = self._at_call.get(call_id)
         if job is None or job.moments.over.is_set() or not job.moments.started.is_set():
             return None

@@ -39,7 +39,7 @@ _GAP = "  "
 
 
 def offered_answers(
-    request: ApprovalRequest, offer: RuleOffer, total: int, *, has_parts: bool = False
+    request: ApprovalRequest, offer: RuleOffer, total: int, *, has_parts: bool = False, has_text: bool = True
 ) -> tuple[str, ...]:
     """Return the actions that answer a request, most used first.
 
@@ -48,6 +48,7 @@ def offered_answers(
         offer: the rule that an answer may store.
         total: number of waiting requests.
         has_parts: True if the user can choose parts of the change.
+        has_text: False if there is no text to edit.
     """
     approves, denies = "approve" in request.options, "deny" in request.options
     offered = {
@@ -55,36 +56,64 @@ def offered_answers(
         "approve_session": approves and bool(offer),
         "approve_always": approves and bool(offer) and bool(offer.scopes),
         "approve_with_note": approves and request.question is None,
-        "edit_input": approves and request.question is None,
+        "edit_input": approves and request.question is None and has_text,
         "choose_parts": approves and has_parts,
         "deny": denies,
         "deny_with_reason": denies and request.question is None,
         "skip": "skip" in request.options,
         "list_all": total > 1,
     }
-    return tuple(action for action in _ANSWERS if offered.get(action, True))
+    order = _ANSWERS if request.changes is None else (*_TRIAL_TEXTS, *_ANSWERS)
+    return tuple(action for action in dict.fromkeys(order) if offered.get(action, True))
 
 
-def answer_choices(step: AnswerStep, offer: RuleOffer, offered: Iterable[str], total: int) -> list[tuple[str, str]]:
-    """Return key and text of each answer at a step."""
+_TRIAL_TEXTS = {
+    "approve_once": "keep",
+    "deny": "discard",
+    "deny_with_reason": "discard, because",
+    "choose_parts": "keep some",
+    "approve_session": "session",
+    "approve_always": "always",
+    "list_all": "",
+    "not_now": "",
+    "edit_input": "edit a text",
+    "approve_with_note": "keep, and …",
+}
+"""Texts of answers about changes, most used first; empty for those that all questions have."""
+
+
+def answer_choices(
+    step: AnswerStep, offer: RuleOffer, offered: Iterable[str], total: int, *, is_trial: bool = False
+) -> list[tuple[str, str]]:
+    """Return key and text of each answer at a step.
+
+    Args:
+        step: the step.
+        offer: the rule that an answer may store.
+        offered: the actions that answer the request.
+        total: number of waiting requests.
+        is_trial: True if the request is about the changes of a command.
+    """
+    yes, no = ("keep", "discard") if is_trial else ("yes", "no")
     back = (command("approval.not_now").key_text, "back")
     if step == "explaining":
-        return [("enter", "no, for this reason"), back]
+        return [("enter", f"{no}, for this reason"), back]
     if step == "adding":
-        return [("enter", "yes, with this remark"), back]
+        return [("enter", f"{yes}, with this remark"), back]
     if step == "typing":
         return [_choice("run_edited", "use this rule"), back]
     if step == "editing":
-        return [_choice("run_edited"), _choice("edit_outside"), back]
+        return [_choice("run_edited", "keep this" if is_trial else ""), _choice("edit_outside"), back]
     if step == "confirming" and not offer.lasting:
-        return [_choice("approve_session", "yes, with this rule"), back]
+        return [_choice("approve_session", f"{yes}, with this rule"), back]
     if step == "confirming":
         keys = {
-            "project": _choice("approve_always", "yes, in this project"),
-            "user": _choice("for_user", "yes, in every project"),
+            "project": _choice("approve_always", f"{yes}, in this project"),
+            "user": _choice("for_user", f"{yes}, in every project"),
         }
         return [*(keys[scope] for scope in offer.scopes), back]
     texts = {"approve_once": "yes", "approve_session": "session", "list_all": f"all {total}", "not_now": "later"}
+    texts |= {action: text for action, text in _TRIAL_TEXTS.items() if text} if is_trial else {}
     return [_choice(action, texts.get(action, "")) for action in offered]
 
 

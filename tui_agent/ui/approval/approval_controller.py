@@ -26,6 +26,7 @@ from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
 from .change_parts_screen import ChangePartsScreen
+from .proposed_parts import ChangedText, keep_all, proposed_parts
 from .server_question_screen import OpensPages, ServerQuestionScreen
 
 QUIET_SECONDS = 0.5
@@ -82,6 +83,7 @@ class ApprovalController:
         entry: Callable[[], TextEntry],
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
+        root: Callable[[], str] = str,
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -93,6 +95,7 @@ class ApprovalController:
             entry: returns the foot of the screen, which takes other text.
             foot: returns the rows to leave free below a dialog.
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
+            root: returns the workspace of the session; empty if it is not known.
         """
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
@@ -102,6 +105,7 @@ class ApprovalController:
         self._pending = pending
         self._foot = foot
         self._cover = cover
+        self._root = root
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -161,7 +165,7 @@ class ApprovalController:
             self._open(request)
             self._announce()
 
-    def _open(self, request: ApprovalRequest) -> None:
+    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None) -> None:
         position, total = self._pending.position_of(request)
         question = request.question
         self._drawn = request
@@ -187,6 +191,8 @@ class ApprovalController:
             target=self._target,
             foot=self._foot,
             cover=self._cover,
+            root=self._root(),
+            edit=edit,
         )
         self._count_alike(dialog)
         self._screen.app.push_screen(dialog, partial(self._answered, dialog))
@@ -220,6 +226,8 @@ class ApprovalController:
 
     def _open_parts(self, dialog: ApprovalScreen) -> None:
         parts, request = dialog.dialog.parts, dialog.dialog.request
+        if request.changes is not None:
+            parts = proposed_parts(request.changes, dialog.texts)
         if parts is None or request.request_id not in self._pending:
             self._screen.call_after_refresh(self.look)
             return
@@ -227,10 +235,13 @@ class ApprovalController:
         self._page = page
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
-    def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | None) -> None:
+    def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
         if page is self._page:
             self._page = None
-        if decision is not None and page.request.request_id in self._pending:
+        if isinstance(decision, ChangedText):
+            if page.request.request_id in self._pending and self._dialog is None:
+                self._open(page.request, decision)
+        elif decision is not None and page.request.request_id in self._pending:
             self._settle(page.request.request_id, decision)
         self._screen.call_after_refresh(self.look)
 
@@ -242,7 +253,9 @@ class ApprovalController:
         else:
             (verdict, ids), scope = answer or ("deny", ()), "once"
         for request_id in filter(self._pending.__contains__, ids):
-            self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope))
+            changes = next(one.changes for one in self._pending.all if one.request_id == request_id)
+            kept = keep_all(changes) if changes is not None and verdict == "approve" else None
+            self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope, input=kept))
             if self._bridge.shares_rules:
                 # One request carries the rule.
                 scope = "once"

@@ -37,6 +37,7 @@ from .approval_reasons import why_rows
 from .approval_rows import ApprovalRows, request_title
 from .change_parts import ChangeParts, change_parts
 from .input_edit import InputEdit
+from .proposed_parts import ChangedText, can_choose, editable
 from .rule_offer import RuleOffer
 
 WIDE = 110
@@ -162,12 +163,21 @@ class ApprovalDialog(Vertical):
     @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
-        return offered_answers(self.request, self.offer, self.total, has_parts=self.parts is not None)
+        return offered_answers(self.request, self.offer, self.total, has_parts=self._has_parts, has_text=self._has_text)
 
     @cached_property
     def parts(self) -> ChangeParts | None:
         """The parts of the change; None if the user cannot choose some."""
         return change_parts(self.request)
+
+    @cached_property
+    def _has_parts(self) -> bool:
+        changes = self.request.changes
+        return can_choose(changes) if changes is not None else self.parts is not None
+
+    @cached_property
+    def _has_text(self) -> bool:
+        return self.request.changes is None or bool(editable(self.request.changes))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -201,7 +211,7 @@ class ApprovalDialog(Vertical):
         self.lay_out()
         self.restart_guard()
 
-    def edit(self, edit: InputEdit) -> None:
+    def edit(self, edit: InputEdit | ChangedText) -> None:
         """Open the editor with the input: a command with the cursor at its end, a file at its beginning."""
         self._edited_subject = edit.subject
         self.go_to("editing")
@@ -439,13 +449,17 @@ class ApprovalDialog(Vertical):
             return [Line(clipped([(note, "muted")], width))]
         if self.step == "editing":
             note = f"You edit {self._edited_subject}. The call is checked again; the agent learns what you changed."
+            if self.request.changes is not None:
+                note = f"You edit {self._edited_subject}. Your text is kept with the other parts you chose."
             return [Line(clipped([(note, "muted")], width))]
         return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         """Return the answers, dim while they do not count."""
         counts = self.guard.armed or self.field is not None
-        choices = answer_choices(self.step, self.offer, self.offered, self.total)
+        choices = answer_choices(
+            self.step, self.offer, self.offered, self.total, is_trial=self.request.changes is not None
+        )
         if self.step == "asking" and not self._shows_all:
             choices = most_used(choices, width)
         most = max(1, min(MAX_ANSWER_ROWS, self.screen.size.height // 4))

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
+from tui_agent.ui.state.trial_words import changed_text, waiting_text
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
@@ -29,6 +30,7 @@ from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_run
 
 from .approval_marks import OUTSIDE
 from .command_parts import is_split, part_rows, split_rows
+from .proposed_rows import change_blocks
 from .server_question_rows import question_rows, question_title
 
 _Argument: TypeAlias = tuple[str, str | None]
@@ -39,6 +41,8 @@ _WORD = r"(?<![^\s'\"=<>]){}(?![^\s'\";|&)])"
 """Pattern of a whole word of a command."""
 TITLE_NAME = 40
 """Cells of a tool name or agent name in a title."""
+TITLE_COMMAND = 24
+"""Cells of a command in the title of a question about its changes."""
 LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
@@ -65,6 +69,8 @@ def request_title(request: ApprovalRequest) -> str:
 def request_in_short(request: ApprovalRequest) -> str:
     """Return the question and what it is about, for one line, such as `Run this command? make test`."""
     title, path = request_title(request), request.args.get("path")
+    if request.changes is not None:
+        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:]}"
     about = joined_lines(request.summary) or request.reason
     if request.tool == "agent":
         return title
@@ -77,6 +83,9 @@ def request_in_short(request: ApprovalRequest) -> str:
 def _question(request: ApprovalRequest) -> str:
     if request.question is not None:
         return question_title(request.question)
+    if request.changes is not None:
+        command = one_line(visible(joined_lines(command_of(request))), TITLE_COMMAND)
+        return f"Keep what {command or request.tool} changed? {changed_text(request.changes)}".strip()
     preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
     if preview is not None and preview.kind == "command":
         return "Run this command?"
@@ -87,6 +96,14 @@ def _question(request: ApprovalRequest) -> str:
     if request.tool == "agent" and isinstance(task, str) and task.strip():
         return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
+
+
+def command_of(request: ApprovalRequest) -> str:
+    """Return the command of a request; empty if it has none."""
+    preview, command = request.preview, request.args.get("command")
+    if preview is not None and preview.kind == "command":
+        return preview.text
+    return command if isinstance(command, str) else ""
 
 
 def _title_path(request: ApprovalRequest) -> bool:
@@ -163,6 +180,12 @@ class ApprovalRows:
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
     def _make(self, width: int) -> Iterable[list[Line]]:
+        if self._request.changes is not None:
+            command = command_of(self._request)
+            is_said = one_line(visible(command), TITLE_COMMAND) == command
+            yield exact_rows(command, width, "bash") if command and not is_said else []
+            yield from change_blocks(self._request.changes, width)
+            return
         question = self._request.question
         # The title of a question names its server.
         yield self._name_rows(width) if question is None else []
@@ -261,6 +284,8 @@ def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line
 def _is_long(request: ApprovalRequest) -> bool:
     """Return True if a request has more characters or values than `LONG`."""
     room = LONG - (len(request.preview.text) if request.preview is not None else 0)
+    if request.changes is not None:
+        room -= sum(len(file.diff) + LEAST_OF_A_VALUE for file in request.changes.files)
     waiting: list[object] = [request.args, *(part.text for part in request.parts), *request.targets, *request.trace]
     while waiting and room >= 0:
         value = waiting.pop()

@@ -4,10 +4,12 @@ Nothing is preselected. A key counts only after the request was drawn and a quie
 printable key follows it; a yes only after the user reached the end of the input. Any other text goes to the composer.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import on
@@ -18,7 +20,9 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
+from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 from tui_agent.ui.bridge.services import GrantFacts
@@ -27,6 +31,7 @@ from tui_agent.ui.text.rows_view import Paging, RowsView
 
 from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
 from .input_edit import InputEdit
+from .proposed_parts import ChangedText, keep_all, new_texts, proposed_parts
 from .rule_offer import RuleOffer
 
 PageRequested = Literal["list", "parts"]
@@ -39,6 +44,7 @@ _STEP_KEYS = {
     "adding": ("not_now",),
     "editing": ("run_edited", "edit_outside", "not_now"),
 }
+_NO_TEXT = "This text cannot be edited here: it changed meanwhile, or an editor would not keep it as it is."
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
@@ -80,6 +86,8 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         target: TextTarget = NOWHERE,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
+        root: str = "",
+        edit: ChangedText | None = None,
     ) -> None:
         """Create the screen.
 
@@ -92,7 +100,13 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
             target: the composer, which receives all other text.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
+            root: the workspace, whose texts a command has changed in its trial.
+            edit: a text among these that the user edits first.
         """
+        self.texts: Mapping[str, str] = {}
+        """New texts of changed files by path, once the user chose to keep parts or to edit."""
+        self._root = root
+        self._changed_text = edit
         self._request = request
         self._offer = RuleOffer(request, facts)
         self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot, cover)
@@ -100,8 +114,18 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         super().__init__(self.dialog.guard, clock, target)
 
     @cached_property
-    def _edit(self) -> InputEdit:
+    def _input_edit(self) -> InputEdit:
         return InputEdit(self._request)
+
+    @property
+    def _edit(self) -> InputEdit | ChangedText:
+        return self._changed_text or self._input_edit
+
+    def on_mount(self) -> None:
+        """Begin with the text to edit, if there is one."""
+        super().on_mount()
+        if self._changed_text is not None:
+            self.call_after_refresh(self.dialog.edit, self._changed_text)
 
     def compose(self) -> ComposeResult:
         """Yield the dialog."""
@@ -134,7 +158,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     def action_approve_once(self) -> None:
         """Allow this call."""
         if self._may_approve():
-            self.dismiss(ApprovalDecision(decision="approve"))
+            self.dismiss(ApprovalDecision(decision="approve", input=self._kept))
 
     def action_approve_session(self) -> None:
         """Show the rule that would be stored for the session; the second time, allow with it."""
@@ -173,7 +197,35 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         if self.dialog.step == "confirming":
             self.dialog.go_to("typing")
         elif self._may_approve():
-            self.dialog.edit(self._edit)
+            changes = self._request.changes
+            if changes is None:
+                self.dialog.edit(self._edit)
+            else:
+                self._with_texts(partial(self._edit_changed, changes))
+
+    def _edit_changed(self, changes: ProposedChanges) -> None:
+        """Edit the text that the command changed; of several, let the user choose."""
+        if len(self.texts) > 1:
+            self.dismiss("parts")
+        elif (edit := proposed_parts(changes, self.texts).edit_only()) is None:
+            self.dialog.show_error(_NO_TEXT)
+        else:
+            self._changed_text = edit
+            self.dialog.edit(edit)
+
+    def _with_texts(self, then: Callable[[], object]) -> None:
+        """Read the changed texts in a thread, then continue if the question is still open."""
+        changes = self._request.changes
+        if changes is None:
+            then()
+            return
+
+        async def read() -> None:
+            self.texts = await asyncio.to_thread(new_texts, Path(self._root), changes) if self._root else {}
+            if self.is_current and self.dialog.step == "asking":
+                then()
+
+        self.run_worker(read, group="texts", exclusive=True)
 
     def action_run_edited(self) -> None:
         """Allow the call with the edited input, or choose the typed rule; show why if that is not possible."""
@@ -186,7 +238,8 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
             self.dialog.show_error(str(error))
             return
         same = changed == self._request.args
-        self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed))
+        note = f"I edited {self._edit.subject} before I kept it." if self._changed_text is not None else ""
+        self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed, note=note))
 
     def action_edit_outside(self) -> None:
         """Open the edited text in the user's own editor."""
@@ -214,8 +267,9 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
 
     @on(Input.Submitted)
     def _answer_with_note(self, event: Input.Submitted) -> None:
-        decision = "approve" if self.dialog.step == "adding" else "deny"
-        self.dismiss(ApprovalDecision(decision=decision, note=event.value.strip()))
+        adds = self.dialog.step == "adding"
+        note, kept = event.value.strip(), self._kept if adds else None
+        self.dismiss(ApprovalDecision(decision="approve" if adds else "deny", note=note, input=kept))
 
     def action_skip(self) -> None:
         """Skip the call."""
@@ -230,7 +284,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     def action_choose_parts(self) -> None:
         """Show the parts of the change, to accept some of them."""
         if self.guard.accepts():
-            self.dismiss("parts")
+            self._with_texts(lambda: self.dismiss("parts"))
 
     def action_not_now(self) -> None:
         """Go one step back; from the request itself, close without an answer."""
@@ -261,4 +315,9 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         is_possible = scope == "session" or scope in self._offer.scopes
         if is_possible and self._may_approve():
             rule = None if self._offer.rule == self._request.session_rule else self._offer.rule
-            self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule))
+            self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule, input=self._kept))
+
+    @property
+    def _kept(self) -> JsonObject | None:
+        """The changes that a yes keeps; None: all of them, or the question is about a call."""
+        return keep_all(self._request.changes) if self._request.changes is not None else None

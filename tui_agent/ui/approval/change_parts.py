@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.line import Run
 
 CONTEXT = 3
 """Unchanged lines around a change, as in diffs; changes closer to each other are one part."""
@@ -37,6 +38,11 @@ class ChangePart:
     new: tuple[str, ...]
     """Its lines in the new text, with line ends."""
 
+    name: str = ""
+    """Subject, if the parts are not those of one file."""
+    facts: tuple[Run, ...] = ()
+    """Facts that its lines do not show."""
+
     @property
     def text(self) -> str:
         """The hunk as a diff writes it."""
@@ -52,14 +58,15 @@ class ChangeParts:
     _name: str
     """The argument with the new text."""
 
+    @property
+    def initial(self) -> frozenset[int]:
+        """Indexes of the parts that are accepted at first: all."""
+        return frozenset(range(len(self.parts)))
+
     def input_with(self, accepted: Collection[int]) -> JsonObject:
         """Return the input that makes only the accepted parts, by index."""
-        lines = _LINE.findall(str(self._args[self._name]))
-        for index in range(len(self.parts) - 1, -1, -1):
-            part = self.parts[index]
-            if index not in accepted:
-                lines[part.new_start : part.new_start + len(part.new)] = part.old
-        return {**self._args, self._name: "".join(lines)}
+        text = text_with(str(self._args[self._name]), self.parts, accepted)
+        return {**self._args, self._name: text}
 
     def decision(self, accepted: Collection[int]) -> ApprovalDecision:
         """Return the answer that lets the accepted parts through; the model reads which ones are left out."""
@@ -79,22 +86,49 @@ def change_parts(request: ApprovalRequest) -> ChangeParts | None:
     preview, args = request.preview, request.args
     if preview is None or preview.kind != "diff":
         return None
-    shown = _read(preview.text)
+    shown = read_hunks(preview.text)
     match args:
         case {"old_string": str() as old, "new_string": str() as new}:
             found = _with_headers(_compare(old, new), shown)
             name = "new_string"
         case {"content": str() as content}:
-            found = shown if shown is not None and _fit(shown, _LINE.findall(content)) else ()
+            found = shown if shown is not None and _fit(shown, split_lines(content)) else ()
             name = "content"
         case _:
             return None
     return ChangeParts(tuple(found), args, name) if len(found) > 1 else None
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text with their ends, which only LF makes."""
+    return _LINE.findall(text)
+
+
+def text_with(new: str, parts: Sequence[ChangePart], accepted: Collection[int]) -> str:
+    """Return a new text with the old lines in place of the parts that are not accepted, by index."""
+    lines = split_lines(new)
+    for index in range(len(parts) - 1, -1, -1):
+        part = parts[index]
+        if index not in accepted:
+            lines[part.new_start : part.new_start + len(part.new)] = part.old
+    return "".join(lines)
+
+
+def applied(old: str, parts: Sequence[ChangePart]) -> str | None:
+    """Return an old text with all parts of its diff; None if they are not the parts of this text."""
+    lines = split_lines(old)
+    for part in reversed(parts):
+        match = _HUNK.match(part.header)
+        start = int(match[1]) - bool(part.old) if match else -1
+        if start < 0 or tuple(lines[start : start + len(part.old)]) != part.old:
+            return None
+        lines[start : start + len(part.old)] = part.new
+    return "".join(lines) if _fit(parts, lines) else None
+
+
 def _compare(old_text: str, new_text: str) -> list[ChangePart]:
     """Return the hunks between two texts."""
-    old, new = _LINE.findall(old_text), _LINE.findall(new_text)
+    old, new = split_lines(old_text), split_lines(new_text)
     if len(old) + len(new) > MAX_LINES:
         return []
     parts: list[ChangePart] = []
@@ -128,7 +162,7 @@ def _with_headers(parts: list[ChangePart], shown: Sequence[ChangePart] | None) -
     ]
 
 
-def _read(diff: str) -> list[ChangePart] | None:
+def read_hunks(diff: str) -> list[ChangePart] | None:
     """Return the hunks of the diff of one file; None if the diff is cut or notes another encoding or line end."""
     head, *lines = diff.removesuffix("\n").split("\n")
     if not head.startswith("--- ") or not lines or not lines[0].startswith("+++ "):

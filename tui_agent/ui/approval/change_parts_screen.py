@@ -19,16 +19,18 @@ from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import clipped, key_rows
+from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
 from .approval_rows import request_title, unread_row
 from .change_parts import ChangePart, ChangeParts
+from .proposed_parts import ChangedText, ProposedParts
 
 _MARGIN = 4
+_LEFT_OUT = "The agent reads which parts you left out."
 
 
-class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
-    """The page. Returns the decision, or None if the user goes back to the whole change."""
+class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | None]):
+    """The page. Returns the decision, a text to edit first, or None if the user goes back to the whole change."""
 
     CSS_PATH = "approval.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
@@ -38,12 +40,12 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
     def __init__(
         self,
         request: ApprovalRequest,
-        parts: ChangeParts,
+        parts: ChangeParts | ProposedParts,
         *,
         clock: Callable[[], float],
         target: TextTarget = NOWHERE,
     ) -> None:
-        """Create the page with every part accepted.
+        """Create the page with every part accepted, except conflicts.
 
         Args:
             request: the request.
@@ -54,7 +56,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         self.request = request
         """The request."""
         self._parts = parts
-        self._accepted = set(range(len(parts.parts)))
+        self._accepted = set(parts.initial)
         self._cursor = 0
         self._starts: list[int] = []
         self._body = RowsView(self._body_rows, end_counts=True, id="parts-body")
@@ -92,6 +94,19 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         if self.guard.accepts() and self._body.read_to_end:
             self.dismiss(self._parts.decision(self._accepted))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the editor for the text of the part at the cursor."""
+        return action != "edit_text" or self._edit is not None
+
+    @property
+    def _edit(self) -> ChangedText | None:
+        return self._parts.edit(self._cursor, self._accepted) if isinstance(self._parts, ProposedParts) else None
+
+    def action_edit_text(self) -> None:
+        """Edit the text of the file at the cursor, to keep it with the accepted parts."""
+        if self.guard.accepts() and self._body.read_to_end and (edit := self._edit) is not None:
+            self.dismiss(edit)
+
     def action_toggle_part(self) -> None:
         """Accept the part at the cursor or leave it out."""
         self._accepted ^= {self._cursor}
@@ -124,6 +139,10 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             self._keys.styles.height = len(self._key_rows(self._keys.row_width))
         self._keys.show_now()
 
+    @property
+    def _is_trial(self) -> bool:
+        return self.request.changes is not None
+
     def _move(self, by: int) -> None:
         self._cursor = min(max(0, self._cursor + by), len(self._parts.parts) - 1)
         self._show()
@@ -145,39 +164,47 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             if rows:
                 rows.append(Line())
             starts.append(len(rows))
-            rows.append(self._title_row(index, part, width))
+            rows.extend(self._title_rows(index, part, width))
             rows.extend(row.prefixed((" " * _MARGIN, "")) for row in _diff_rows(part, width - _MARGIN))
         self._starts = starts
         return rows
 
-    def _title_row(self, index: int, part: ChangePart, width: int) -> Line:
+    def _title_rows(self, index: int, part: ChangePart, width: int) -> list[Line]:
         added, removed = diff_counts(_diff(part))
+        name = part.name or f"part {index + 1} of {len(self._parts.parts)}"
+        counts: list[Run] = [(f"  +{added}", "success"), (f" −{removed}", "error")]
         box = "[x]" if index in self._accepted else "[ ]"
-        runs: list[Run] = [
+        first: list[Run] = [
             ("› " if index == self._cursor else "  ", "key"),
             (f"{box} ", "success" if "x" in box else "muted"),
-            (f"part {index + 1} of {len(self._parts.parts)}", "strong"),
-            (f"  +{added}", "success"),
-            (f" −{removed}", "error"),
+        ]
+        runs: list[Run] = [
+            (name, "strong"),
+            *(part.facts or counts),
             ("" if index in self._accepted else "  left out", "warning"),
         ]
-        return Line(clipped(runs, width))
+        margin = width_of_runs(first)
+        return prefixed_lines(wrapped(runs, width - margin), first, ((" " * margin, ""),))
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         left = self._body.rows_below
         if left and not self._body.read_to_end:
             return [unread_row(left, command("parts.page_down").key_text, width)]
-        return [Line(clipped([("The agent reads which parts you left out.", "muted")], width))]
+        words = "What you leave out is discarded; the agent reads it." if self._is_trial else _LEFT_OUT
+        return [Line(clipped([(words, "muted")], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         count, chosen = len(self._parts.parts), len(self._accepted)
-        yes = f"yes to {chosen} of {count}" if 0 < chosen < count else f"yes to all {count}" if chosen else "no to all"
+        yes, no = ("keep", "discard all") if self._is_trial else ("yes to", "no to all")
+        yes = f"{yes} {chosen} of {count}" if 0 < chosen < count else f"{yes} all {count}" if chosen else no
         counts = self.guard.armed and self._body.read_to_end
         texts = {"approve": yes}
         answers: list[tuple[str, str, bool]] = []
-        for name in ("toggle_part", "toggle_all", "approve", "close"):
+        for name in ("toggle_part", "toggle_all", "approve", "edit_text", "close"):
             entry = command(f"parts.{name}")
-            answers.append((entry.key_text, texts.get(name, entry.text), counts or name != "approve"))
+            if self.check_action(name, ()):
+                waits = name in ("approve", "edit_text")
+                answers.append((entry.key_text, texts.get(name, entry.text), counts or not waits))
         return key_rows(answers, width)
 
 
@@ -185,7 +212,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | None]):
 def _diff(part: ChangePart) -> tuple[DiffLine, ...]:
     """Return the lines of a part, with every character visible."""
     lines = read_diff(f"--- a\n+++ b\n{part.text}\n", visible)
-    return tuple(line for line in lines if line.kind not in ("file", "hunk"))
+    return tuple(line for place, line in enumerate(lines) if line.kind not in ("file", "hunk") or place > 1)
 
 
 @lru_cache(maxsize=256)

@@ -64,7 +64,12 @@ class RuleOffer:
 
     def refusal(self, text: str) -> str:
         """Return why a typed rule may not be stored, in words; empty if it may."""
-        return "" if text in self._rules else self._facts.refusal(text, self._request.tool, self._request.args)
+        tool, args = self._request.tool, self._request.args
+        if (changes := self._request.changes) is not None:
+            # A rule on paths keeps changes, whatever the command.
+            paths = [*(file.path for file in changes.files), *(tree.path for tree in changes.trees)]
+            tool, args = "edit", {"path": paths[0] if paths else ""}
+        return "" if text in self._rules else self._facts.refusal(text, tool, args)
 
     def type(self, text: str) -> None:
         """Choose a rule that was typed and not refused."""
@@ -92,7 +97,8 @@ class RuleOffer:
             width: cells of a row.
             fixed: True to leave out the keys that change the rule.
         """
-        rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} also allowed:", "warning")], width)
+        what = "kept without a question:" if self._request.changes is not None else "also allowed:"
+        rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} {what}", "warning")], width)
         for rule in self.rule.split("\n"):
             rows.extend(exact_rows(rule, width))
         if not fixed:

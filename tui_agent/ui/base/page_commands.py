@@ -117,6 +117,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     ),
     Command("parts.toggle_all", ("a",), "all", "Accept all parts, or none", "parts"),
     Command("parts.approve", ("y",), "yes to these", "Allow the accepted parts; without any, deny the call", "parts"),
+    Command("parts.edit_text", ("e",), "edit", "Edit the text of a file that a command changed, then keep it", "parts"),
     Command("parts.close", ("escape",), "back", "Return to the whole change", "parts"),
     Command("parts.cursor_up", ("up", "k"), "up", "Previous part", "parts"),
     Command("parts.cursor_down", ("down", "j"), "down", "Next part", "parts"),

@@ -75,6 +75,7 @@ class ChatScreen(AnyScreen):
             entry=lambda: self.entry,
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
+            root=lambda: self.state.transcript.calls.root,
         )
         """Dialogs of approval requests."""
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")

@@ -17,6 +17,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.ui.text.joined_parts import joined_parts
@@ -302,12 +303,17 @@ class StatusLine(CoalescedRefresh):
         if status.status == "retrying" and status.retry is not None:
             return f"retrying {status.retry.number} in {seconds_text(status.retry.at - now, tenths=False)}"
         if status.status == "waiting_approval":
-            return "waiting for you" if len(status.asking) < 2 else f"{len(status.asking)} wait for you"
+            changes = [status.progress.waiting_changes.get(request_id) for request_id in status.asking]
+            if len(changes) < 2:
+                return next(filter(None, changes), "waiting for you")
+            return f"{len(changes)} wait for you"
         clock = seconds_text(now - status.since, tenths=False)
         if status.status == "running_tools" and status.running:
             oldest = next(iter(status.running.values()))
             clock = seconds_text(now - oldest.since, tenths=False)
-            names = one_line(oldest.name, 24) if len(status.running) == 1 else count_text(len(status.running), "tool")
+            place = PLACE_MARKS.get(oldest.place)
+            name = f"{one_line(oldest.name, 24)}{f' ({place})' if place else ''}"
+            names = name if len(status.running) == 1 else count_text(len(status.running), "tool")
             return f"{names} {clock}"
         if status.status == "compacting" and status.compacting is not None:
             return f"compacting {tokens_text(status.compacting)} tokens · {clock}"

@@ -10,6 +10,7 @@ from tui_agent.protocol.events import BlockedOn, ToolStatus
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
+from tui_agent.ui.state.trial_words import question_text, settled_text
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
@@ -183,7 +184,8 @@ def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str
             return ((clock,) if share is None else (f"{round(share * 100)} %  {clock}", clock)), "running"
         case "asking":
             waited = seconds_text(view.waited_ms(context.now) / 1000, tenths=False)
-            return (f"needs you  {waited}", "needs you"), "asking"
+            words = question_text(view.approval.request)
+            return (f"{words}  {waited}", words, "needs you"), "asking"
         case "waiting":
             text = wait_text(view, context.find)
             after, _, _ = text.partition(",")
@@ -262,6 +264,7 @@ def _endings(view: CallViewState) -> list[str]:
     executed = timing.started_at is not None
     status = "  ".join(filter(None, (outcome, "taken over" if view.outcome.took_over else "")))
     files = count_text(changes.count, "file") if changes.count and changes.is_compared else ""
+    files, settled = settled_text(changes) or files, settled_text(changes, in_short=True)
     waited = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
     queued = f"queued {seconds_text(timing.queued_ms / 1000, tenths=False)}" if timing.queued_ms >= 1000 else ""
     size = bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else ""
@@ -271,6 +274,8 @@ def _endings(view: CallViewState) -> list[str]:
         (status, files, waited, queued, clock),
         (status, files, waited, clock),
         (status, files, clock),
+        (status, settled, clock),
+        (status, settled or clock),
         (status, clock),
         (clock if style == "failed" and clock else status.partition(",")[0] or clock,),
     )

@@ -15,6 +15,7 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Run
@@ -36,6 +37,7 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
     "waits": ("·", "waits"),
     "asks": ("░", "asks"),
     "runs": ("▆", "runs"),
+    "trial": ("▄", "runs"),
     "failed": ("▚", "failed"),
     "stopped": ("▒", "stopped"),
 }
@@ -272,6 +274,9 @@ def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float
         last = min(columns - 1, max(first, int((end - start) / span * columns)))
         for column in range(first, last + 1):
             cells[column] = sign
+        if stretch.kind == "trial" and last - first > len(PLACE_MARKS["trial"]):
+            for column, letter in enumerate(PLACE_MARKS["trial"], first + 1):
+                cells[column] = (letter, "runs")
     if lane is times.model:
         for at in times.steers:
             if start <= at <= start + span:

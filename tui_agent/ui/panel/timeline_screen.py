@@ -11,6 +11,7 @@ from textual.content import Content
 
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
@@ -85,7 +86,10 @@ def lane_rows(times: RunTimes, ledger: CallLedger, window: TimeWindow, now: floa
     for call_id in times.calls:
         call = ledger.find(call_id)
         number = f"#{call.number}" if call is not None else ""
-        label = f"{number} {call.view.name} {call.view.summary}" if call is not None and width >= _NAMED else number
+        label = number
+        if call is not None and width >= _NAMED:
+            mark = PLACE_MARKS.get(call.view.changes.trial.place)
+            label = f"{number} {call.view.name} {f'{mark}: ' if mark else ''}{call.view.summary}"
         rows.append(_lane_row(label, times, call_id, window, now, width))
     return rows
 

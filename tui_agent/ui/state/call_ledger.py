@@ -9,6 +9,9 @@ from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
     FileChanged,
     HookEnded,
     HookFailed,
@@ -67,6 +70,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
+        *(ChangesProposed, ChangesKept, ChangesDiscarded),
         MessageEnded,
     )
 )

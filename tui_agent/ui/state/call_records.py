@@ -7,6 +7,7 @@ from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionD
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
+from tui_agent.protocol.trial import Place, ProposedChanges
 
 
 @dataclass(slots=True)
@@ -24,6 +25,8 @@ class CallTiming:
     """Times of a call. Moments are monotonic seconds."""
 
     queued_at: float = 0.0
+    asked_at: float | None = None
+    """Moment of the newest question about the call."""
     started_at: float | None = None
     ended_at: float | None = None
     latency_ms: float = 0.0
@@ -100,6 +103,27 @@ class FileChange:
 
 
 @dataclass(slots=True)
+class CallTrial:
+    """Trial of a command: its place, what it changed there, and what became of that."""
+
+    place: Place = "outside"
+    proposed: ProposedChanges | None = None
+    kept: tuple[str, ...] = ()
+    kept_count: int = 0
+    by_policy: bool = False
+    """True if a rule or the mode decided what is kept."""
+    discarded: tuple[str, ...] = ()
+    discarded_count: int = 0
+    reason: str = ""
+    """Reason why changes were discarded."""
+
+    @property
+    def is_settled(self) -> bool:
+        """True if changes were kept or discarded."""
+        return bool(self.kept or self.kept_count or self.discarded or self.discarded_count)
+
+
+@dataclass(slots=True)
 class CallChanges:
     """Files that a call changed."""
 
@@ -111,6 +135,7 @@ class CallChanges:
     """Number of all changed files."""
     is_compared: bool = False
     """True if the changes were found by comparing the workspace; the summary does not name them then."""
+    trial: CallTrial = field(default_factory=CallTrial)
 
 
 @dataclass(frozen=True, slots=True)

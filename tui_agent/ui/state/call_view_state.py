@@ -3,6 +3,7 @@
 The ledger applies every event that `call_of` assigns to the call; nothing else changes the state.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -12,6 +13,9 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     BlockedOn,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
     FileChanged,
     HookEnded,
     HookFailed,
@@ -33,6 +37,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import EFFECTS_DATA, TIME_LIMIT_DATA, Preview
+from tui_agent.protocol.trial import Place
 from tui_agent.ui.text.sanitiser import joined_lines
 
 from .call_records import (
@@ -41,6 +46,7 @@ from .call_records import (
     CallChanges,
     CallOutcome,
     CallTiming,
+    CallTrial,
     FileChange,
     HookRun,
     LiveOutput,
@@ -53,6 +59,8 @@ CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"]
 """Kinds of calls that the panel counts and filters."""
 
+PLACE_MARKS: Mapping[Place, str] = {"trial": "trial", "read_only": "read-only"}
+"""Words before the summary of a call that runs behind walls."""
 LIVE_LIMIT = 64 * 1024
 """Most characters of output kept while a call runs; earlier output is in its result or its file."""
 RESULT_LIMIT = 128 * 1024
@@ -105,8 +113,10 @@ class CallViewState:
 
     @property
     def marked_summary(self) -> str:
-        """The summary, with a mark before it if the call runs in the sandbox."""
-        decision = self.approval.decision
+        """The summary, with a mark before it if the call runs in the sandbox, or while it runs in a trial."""
+        decision, place = self.approval.decision, self.changes.trial.place
+        if place in PLACE_MARKS and self.phase == "running":
+            return f"{PLACE_MARKS[place]}: {self.summary}"
         return f"box: {self.summary}" if decision is not None and decision.confinement else self.summary
 
     @property
@@ -129,7 +139,9 @@ class CallViewState:
         return self.timing.latency_ms
 
     def waited_ms(self, now: float) -> float:
-        """Return the milliseconds from receipt to execution; `now` in monotonic seconds."""
+        """Return the milliseconds from receipt to execution, or of a question after it; `now` in monotonic seconds."""
+        if self.phase == "asking" and self.timing.started_at is not None and self.timing.asked_at is not None:
+            return max(0.0, (now - self.timing.asked_at) * 1000)
         if self.phase in ("queued", "waiting", "asking"):
             return max(0.0, (now - self.timing.queued_at) * 1000)
         return self.timing.queued_ms + self.timing.approval_ms
@@ -150,6 +162,10 @@ class CallViewState:
                 return self._apply_progress(event)
             case RunEnded():
                 return self._abandoned(envelope)
+            case ApprovalRequested():
+                self._asked(event, envelope)
+            case ChangesProposed() | ChangesKept() | ChangesDiscarded():
+                self._apply_trial(event)
             case _:
                 return self._apply_decision(event)
         return True
@@ -177,6 +193,8 @@ class CallViewState:
         self.name, self.read_only = event.name, event.read_only
         self.summary = joined_lines(event.summary) or self.summary
         self._preview(event.preview)
+        if event.place != "outside":
+            self.own_changes().trial = CallTrial(event.place)
         self.outcome.took_over = event.adopted_from is not None
         self.phase, self.waits_for, self.waits_on = "running", None, ()
         timing.started_at, timing.timeout_s, timing.attempt = envelope.mono, event.timeout_s, event.attempt
@@ -276,12 +294,10 @@ class CallViewState:
         match event:
             case PermissionDecided():
                 self.approval.decision = kept_decision(event)
-            case ApprovalRequested():
-                self._asked(event)
             case ApprovalResolved():
                 self.approval.resolution = event
                 if self.phase == "asking":
-                    self.phase, self.waits_for = "queued", None
+                    self.phase, self.waits_for = "queued" if self.timing.started_at is None else "running", None
             case HookStarted(event=name, name=hook):
                 self.approval.hooks += (HookRun(name, hook, "asked"),)
             case HookEnded():
@@ -302,11 +318,22 @@ class CallViewState:
                 return False
         return True
 
-    def _asked(self, request: ApprovalRequest) -> None:
+    def _apply_trial(self, event: ChangesProposed | ChangesKept | ChangesDiscarded) -> None:
+        trial = self.own_changes().trial
+        match event:
+            case ChangesProposed():
+                self.own_changes().trial = CallTrial(trial.place, event.changes)
+            case ChangesKept():
+                trial.kept, trial.kept_count, trial.by_policy = event.paths, event.count, event.by == "policy"
+            case ChangesDiscarded():
+                trial.discarded, trial.discarded_count, trial.reason = event.paths, event.count, event.reason
+
+    def _asked(self, request: ApprovalRequest, envelope: Envelope) -> None:
         self.approval.request, self.approval.resolution = request, None
+        self.timing.asked_at = envelope.mono
         self._preview(request.preview)
         self.summary = self.summary or joined_lines(request.summary)
-        if self.phase not in ("running", "ended"):
+        if self.phase != "ended" and (self.phase != "running" or request.changes is not None):
             self.phase, self.waits_for = "asking", "approval"
 
     def _hook_answered(self, run: HookRun) -> None:
@@ -357,6 +384,9 @@ _CallEvent: TypeAlias = (
     | SubagentStarted
     | SubagentEnded
     | FileChanged
+    | ChangesProposed
+    | ChangesKept
+    | ChangesDiscarded
 )
 _CALL_EVENTS = frozenset(get_args(_CallEvent))
 

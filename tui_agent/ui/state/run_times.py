@@ -24,8 +24,8 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
 
-SpanKind = Literal["model", "waits", "asks", "runs", "failed", "stopped"]
-"""Activity: the model answers; a call waits, waits for the user, runs, failed, was cancelled."""
+SpanKind = Literal["model", "waits", "asks", "runs", "trial", "failed", "stopped"]
+"""Activity: the model answers; a call waits, waits for the user, runs, runs in a trial, failed, was cancelled."""
 
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
@@ -110,8 +110,8 @@ class RunTimes:
                 self._begin(call_id, "asks", at)
             case ApprovalResolved(call_id=call_id):
                 self._begin(call_id, "waits", at)
-            case ToolStarted(call_id=call_id):
-                self._begin(call_id, "runs", at)
+            case ToolStarted(call_id=call_id, place=place):
+                self._begin(call_id, "trial" if place == "trial" else "runs", at)
             case ToolEnded(call_id=call_id, status=status):
                 self._end_call(call_id, at, status)
             case _:
@@ -162,11 +162,14 @@ class RunTimes:
     def _end_call(self, call_id: str, at: float, status: ToolStatus) -> None:
         if (lane := self.calls.get(call_id)) is not None:
             lane.finish(at)
-            if lane.spans[-1].kind == "runs" and status not in ("ok", "overridden"):
-                lane.spans[-1].kind = "stopped" if status in ("cancelled", "interrupted") else "failed"
+            # After a trial the changes may have waited for the user.
+            last = next((span for span in reversed(lane.spans) if span.kind not in ("asks", "waits")), None)
+            if last is not None and last.kind in _RUNNING and status not in ("ok", "overridden"):
+                last.kind = "stopped" if status in ("cancelled", "interrupted") else "failed"
 
 
-_EXECUTING: frozenset[SpanKind] = frozenset(("runs", "failed", "stopped"))
+_RUNNING: frozenset[SpanKind] = frozenset(("runs", "trial"))
+_EXECUTING: frozenset[SpanKind] = frozenset((*_RUNNING, "failed", "stopped"))
 
 
 def covered(stretches: Iterable[tuple[float, float]]) -> float:

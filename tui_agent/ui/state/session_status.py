@@ -31,9 +31,11 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import FrozenModel, Usage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.protocol.trial import Place
 from tui_agent.ui.text.amounts import tokens_text
 
 from .step_numbers import StepNumbers
+from .trial_words import waiting_text
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
@@ -57,6 +59,7 @@ class RunningCall:
     """Monotonic seconds."""
     read_only: bool = False
     """True if it changes no files."""
+    place: Place = "outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ class RunProgress:
     """Number of ended calls that may have changed files."""
     in_background: set[str] = field(default_factory=set[str])
     """Ids of the commands that run in the background."""
+    waiting_changes: dict[str, str] = field(default_factory=dict[str, str])
+    """Changes of commands that wait for the user, in words, by request id."""
 
 
 @dataclass(slots=True)
@@ -142,15 +147,18 @@ class SessionStatus:
         """Apply one event; return False if it changed nothing."""
         event = envelope.event
         match event:
-            case ToolStarted(call_id=call_id, name=name, read_only=read_only):
-                self.running[call_id] = RunningCall(name, envelope.mono, read_only)
+            case ToolStarted(call_id=call_id, name=name, read_only=read_only, place=place):
+                self.running[call_id] = RunningCall(name, envelope.mono, read_only, place)
             case ToolEnded(call_id=call_id):
                 ended = self.running.pop(call_id, None)
                 self.progress.writes += ended is not None and not ended.read_only
                 return ended is not None
-            case ApprovalRequested(request_id=request_id):
+            case ApprovalRequested(request_id=request_id, changes=changes):
+                if changes is not None:
+                    self.progress.waiting_changes[request_id] = waiting_text(changes)
                 self.asking[request_id] = envelope.origin.agent_id if envelope.origin.depth else ""
             case ApprovalResolved(request_id=request_id):
+                self.progress.waiting_changes.pop(request_id, None)
                 return self.asking.pop(request_id, None) is not None
             case PermissionModeChanged(old=old, new=mode, by=by):
                 self.mode = mode
@@ -223,5 +231,6 @@ class SessionStatus:
         # A run may end without an event for each call and request that was open.
         self.running.clear()
         self.asking.clear()
+        self.progress.waiting_changes.clear()
         self.retry = self.compacting = None
         self._become("idle", "", envelope)

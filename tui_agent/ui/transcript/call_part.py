@@ -22,6 +22,7 @@ from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
+from tui_agent.ui.state.trial_words import question_text, settled_text
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
@@ -360,15 +361,19 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
     if view.status in _WORDS:
         return _refusal(view, _WORDS[view.status]), "warning"
     if view.status in _PROBLEMS:
-        return (reported if isinstance(reported, str) and reported else first) or "failed", "error"
-    return (reported if isinstance(reported, str) else ""), "muted"
+        failure = (reported if isinstance(reported, str) and reported else first) or "failed"
+        return " · ".join(filter(None, (failure, settled_text(view.changes)))), "error"
+    settled, reason = settled_text(view.changes), view.changes.trial.reason
+    if settled.startswith("discarded") and reason:
+        settled = f"{settled}: {reason}"
+    return " · ".join(filter(None, (reported if isinstance(reported, str) else "", settled))), "muted"
 
 
 def _state_of(view: CallViewState, context: CallContext) -> tuple[str, str]:
     """Return the state or the result of a call in one line, with its style."""
     match view.phase:
         case "asking":
-            return "needs you", "warning"
+            return question_text(view.approval.request), "warning"
         case "waiting" | "queued":
             return wait_text(view, context.find), "muted"
         case "running":
@@ -611,7 +616,9 @@ def _names_row(view: CallViewState, root: str, width: int) -> list[Line]:
     """Return the row that names the files of a call that changed several."""
     files = view.changes.files
     names = " · ".join(f"{_path_of(file, root, width)}{_counts(file)}" for file in files[:_NAMES_IN_A_ROW])
-    head = f"{BODY}└ changed {count_text(view.changes.count, 'file')}  "
+    # After a trial the row of the call has the number.
+    changed = "" if view.changes.trial.is_settled else f"changed {count_text(view.changes.count, 'file')}  "
+    head = f"{BODY}└ {changed}"
     return [Line(clipped(((head, "muted"), (names, "")), width))]
 
 

@@ -1,0 +1,272 @@
+"""Commands in trials, as users of the whole program see them: a command runs at once, and what it changed waits."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.server_thread import ServerThread
+
+from .script import bodies_of, call, calls, results_in, says
+from .test_headless import Piped, piped
+from .user_machine import UserMachine
+
+pytestmark = pytest.mark.slow
+
+FORMAT = "printf 'one\\n2\\n' > a.txt; printf 'x = 1\\n' > b.py; echo formatted"
+QUIET = ("message.delta", "tool.output", "tool.update")
+
+
+def repository(machine: UserMachine) -> None:
+    """Make the work directory a repository with one commit."""
+    machine.file("a.txt", "one\ntwo\n")
+    machine.file("b.py", "x=1\n")
+    machine.file(".gitignore", "build/\n")
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for words in (("init", "-qb", "main"), ("add", "."), (*identity, "commit", "-qm", "Begin")):
+        subprocess.run(["git", *words], cwd=machine.work, check=True, capture_output=True)
+
+
+def state(top: Path) -> dict[str, bytes]:
+    """Return every file with its content."""
+    return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+
+
+def keep(program: Piped, asked: dict[str, Any], *paths: str) -> None:
+    """Answer a question about changes: keep some, or all."""
+    chosen = {"input": {"paths": list(paths)}} if paths else {}
+    program.tell(type="approval", request_id=asked["data"]["request_id"], decision="approve", **chosen)
+
+
+def run(
+    machine: UserMachine, command: str, *options: str, **arguments: Any
+) -> tuple[subprocess.CompletedProcess[str], str]:
+    """Run one command without anyone to ask; return the end of the program and what the model read."""
+    script = [calls(call("bash", command=command, **arguments)), says("Done.")]
+    with ServerThread(script) as server:
+        done = machine.run("-p", *options, "do it", variables=server.environment)
+        ((text, _),) = results_in(bodies_of(server)[1])
+    return done, text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat a.txt && grep -rn x . | sort | head -3",
+        "python3 -c 'import json, sys; print(json.dumps(sys.version_info[0]))'",
+        "for file in *; do wc -l $file; done; git status --short; git log --oneline",
+        "echo scratch > /tmp/scratch && cat /tmp/scratch",
+        "mkdir -p __pycache__ && echo x > __pycache__/a.pyc",
+    ],
+)
+def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine, command: str) -> None:
+    repository(machine)
+    before = state(machine.work)
+
+    done, text = run(machine, command)
+
+    assert (done.returncode, done.stdout) == (0, "Done.\n")
+    assert "discarded" not in text
+    assert state(machine.work) == before
+    started = [event["data"] for event in machine.events() if event["type"] == "tool.started"]
+    assert [data["place"] for data in started] == ["trial"]
+    assert not any(event["type"].startswith(("approval.", "changes.")) for event in machine.events())
+
+
+@pytest.mark.parametrize("kept", [("a.txt", "b.py"), ("a.txt",), ()])
+def test_what_is_not_kept_is_not_there(machine: UserMachine, kept: tuple[str, ...]) -> None:
+    repository(machine)
+    script = [calls(call("bash", command=FORMAT)), says("Done.")]
+
+    with piped(machine, script, "format it") as (program, server):
+        asked = program.hear("approval.requested")
+        assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
+        if kept:
+            keep(program, asked, *kept)
+        else:
+            request = asked["data"]["request_id"]
+            program.tell(type="approval", request_id=request, decision="deny", note="not so")
+        program.hear("run.ended")
+        assert program.end() == 0
+        ((text, is_error),) = results_in(bodies_of(server)[1])
+
+    files = {file["path"]: file for file in asked["data"]["changes"]["files"]}
+    assert {path: (file["added"], file["removed"]) for path, file in files.items()} == {"a.txt": (1, 1), "b.py": (1, 1)}
+    assert "-two\n+2\n" in files["a.txt"]["diff"]
+    assert (machine.work / "a.txt").read_text() == ("one\n2\n" if "a.txt" in kept else "one\ntwo\n")
+    assert (machine.work / "b.py").read_text() == ("x = 1\n" if "b.py" in kept else "x=1\n")
+    assert text.startswith("formatted")
+    assert not is_error
+    assert all((f"kept: {path}" in text or f", {path}" in text) for path in kept)
+    assert ("not so" in text) is not kept
+    changed = [event["data"] for event in machine.events() if event["type"] == "file.changed"]
+    assert sorted(Path(data["path"]).name for data in changed) == sorted(kept)
+    assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
+
+
+def test_a_wrong_choice_leaves_the_question_open(machine: UserMachine) -> None:
+    repository(machine)
+    with piped(machine, [calls(call("bash", command=FORMAT)), says("Done.")], "format it") as (program, _):
+        asked = program.hear("approval.requested")
+        keep(program, asked, "c.txt")
+        assert "c.txt" in program.hear("error")["data"]["text"]
+        keep(program, asked, "b.py")
+        program.hear("run.ended")
+        assert program.end() == 0
+
+    assert (machine.work / "b.py").read_text() == "x = 1\n"
+
+
+def test_where_no_one_can_answer_changes_are_discarded_and_the_result_says_so(machine: UserMachine) -> None:
+    repository(machine)
+    before = state(machine.work)
+
+    done, text = run(machine, FORMAT)
+
+    assert done.returncode != 0 or done.stdout == "Done.\n"
+    assert state(machine.work) == before
+    assert "discarded: a.txt, b.py" in text
+    assert "no one can answer" in text
+
+
+def test_accept_edits_keeps_files_and_asks_for_a_commit(machine: UserMachine) -> None:
+    repository(machine)
+    commit = "git -c user.name=Ann -c user.email=ann@example.org commit -qam 'Format all'"
+    script = [calls(call("bash", command=FORMAT)), calls(call("bash", command=commit)), says("Done.")]
+
+    with piped(machine, script, "--permission-mode", "accept_edits", "format it") as (program, server):
+        asked = program.hear("approval.requested")
+        assert (machine.work / "a.txt").read_text() == "one\n2\n"
+        assert any(
+            "1 commit on main" in line and "Format all" in line for line in asked["data"]["changes"]["repository"]
+        )
+        keep(program, asked)
+        program.hear("run.ended")
+        assert program.end() == 0
+        bodies_of(server)
+
+    log = subprocess.run(["git", "log", "--format=%s"], cwd=machine.work, capture_output=True, text=True, check=True)
+    assert log.stdout == "Format all\nBegin\n"
+    status = subprocess.run(["git", "status", "--short"], cwd=machine.work, capture_output=True, text=True, check=True)
+    assert status.stdout == ""
+
+
+def test_plan_mode_runs_the_tests_and_keeps_nothing(machine: UserMachine) -> None:
+    repository(machine)
+    before = state(machine.work)
+
+    done, text = run(machine, "echo passed; echo x > report.txt", "--permission-mode", "plan")
+
+    assert done.returncode == 0
+    assert text.startswith("passed")
+    assert "discarded: report.txt" in text
+    assert "plan mode" in text
+    assert state(machine.work) == before
+
+
+def test_a_rule_on_paths_governs_what_commands_do(machine: UserMachine) -> None:
+    repository(machine)
+    machine.file("secrets/key.txt", "hidden\n")
+    rules = ("--deny=edit(secrets/**)", "--deny=read(secrets/**)", "--allow=edit(/b.py)")
+
+    done, text = run(machine, f"cat secrets/key.txt; {FORMAT}; echo new > secrets/key.txt", *rules)
+
+    assert done.returncode == 0
+    assert "hidden" not in text
+    assert (machine.work / "b.py").read_text() == "x = 1\n"
+    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
+    assert (machine.work / "secrets/key.txt").read_text() == "hidden\n"
+
+
+def test_leaving_the_trial_asks_before_it_runs(machine: UserMachine) -> None:
+    command = "curl -s --max-time 2 http://127.0.0.1:9/ || echo refused > here.txt"
+    script = [
+        calls(call("bash", command="python3 -c \"import urllib.request as r; r.urlopen('http://10.0.0.1/')\"")),
+        calls(call("bash", command="echo outside > here.txt", sandbox=False)),
+        says("Done."),
+    ]
+    del command
+
+    with piped(machine, script, "go") as (program, server):
+        asked = program.hear("approval.requested")
+        assert not (machine.work / "here.txt").exists()
+        assert asked["data"]["changes"] is None
+        program.tell(type="approval", request_id=asked["data"]["request_id"], decision="approve")
+        program.hear("run.ended")
+        assert program.end() == 0
+        ((first, is_error),) = results_in(bodies_of(server)[1])
+
+    assert is_error
+    assert "`sandbox: false`" in first
+    assert (machine.work / "here.txt").read_text() == "outside\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine, number: signal.Signals) -> None:
+    repository(machine)
+    command = f"echo ran >> {machine.temporary}/runs 2>/dev/null; {FORMAT}"
+    with piped(machine, [calls(call("bash", command=command))], "--session", "talk", "format it") as (program, _):
+        before = program.hear("approval.requested")["data"]
+        program.process.send_signal(number)
+        program.process.wait()
+    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
+
+    with piped(machine, [says("Kept.")], "--resume", "talk") as (program, server):
+        again = program.hear("approval.requested")
+        keep(program, again)
+        program.hear("run.ended")
+        assert program.end() == 0
+        ((text, _),) = results_in(bodies_of(server)[0])
+
+    assert again["data"]["call_id"] == before["call_id"]
+    assert again["data"]["changes"]["files"] == before["changes"]["files"]
+    assert (machine.work / "a.txt").read_text() == "one\n2\n"
+    assert text.startswith("formatted")
+    assert sum(event["type"] == "tool.started" for event in machine.events()) <= 2
+    trials = machine.home / ".local/state/tui-agent/trials"
+    assert not list(trials.rglob("record.json"))
+
+
+def test_parallel_commands_keep_in_call_order_and_a_common_file_is_a_conflict(machine: UserMachine) -> None:
+    repository(machine)
+    script = [
+        calls(
+            *(
+                call("bash", command=f"sleep 0.{3 - number}; echo {number} > a.txt; echo {number} > n{number}.txt")
+                for number in (1, 2)
+            )
+        ),
+        says("Done."),
+    ]
+    with piped(machine, script, "--permission-mode", "accept_edits", "both") as (program, server):
+        asked = program.hear("approval.requested")
+        conflicts = {file["path"]: bool(file["conflict"]) for file in asked["data"]["changes"]["files"]}
+        keep(program, asked)
+        program.hear("run.ended")
+        assert program.end() == 0
+        bodies_of(server)
+
+    assert conflicts["a.txt"]
+    assert (machine.work / "a.txt").read_text() == "1\n"
+    assert [(machine.work / f"n{number}.txt").read_text() for number in (1, 2)] == ["1\n", "2\n"]
+
+
+def test_what_the_user_types_runs_outside_at_once(machine: UserMachine) -> None:
+    repository(machine)
+    machine.file("node_modules/x/index.js", "x\n")
+    machine.file(".git/index.lock", "")
+    with ServerThread([]) as server, machine.app_on(server) as app:
+        app.ready()
+        app.say("!rm -rf node_modules")
+        app.wait_for_status("ready")
+        app.wait_for(lambda _: not (machine.work / "node_modules").exists())
+        app.wait_for_status("ready")
+        app.say("!rm .git/index.lock")
+        app.wait_for(lambda _: not os.path.exists(machine.work / ".git/index.lock"))
+        app.wait_for_status("ready")
+        app.quit()
+
+    assert not any(event["type"].startswith("approval.") for event in machine.events())

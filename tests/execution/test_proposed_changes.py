@@ -1,0 +1,370 @@
+"""Changes of a command in a trial are kept or discarded once, in call order, by rule, mode or answer."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
+from tests.support.trial_directories import CopiedLayers, TrialTool
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.protocol.cancellation import PROGRAM_QUIT, CancellationToken
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
+    ToolStarted,
+    Warned,
+)
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import (
+    ApprovalDecision,
+    ApprovalRequest,
+    ChangesDecision,
+    PermissionDecision,
+    PermissionMode,
+)
+from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult
+from tui_agent.protocol.trial import Place, ProposedChanges
+
+YES, NO = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny")
+
+
+@dataclass
+class TrialPolicy(FakePolicy):
+    """Policy that lets commands run in a trial, and decides on changes by mode; `kept` is kept by a rule."""
+
+    place: Place = "trial"
+    kept: tuple[str, ...] = ()
+    broken: bool = False
+    judged: list[ProposedChanges] = field(default_factory=list[ProposedChanges])
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        decision = super().check(tool, arguments)
+        return decision.model_copy(update={"place": self.place}) if tool.name == "command" else decision
+
+    def check_changes(self, changes: ProposedChanges) -> ChangesDecision:
+        self.judged.append(changes)
+        if self.broken:
+            raise OSError("no settings")
+        paths = tuple(file.path for file in changes.files)
+        kept = paths if any(rule == "edit(/**)" for rule, _ in self.granted) else self.kept
+        asked = tuple(path for path in paths if path not in kept)
+        if self.mode is PermissionMode.PLAN:
+            return ChangesDecision(decision="deny", source="mode", reason="plan mode changes nothing")
+        if self.mode is PermissionMode.ALLOW:
+            return ChangesDecision(decision="allow", source="mode", reason="mode allow", kept=paths)
+        return ChangesDecision(
+            decision="ask" if asked else "allow",
+            source="rule",
+            reason="a command changed files",
+            kept=kept,
+            asked=asked,
+            rules=("edit(/a)", "edit(/**)"),
+        )
+
+
+class Bench:
+    """A workspace with two files, layers of it, and a tool that runs in them."""
+
+    def __init__(self, root: Path) -> None:
+        self.workspace = root / "workspace"
+        self.workspace.mkdir(parents=True)
+        for name in ("a", "b"):
+            (self.workspace / name).write_text(f"old {name}")
+        self.layers = CopiedLayers(self.workspace, root / "layers")
+        self.tool = TrialTool(self.layers)
+        self.policy = TrialPolicy()
+
+    @property
+    def files(self) -> dict[str, str]:
+        found = (path for path in self.workspace.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.workspace)): path.read_text() for path in found}
+
+    async def run(self, *arguments: JsonObject, answers: Any = None, tools: Sequence[Tool] = (), **more: Any) -> Ran:
+        """Run one command for each of the arguments; without `answers` no one can answer."""
+        asked = [call("command", f"c{index}", **one) for index, one in enumerate(arguments)]
+        gate = more.pop("gate", None) or ApprovalGate(approver=answers)
+        more.setdefault("policy", self.policy)
+        return await run([self.tool, *tools], more.pop("calls", asked), more.pop("options", None), gate=gate, **more)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def answering(*answers: ApprovalDecision) -> Callable[[ApprovalRequest], ApprovalDecision]:
+    left = list(answers)
+    return lambda request: left.pop(0)
+
+
+def selecting(*paths: str, **more: Any) -> ApprovalDecision:
+    return ApprovalDecision(decision="approve", input={"paths": list(paths), **more})
+
+
+BOTH: JsonObject = {"write": {"a": "new a", "b": "new b"}}
+
+
+async def test_a_command_is_kept_after_a_yes_and_its_files_are_reported_in_between(bench: Bench) -> None:
+    ran = await bench.run({"write": {"a": "new a"}, "delete": ["b"]}, answers=answering(YES))
+
+    assert bench.files == {"a": "new a"}
+    assert bench.layers.left == []
+    names = [line for line in ran.types if line.endswith(" c0")]
+    assert names[names.index("tool.started c0") : names.index("tool.ended c0") + 1] == [
+        *("tool.started c0", "changes.proposed c0", "tool.blocked_on c0", "approval.requested c0"),
+        *("approval.resolved c0", "changes.kept c0", "file.changed c0", "file.changed c0", "tool.ended c0"),
+    ]
+    (started,), (request,), (kept,) = ran.of(ToolStarted), ran.of(ApprovalRequested), ran.of(ChangesKept)
+    assert started.place == "trial"
+    assert (request.changes.count, request.rules, request.session_rule) == (2, ("edit(/a)", "edit(/**)"), "edit(/a)")
+    assert request.preview.kind == "diff"
+    assert "new a" in request.preview.text
+    assert (kept.paths, kept.count, kept.by) == (("a", "b"), 2, "user")
+    ended = ran.ended("c0")
+    assert (ended.status, ran.texts) == ("ok", ["ran c0\n[kept: a, b]"]), ran.texts
+    assert ended.details is not None
+    assert ended.details["changes"]["kept"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "files", "note"),
+    [
+        ([NO], {"a": "old a", "b": "old b"}, "discarded: a, b (the user did not want them)"),
+        (
+            [ApprovalDecision(decision="deny", note="keep my names")],
+            {"a": "old a", "b": "old b"},
+            "discarded: a, b (the user did not want them. The user said: keep my names)",
+        ),
+        ([ApprovalDecision(decision="skip")], {"a": "old a", "b": "old b"}, "discarded: a, b (skipped)"),
+        ([selecting("b")], {"a": "old a", "b": "new b"}, "kept: b; discarded: a (not chosen by the user)"),
+        (
+            [selecting("a", texts={"a": "mine"})],
+            {"a": "mine", "b": "old b"},
+            "kept: a; discarded: b (not chosen by the user)",
+        ),
+        ([selecting()], {"a": "old a", "b": "old b"}, "discarded: a, b (not chosen by the user)"),
+        ([selecting("a", "../../etc/passwd"), selecting("a", "b")], {"a": "new a", "b": "new b"}, "kept: a, b"),
+        ([ApprovalDecision(decision="approve", input={"paths": 7}), YES], {"a": "new a", "b": "new b"}, "kept: a, b"),
+        ([selecting("c")] * 9, {"a": "old a", "b": "old b"}, "discarded: a, b (no answer fitted the changes)"),
+    ],
+)
+async def test_answers(bench: Bench, answers: list[ApprovalDecision], files: dict[str, str], note: str) -> None:
+    ran = await bench.run(BOTH, answers=answering(*answers))
+
+    assert bench.files == files
+    assert ran.texts == [f"ran c0\n[{note}]"]
+    assert bench.layers.left == []
+    unfit = len(ran.of(ApprovalRequested)) - ("no answer" not in note)
+    assert len([event for event in ran.of(Warned) if event.code == "bad_selection"]) == unfit
+
+
+@pytest.mark.parametrize(
+    ("policy", "files", "note", "questions"),
+    [
+        (TrialPolicy(), {}, "discarded: a, b (no one can answer here)", 1),
+        (TrialPolicy(kept=("a",)), {"a": "new a"}, "kept: a; discarded: b (no one can answer here)", 1),
+        (TrialPolicy(kept=("a", "b")), {"a": "new a", "b": "new b"}, "kept: a, b", 0),
+        (TrialPolicy(mode=PermissionMode.PLAN), {}, "discarded: a, b (plan mode changes nothing)", 0),
+        (TrialPolicy(mode=PermissionMode.ALLOW), {"a": "new a", "b": "new b"}, "kept: a, b", 0),
+        (
+            TrialPolicy(broken=True),
+            {},
+            "discarded: a, b (the permission policy failed, so nothing is kept (OSError: no settings))",
+            0,
+        ),
+        (FakePolicy(), {}, "discarded: a, b (no one can answer here)", 1),
+    ],
+)
+async def test_without_anyone_to_answer(
+    bench: Bench, policy: Any, files: dict[str, str], note: str, questions: int
+) -> None:
+    ran = await bench.run(BOTH, policy=policy)
+
+    assert bench.files == {"a": "old a", "b": "old b", **files}
+    assert (ran.texts, len(ran.of(ApprovalRequested))) == ([f"ran c0\n[{note}]"], questions)
+    assert bench.layers.left == []
+
+
+async def test_a_command_that_changes_nothing_asks_nothing(bench: Bench) -> None:
+    ran = await bench.run({})
+
+    assert (ran.texts, bench.layers.left) == (["ran c0"], [])
+    assert not ran.of(ChangesProposed) + ran.of(ChangesDiscarded)
+
+
+async def test_protected_files_are_never_kept_by_the_policy(bench: Bench) -> None:
+    bench.policy.mode = PermissionMode.ALLOW
+    await bench.run({"write": {".envrc": "run this", "a": "new a"}})
+
+    assert bench.files == {"a": "new a", "b": "old b"}
+
+
+async def test_a_rule_is_stored_and_decides_the_questions_that_wait(bench: Bench) -> None:
+    gate = ApprovalGate(interactive=True)
+    answer = ApprovalDecision(decision="approve", scope="session", rule="edit(/**)", input={"paths": ["a"]})
+
+    async def user() -> None:
+        while not gate.pending:
+            await asyncio.sleep(0)
+        assert gate.resolve(gate.pending[0].request_id, answer)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(user())
+        ran = await bench.run({"write": {"a": "1"}}, {"write": {"b": "2"}}, gate=gate)
+
+    assert bench.policy.granted == [("edit(/**)", "session")]
+    assert bench.files == {"a": "1", "b": "2"}
+    assert [event.by for event in ran.of(ChangesKept)] == ["user", "policy"]
+    assert ran.of(ApprovalResolved)[0].rule == "edit(/**)"
+
+
+async def test_a_changed_mode_answers_the_question(bench: Bench) -> None:
+    gate = ApprovalGate(interactive=True)
+
+    async def user() -> None:
+        while not gate.pending:
+            await asyncio.sleep(0)
+        bench.policy.mode = PermissionMode.PLAN
+        gate.reconsider()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(user())
+        ran = await bench.run(BOTH, gate=gate)
+
+    assert bench.files == {"a": "old a", "b": "old b"}
+    assert ran.texts == ["ran c0\n[discarded: a, b (plan mode changes nothing)]"]
+
+
+async def test_a_conflict_is_kept_by_a_choice_only(bench: Bench) -> None:
+    def answer(request: ApprovalRequest) -> ApprovalDecision:
+        (bench.workspace / "a").write_text("the user's")
+        return YES
+
+    ran = await bench.run(BOTH, answers=answer)
+
+    assert bench.files == {"a": "the user's", "b": "new b"}
+    assert ran.of(ChangesDiscarded)[0].paths == ("a",)
+    assert "a: it changed in the workspace meanwhile" in ran.texts[0]
+
+
+async def test_hooks_see_the_result_with_what_became_of_the_changes(bench: Bench) -> None:
+    seen: list[str] = []
+    hooks = HookBus()
+    hooks.after_tool(lambda question: seen.append(question.result.text))
+    await bench.run(BOTH, answers=answering(YES), hooks=hooks)
+
+    assert seen == ["ran c0\n[kept: a, b]"]
+
+
+@pytest.mark.parametrize(("reason", "left"), [("cancelled by the user", []), (f"{PROGRAM_QUIT} (SIGTERM)", ["c0"])])
+async def test_a_cancelled_question_discards_and_an_exit_leaves_it(bench: Bench, reason: str, left: list[str]) -> None:
+    gate, token = ApprovalGate(interactive=True), CancellationToken()
+
+    async def user() -> None:
+        while not gate.pending:
+            await asyncio.sleep(0)
+        token.cancel(reason)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(user())
+        ran = await bench.run(BOTH, gate=gate, cancellation=token)
+
+    assert bench.files == {"a": "old a", "b": "old b"}
+    assert bench.layers.left == left
+    ended = ran.ended("c0")
+    assert (ended.status, ended.error_kind) == ("cancelled", "not_begun" if left else "cancelled")
+    assert "ran c0" in ran.texts[0]
+    assert len(ran.of(ChangesDiscarded)) == (0 if left else 1)
+    assert not ran.of(ChangesKept)
+
+
+async def test_the_time_limit_ends_with_the_command(bench: Bench) -> None:
+    bench.tool = TrialTool(bench.layers, timeout=5)
+
+    async def late(request: ApprovalRequest) -> ApprovalDecision:
+        await asyncio.sleep(0.05)
+        return YES
+
+    ran = await bench.run(BOTH, answers=late)
+
+    assert bench.files == {"a": "new a", "b": "new b"}
+    assert ran.ended("c0").approval_ms >= 40
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd"), st.booleans()), min_size=1, max_size=5), st.data()
+)
+def test_calls_are_kept_in_call_order_and_each_path_once(
+    tmp_path_factory: pytest.TempPathFactory, plan: list[tuple[int, str, bool]], data: st.DataObject
+) -> None:
+    bench = Bench(tmp_path_factory.mktemp("order"))
+    limit = data.draw(st.sampled_from([1, 2, None]))
+    arguments = [{"seconds": seconds, "write": {name: f"by {place}"}} for place, (seconds, name, _) in enumerate(plan)]
+    answers = {f"c{place}": YES if yes else NO for place, (_, _, yes) in enumerate(plan)}
+    waits = data.draw(st.lists(st.integers(0, 3), min_size=len(plan), max_size=len(plan)))
+
+    async def user(request: ApprovalRequest) -> ApprovalDecision:
+        await asyncio.sleep(waits[int(request.call_id[1:])])
+        return answers[request.call_id]
+
+    options = ExecutionOptions(max_concurrency=limit)
+    ran = run_virtual(bench.run(*arguments, answers=user, options=options))
+
+    expected = {"a": "old a", "b": "old b"}
+    written: set[str] = set()
+    for place, (_, name, yes) in enumerate(plan):
+        if yes and name not in written:
+            expected[name] = f"by {place}"
+            written.add(name)
+    assert [event.call_id for event in ran.of(ChangesProposed)] == [f"c{place}" for place in range(len(plan))]
+    if limit is None:
+        assert bench.files == expected
+        assert len(bench.tool.ran) == len(plan)
+    assert bench.layers.left == []
+
+
+async def test_other_calls_wait_for_what_is_kept_and_commands_do_not_wait_for_one_another(bench: Bench) -> None:
+    running: set[str] = set()
+    together: list[int] = []
+
+    class Watched(TrialTool):
+        async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+            running.add(context.call_id)
+            together.append(len(running))
+            try:
+                return await super().execute(arguments, context)
+            finally:
+                running.discard(context.call_id)
+
+    async def read(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text((bench.workspace / "a").read_text())
+
+    bench.tool = Watched(bench.layers)
+    reader = ScriptedTool("read", read, read_only=True, paths=lambda _: Accesses.of(reads=bench.workspace / "a"))
+    asked = [
+        call("read", "r0"),
+        call("command", "c0", write={"a": "1"}, seconds=0.02),
+        call("command", "c1", write={"b": "2"}, seconds=0.02),
+        call("read", "r1"),
+    ]
+    ran = await bench.run(calls=asked, tools=[reader], answers=answering(YES, YES))
+
+    assert [ran.texts[0], ran.texts[3]] == ["old a", "1"]
+    assert max(together) == 2
+
+
+async def test_a_command_outside_of_the_trial_conflicts_with_everything(bench: Bench) -> None:
+    bench.policy.place = "outside"
+    ran = await bench.run({"seconds": 0.01}, {"seconds": 0.01}, answers=answering(YES))
+    order = [line for line in ran.types if line.startswith(("tool.started", "tool.ended"))]
+    assert order == ["tool.started c0", "tool.ended c0", "tool.started c1", "tool.ended c1"]

@@ -1,0 +1,61 @@
+"""Promise: the text of a command decides its place only by deny, ask and allow rules, and by the mode."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.sample_tools import sample_tools
+from tui_agent.permissions import PermissionPolicy
+from tui_agent.protocol.trial import TrialFacts
+
+OVERLAY = TrialFacts(setting="auto", backend="overlay")
+REQUIRED = TrialFacts(setting="required", backend="overlay")
+HOW = {"": {}, "outside": {"sandbox": False}, "background": {"run_in_background": True}}
+RULES = ("deny bash(curl:*)", "ask bash(make deploy:*)", "allow bash(make test:*)", "allow bash(git commit:*)")
+
+
+def _decide(workspace: Path, command: str, mode: str = "ask", facts: TrialFacts = OVERLAY, how: str = "") -> str:
+    policy = PermissionPolicy(workspace, rules=RULES, mode=mode, trial=facts)
+    decision = policy.check(sample_tools(workspace)["bash"], {"command": command, **HOW[how]})
+    return f"{decision.decision} {decision.place}"
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "expected"),
+    [
+        ("ls", "ask", "allow trial"),
+        ("rm -rf node_modules .git", "ask", "allow trial"),
+        ("curl x.example", "ask", "deny nowhere"),
+        ("ls && env curl x.example", "allow", "deny nowhere"),
+        ("make deploy", "ask", "ask outside"),
+        ("make test", "ask", "allow outside"),
+        ("make test && git commit -m 'a b' 2>&1", "ask", "allow outside"),
+        ("make test > log", "ask", "allow trial"),
+        ("make test $X", "ask", "allow trial"),
+        ("make test; (git commit)", "ask", "allow trial"),
+        ("{ make test; }", "ask", "allow trial"),
+        ("make test *", "ask", "allow trial"),
+        ("make test && rm x", "ask", "allow trial"),
+        ("rm x", "allow", "allow outside"),
+        ("make test", "plan", "allow trial"),
+        ("rm x", "plan", "allow trial"),
+        ("rm x", "deny", "allow trial"),
+        ("rm x", "accept_edits", "allow trial"),
+    ],
+)
+def test_rules_and_mode_choose_the_place(tmp_path: Path, command: str, mode: str, expected: str) -> None:
+    assert _decide(tmp_path, command, mode) == expected
+
+
+def test_where_a_trial_is_required(tmp_path: Path) -> None:
+    assert _decide(tmp_path, "rm x", "allow", REQUIRED) == "allow trial"
+    nothing_works = TrialFacts(setting="required", problem="no user namespaces")
+    assert _decide(tmp_path, "ls", "allow", nothing_works) == "deny nowhere"
+
+
+@pytest.mark.parametrize("how", ["outside", "background"])
+def test_a_command_outside_needs_a_rule_or_an_answer(tmp_path: Path, how: str) -> None:
+    assert _decide(tmp_path, "npm start", how=how) == "ask outside"
+    assert _decide(tmp_path, "npm start", "allow", how=how) == "allow outside"
+    assert _decide(tmp_path, "npm start", "plan", how=how) == "deny nowhere"
+    assert _decide(tmp_path, "make test", how=how) == "allow outside"

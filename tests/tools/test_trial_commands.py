@@ -1,0 +1,267 @@
+"""The bash tool in a trial, with real layers: what is proposed, what keeping does, and what the model reads."""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import Accesses, OutputUpdate, ToolResult, ToolUpdate
+from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
+from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.processes.background_jobs import BackgroundJobs
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
+from tui_agent.trial.sorting import PathSorter
+from tui_agent.trial.trials import Trials
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def trials(root: Path, tmp_path: Path) -> Iterator[Trials]:
+    """Trials that work here."""
+    trials = Trials(root, tmp_path / "trials", "one", PathSorter(root))
+    assert trials.facts.backend == "overlay", trials.facts.problem
+    yield trials
+    trials.close()
+
+
+@pytest.fixture
+def workspace(root: Path, tmp_path: Path, trials: Trials) -> Workspace:
+    """A workspace with a store for contents."""
+    contents = ContentStore(tmp_path / "contents")
+    return Workspace(root, spool_dir=tmp_path / "spool", contents=contents, trial_temporary=trials.temporary)
+
+
+@pytest.fixture
+def bash(workspace: Workspace, trials: Trials) -> BashTool:
+    """The tool with trials."""
+    return BashTool(workspace, is_read_only_command=lambda _: False, trials=trials)
+
+
+class Trial(Recorded):
+    """One call in a trial, and what it proposed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.proposals: list[PendingChanges] = []
+        self.context.place = "trial"
+        self.context.propose = self.proposals.append
+
+
+async def run(bash: BashTool, command: str, **arguments: Any) -> tuple[ToolResult, PendingChanges | None]:
+    """Run a command in a trial."""
+    trial = Trial()
+    result = await call(bash, trial, command=command, **arguments)
+    return result, trial.proposals[0] if trial.proposals else None
+
+
+async def test_a_command_without_changes_proposes_nothing_and_leaves_no_layer(
+    bash: BashTool, root: Path, tmp_path: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+
+    result, pending = await run(bash, "cat a.txt; touch b; rm b; cp a.txt a2; mv a2 a.txt")
+
+    assert (result.text.split("\n")[0], pending) == ("one", None)
+    assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
+
+
+async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool, root: Path) -> None:
+    for name, content in {
+        "changed.py": b"a\nb\n",
+        "gone.txt": b"old\n",
+        "data.bin": b"\0\1\2",
+        "run.sh": b"echo\n",
+        "latin.txt": "Ein Café für déjà-vu öffnet\nx\n".encode("cp1252"),
+    }.items():
+        (root / name).write_bytes(content)
+    command = (
+        "sed -i s/b/c/ changed.py; rm gone.txt; printf '\\0\\1\\2\\3' > data.bin; chmod +x run.sh; "
+        "sed -i s/x/y/ latin.txt; ln -s changed.py link; mkdir empty; mkdir .git; echo '[core]' > .git/config; "
+        "printf '#!/bin/sh\\n' > new.sh; chmod +x new.sh"
+    )
+
+    result, pending = await run(bash, command)
+
+    assert pending is not None, result.text
+    files = {file.path: file for file in pending.proposed.files}
+    shown = [file.path for file in pending.proposed.files]
+    assert shown.index("gone.txt") < shown.index("new.sh") < shown.index("changed.py") < shown.index("run.sh")
+    assert "-b\n+c\n" in files["changed.py"].diff
+    assert (files["changed.py"].added, files["changed.py"].removed, files["changed.py"].is_text) == (1, 1, True)
+    assert (files["gone.txt"].kind, files["gone.txt"].removed) == ("deleted", 1)
+    assert files["data.bin"].note == "binary, 3 → 4 bytes"
+    assert re.fullmatch(r"mode 6\d\d → 7\d\d", files["run.sh"].note)
+    assert "-x\n+y\n" in files["latin.txt"].diff
+    assert "Windows-1252" in files["latin.txt"].note
+    assert files["link"].note == "link to changed.py"
+    assert files["empty"].note == "empty directory"
+    assert files["new.sh"].note == "can be run"
+    assert not os.path.lexists(root / "link")
+    assert (root / "gone.txt").exists()
+
+
+async def test_a_kept_part_is_in_the_workspace_and_known_to_undo(
+    bash: BashTool, workspace: Workspace, root: Path
+) -> None:
+    (root / "a.py").write_text("a\n")
+    (root / "b.py").write_text("b\n")
+    trial = Trial()
+    await call(bash, trial, command="echo 2 >> a.py; echo 2 >> b.py; echo n > n.py")
+    (pending,) = trial.proposals
+
+    kept = await pending.keep(KeepSelection(paths=("a.py", "n.py")))
+
+    assert (set(kept.kept), kept.discarded, kept.problems) == ({"a.py", "n.py"}, ("b.py",), ())
+    assert [(root / name).read_text() for name in ("a.py", "b.py", "n.py")] == ["a\n2\n", "b\n", "n\n"]
+    changed = {Path(data["path"]).name: data for kind, data in trial.data if kind == "file.changed"}
+    assert {name: data["change"] for name, data in changed.items()} == {"a.py": "modified", "n.py": "created"}
+    assert workspace.contents is not None
+    assert workspace.contents.get(changed["a.py"]["before"]["digest"]) == b"a\n"
+    assert workspace.contents.get(changed["a.py"]["after"]["digest"]) == b"a\n2\n"
+    assert "+2\n" in changed["a.py"]["diff"]
+
+
+async def test_an_edited_text_is_kept_in_the_encoding_of_the_file(bash: BashTool, root: Path) -> None:
+    (root / "latin.txt").write_bytes("é\none\n".encode("cp1252"))
+    _, pending = await run(bash, "sed -i s/one/two/ latin.txt")
+    assert pending is not None
+
+    kept = await pending.keep(KeepSelection(paths=("latin.txt",), texts={"latin.txt": "é\nthree ü\n"}))
+
+    assert kept.kept == ("latin.txt",)
+    assert (root / "latin.txt").read_bytes() == "é\nthree ü\n".encode("cp1252")
+
+
+async def test_a_later_edit_knows_what_a_kept_command_changed(bash: BashTool, workspace: Workspace, root: Path) -> None:
+    (root / "a.py").write_text("a\nb\n")
+    await call(ReadTool(workspace), path="a.py")
+    _, pending = await run(bash, "sed -i s/a/c/ a.py")
+    assert pending is not None
+    await pending.keep(KeepSelection(paths=("a.py",)))
+
+    await call(EditTool(workspace), path="a.py", old_string="c\n", new_string="d\n")
+
+    assert (root / "a.py").read_text() == "d\nb\n"
+
+
+async def test_thousands_of_files_are_a_few_lines_and_kept_by_them(bash: BashTool, root: Path) -> None:
+    count = MOST_FILES + 300
+    _, pending = await run(bash, f"mkdir out; for i in $(seq {count}); do echo $i > out/$i; done")
+    assert pending is not None
+    proposed = pending.proposed
+
+    assert (len(proposed.files), proposed.count) == (MOST_FILES, count)
+    assert [(tree.path, tree.files) for tree in proposed.trees] == [("out/", 300)]
+    kept = await pending.keep(KeepSelection(paths=("out/",)))
+
+    assert kept.kept == ("out/",)
+    assert len(list((root / "out").iterdir())) == 300
+
+
+async def test_a_cancelled_command_leaves_nothing(bash: BashTool, root: Path, tmp_path: Path) -> None:
+    token = CancellationToken()
+
+    def stop(update: ToolUpdate) -> None:
+        if isinstance(update, OutputUpdate):
+            token.cancel("enough")
+
+    trial = Trial(cancellation=token, on_update=stop)
+    result = await call(bash, trial, command="echo x > new.txt; echo written; sleep 600")
+
+    assert "what it changed in its trial was discarded" in result.text
+    assert trial.proposals == []
+    assert not (root / "new.txt").exists()
+    assert not list(tmp_path.glob("trials/sessions/*/layers/*"))
+
+
+async def test_what_the_trial_refused_is_named_and_the_next_question_says_so(bash: BashTool) -> None:
+    command = "curl --max-time 5 -sS http://192.0.2.1/ || python3 -c \"import urllib.request as r; r.urlopen('http://192.0.2.1')\""
+
+    result, _ = await run(bash, command)
+    preview = await bash.preview({"command": command, "sandbox": False})
+
+    assert "`sandbox: false`" in result.text
+    refused = details_of(result)["trial_refused"]
+    assert "network" in refused
+    assert preview is not None
+    assert f"In its trial it was refused: {refused}." in preview.note
+
+
+async def test_what_still_runs_ends_with_the_trial_and_is_named(bash: BashTool) -> None:
+    result, pending = await run(bash, "sleep 600 & echo started")
+
+    assert pending is None
+    assert result.text.startswith("started\n")
+    assert "still running in the background: sleep" in result.text
+    assert "run_in_background" in result.text
+
+
+async def test_a_file_in_tmp_is_there_for_the_next_command_and_for_read(
+    bash: BashTool, workspace: Workspace, tmp_path: Path
+) -> None:
+    name = f"trial-note-{os.getpid()}.txt"
+    await run(bash, f"echo hello > /tmp/{name}")
+    result, _ = await run(bash, f"cat /tmp/{name}")
+    read = ReadTool(workspace)
+    shown = await read.execute(read.prepare_arguments({"path": f"/tmp/{name}"}), Recorded().context)
+
+    assert result.text.startswith("hello")
+    assert "hello" in shown.text
+    assert not os.path.exists(f"/tmp/{name}")
+
+
+async def test_a_background_command_does_not_run_in_a_trial(bash: BashTool) -> None:
+    with pytest.raises(ToolError, match="runs outside only"):
+        await run(bash, "sleep 1", run_in_background=True)
+
+
+async def test_a_command_in_a_trial_is_not_sent_to_the_background(workspace: Workspace, trials: Trials) -> None:
+    async with BackgroundJobs() as jobs, asyncio.TaskGroup() as tasks:
+        bash = BashTool(workspace, is_read_only_command=lambda _: False, trials=trials, jobs=jobs)
+        started = asyncio.Event()
+        trial = Trial(on_update=lambda _: started.set())
+        task = tasks.create_task(call(bash, trial, command="echo begun; sleep 600"))
+        await started.wait()
+        with pytest.raises(ToolError, match="runs in a trial"):
+            jobs.send("call_1")
+        trial.cancellation.cancel("enough")
+        await task
+
+    assert jobs.in_trial == set()
+
+
+async def test_the_engine_may_run_trials_beside_one_another(bash: BashTool, root: Path) -> None:
+    assert bash.accesses({"command": "make"}) == Accesses(keeps=frozenset({root}))
+    assert bash.accesses({"command": "make", "sandbox": False}) is None
+    assert bash.accesses({"command": "make", "run_in_background": True}) is None
+
+
+async def test_a_waiting_layer_gives_its_result_again(bash: BashTool, root: Path) -> None:
+    (root / "runs").write_text("")
+    result, pending = await run(bash, "echo said; echo x >> runs")
+    assert pending is not None
+    await pending.record(result.model_dump_json())
+    again = Trial()
+    again.context.resumed_from = "call_1"
+
+    repeated = await call(bash, again, command="echo said; echo x >> runs")
+    await again.proposals[0].keep(KeepSelection(paths=("runs",)))
+
+    assert repeated.text == result.text
+    assert again.proposals[0].proposed == pending.proposed
+    assert (root / "runs").read_text() == "x\n"
+    gone = Trial()
+    gone.context.resumed_from = "call_1"
+    with pytest.raises(ToolError, match="ran before"):
+        await call(bash, gone, command="echo said")

@@ -1,0 +1,377 @@
+"""Between stages 11 and 12: decide what becomes of the changes of a command that ran in a trial.
+
+The policy decides, and asks the user where no rule or mode does; then a part is kept and the rest discarded. A question
+survives the end of the program: then the layer waits, and a resumed session asks again (`ToolContext.resumed_from`).
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
+from tui_agent.execution.digest import call_digest, changes_digest
+from tui_agent.execution.execution_services import ExecutionServices
+from tui_agent.execution.json_coercion import with_json_details
+from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
+from tui_agent.execution.untrusted_calls import Crash, call_or_default, contained, copy_of, kind_of, now, try_call
+from tui_agent.protocol.cancellation import PROGRAM_QUIT
+from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.permissions import ApprovalRequest, ChangesChecker, ChangesDecision
+from tui_agent.protocol.tool import DataUpdate
+from tui_agent.protocol.trial import MOST_FILES, REPOSITORY, KeepSelection, KeptChanges, PendingChanges, ProposedChanges
+
+from .admission import prepared_call
+from .approval_stage import MAX_QUESTIONS, store_rule
+from .call_state import CallState
+from .changes_note import changes_note, count_files, preview_of
+from .run_tool import prepare_for_effects
+from .target_identity import identity_of
+
+
+@dataclass(slots=True)
+class _Verdict:
+    """Decision about the changes."""
+
+    selection: KeepSelection | None = None
+    """The part to keep; None: nothing."""
+    by_user: bool = False
+    reason: str = ""
+    """Reason why something is discarded."""
+    rule: str | None = None
+    """Rule that was stored."""
+    halts: bool = False
+
+
+@dataclass(slots=True)
+class _Settling:
+    """The stage of one call."""
+
+    services: ExecutionServices
+    state: CallState
+    pending: PendingChanges
+    outcome: Outcome
+    is_recorded: bool = False
+    is_published: bool = False
+
+    @property
+    def proposed(self) -> ProposedChanges:
+        return self.pending.proposed
+
+    @property
+    def call_id(self) -> str:
+        return self.state.received.call.id
+
+
+async def settle_changes(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Keep, ask about or discard the changes that the tool proposed; return its outcome with what became of them.
+
+    The tool has ended, and with it its time limit. Only the user or the end of the run ends the wait for an answer.
+    """
+    execution = state.run.execution
+    if execution is None or execution.proposal is None:
+        return outcome
+    state.turns.give_back(state)
+    settling = _Settling(services, state, execution.proposal, outcome)
+    if settling.proposed.is_empty:
+        await execution.discard_proposal()
+        return outcome
+    was_stopped = state.stopping is not None and outcome.status != "timeout"
+    if not was_stopped:
+        # A command that ran out of time was stopped, too, but its changes can be kept.
+        state.stopping = None
+    verdict = _Verdict()
+    try:
+        if not was_stopped:
+            verdict = await _verdict(settling)
+    except asyncio.CancelledError:
+        state.stopping = await _stopped(settling, state.stopping or cancelled("", started=True))
+        raise
+    state.phase = "ran"
+    if state.run.execution is None:
+        # Its message was discarded; another call may adopt the command and its changes.
+        return state.stopping or outcome
+    if state.stopping is None:
+        settled = await _apply(settling, verdict)
+    else:
+        settled = await _stopped(settling, outcome if was_stopped else state.stopping)
+    execution.proposal = None
+    return settled
+
+
+async def _verdict(settling: _Settling) -> _Verdict:
+    """Return what to do with the changes; meaningless if the call was stopped meanwhile."""
+    state = settling.state
+    state.phase = "settling"
+    run = state.token.parent or state.token
+    if run.is_set():
+        state.cancel(run.reason)
+        return _Verdict()
+    try:
+        verdict = await state.unless_stopped(_decide(settling))
+    except TimeoutError:
+        if state.stopping is None:
+            raise
+        return _Verdict()
+    if state.stopping is None and verdict.selection is not None:
+        refusal = await prepare_for_effects(settling.services, state)
+        if refusal is not None and state.stopping is None:
+            return _Verdict(reason=refusal.result.text)
+    return verdict
+
+
+async def _decide(settling: _Settling) -> _Verdict:
+    """Wait for the call's turn, ask the policy and, if it must be, the user."""
+    services, state = settling.services, settling.state
+    await state.turns.take_settling(state)
+    decision = check_changes(services, settling.proposed)
+    discards = state.run.discards or (decision.reason if decision.decision == "deny" else "")
+    if not discards:
+        # First of all: from the moment a question is known, it must survive.
+        text = settling.outcome.result.model_dump_json()
+        settling.is_recorded = not isinstance(await contained(settling.pending.record(text)), Crash)
+    _publish_proposed(settling)
+    if discards:
+        return _Verdict(reason=discards)
+    return await _ask(settling, decision) if decision.decision == "ask" else _by_policy(settling, decision)
+
+
+def check_changes(services: ExecutionServices, proposed: ProposedChanges) -> ChangesDecision:
+    """Return the policy's decision. One that knows nothing of changes asks about all; one that fails discards all."""
+    keepable = _keepable(proposed)
+    if proposed.problem or not keepable:
+        why = proposed.problem or "nothing of it can be kept"
+        return ChangesDecision(decision="deny", source="floor", reason=why)
+    if not isinstance(services.policy, ChangesChecker):
+        reason = "a command changed files"
+        return ChangesDecision(decision="ask", source="mode", reason=reason, asked=keepable)
+    answer: Any = try_call(services.policy.check_changes, proposed)
+    if isinstance(answer, ChangesDecision):
+        return answer
+    what = f"{kind_of(answer)}: {answer.text}" if isinstance(answer, Crash) else f"it answered {answer!r}"
+    reason = f"the permission policy failed, so nothing is kept ({what})"
+    return ChangesDecision(decision="deny", source="invalid", reason=reason)
+
+
+def _keepable(proposed: ProposedChanges) -> tuple[str, ...]:
+    """Return everything that an answer can keep."""
+    entries = (*proposed.files, *proposed.trees)
+    repository = (REPOSITORY,) if proposed.repository else ()
+    return (*(entry.path for entry in entries if entry.sort != "refused"), *repository)
+
+
+def _by_policy(settling: _Settling, decision: ChangesDecision, reason: str = "") -> _Verdict:
+    """Return what the policy keeps without an answer, which is nothing protected."""
+    proposed = settling.proposed
+    needs_answer = {entry.path for entry in (*proposed.files, *proposed.trees) if entry.sort == "protected"}
+    paths = tuple(path for path in decision.kept if path not in needs_answer and path in _keepable(proposed))
+    reason = reason or ("" if len(paths) == len(_keepable(proposed)) else decision.reason)
+    return _Verdict(KeepSelection(paths=paths) if paths else None, reason=reason)
+
+
+async def _ask(settling: _Settling, decision: ChangesDecision) -> _Verdict:
+    """Ask the user until there is an answer that fits the changes."""
+    for _ in range(MAX_QUESTIONS):
+        request = _request(settling, decision)
+        answer = await _answer_to(settling, request)
+        decision = check_changes(settling.services, settling.proposed)
+        if answer.by == "policy" and decision.decision == "allow":
+            return _by_policy(settling, decision)
+        if answer.by in ("nobody", "timeout"):
+            return _by_policy(settling, decision, answer.decision.note)
+        if answer.by == "policy" and answer.decision.decision == "deny":
+            return _Verdict(reason=decision.reason if decision.decision == "deny" else answer.decision.note)
+        if answer.by != "policy" and (verdict := await _by_user(settling, request, answer)) is not None:
+            return verdict
+    return _Verdict(reason="no answer fitted the changes")
+
+
+def _request(settling: _Settling, decision: ChangesDecision) -> ApprovalRequest:
+    services, state, proposed = settling.services, settling.state, settling.proposed
+    prepared, call = prepared_call(state), state.received.call
+    schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
+    rules = decision.rules
+    return ApprovalRequest(
+        call_id=call.id,
+        # By the arguments as the model sent them: no hook is asked again in a resumed session.
+        digest=changes_digest(call_digest(call.name, call.arguments, schema=schema), proposed),
+        tool=prepared.tool.name,
+        args=copy_of(prepared.arguments),
+        summary=call_or_default(prepared.tool.summarise, prepared.arguments, otherwise=""),
+        reason=decision.reason,
+        preview=preview_of(proposed),
+        session_rule=rules[0] if rules else None,
+        rules=rules,
+        agent=services.agent,
+        changes=proposed,
+    )
+
+
+async def _answer_to(settling: _Settling, request: ApprovalRequest) -> ApprovalAnswer:
+    services, state = settling.services, settling.state
+    async with services.gate.preparing:
+        services.publisher.publish(ToolBlockedOn(call_id=settling.call_id, what="approval"))
+        began = now()
+    try:
+        return await services.gate.ask(request, services.publisher, lambda: check_changes(services, settling.proposed))
+    finally:
+        state.approval.asked += ((began, now()),)
+
+
+async def _by_user(settling: _Settling, request: ApprovalRequest, answer: ApprovalAnswer) -> _Verdict | None:
+    """Return what the user decided; None, after a warning, if the answer does not fit the changes."""
+    decision, proposed = answer.decision, settling.proposed
+    said = f" The user said: {decision.note}" if decision.note else ""
+    if decision.override_result is not None:
+        settling.outcome = settling.outcome.with_result(with_json_details(decision.override_result))
+    if decision.decision == "skip":
+        return _Verdict(None, by_user=True, reason=f"the user skipped the question.{said}" if said else "skipped")
+    if decision.decision == "deny":
+        halts = settling.services.options.on_reject == "stop_turn" and not decision.note
+        return _Verdict(None, by_user=True, reason=f"the user did not want them.{said}", halts=halts)
+    selection = _selected(proposed, decision.input)
+    if isinstance(selection, str):
+        text = f"The answer about the changes of {request.tool} does not fit them: {selection}. Nothing was kept yet."
+        settling.services.publisher.publish(
+            Warned(code="bad_selection", text=text, context={"call_id": settling.call_id})
+        )
+        return None
+    if decision.note:
+        settling.state.approval.notes += (f"The user said: {decision.note}",)
+    rule = None
+    if decision.scope != "once":
+        rule = rule_to_store(request, decision, lambda _: False)
+        done = "The changes are kept"
+        if not await store_rule(settling.services, settling.call_id, rule, decision.scope, done):
+            rule = None
+    return _Verdict(selection, by_user=True, reason="not chosen by the user", rule=rule)
+
+
+def _selected(proposed: ProposedChanges, answer: JsonObject | None) -> KeepSelection | str:
+    """Return the part that an answer keeps, or why it does not fit. Without a choice of its own, an answer keeps all,
+    but replaces nothing that changed in the workspace meanwhile (`KeepSelection.overwrite`)."""
+    if answer is None:
+        return KeepSelection(paths=_keepable(proposed))
+    try:
+        selection = KeepSelection.model_validate(answer)
+    except ValidationError as error:
+        return f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
+    keepable, texts = set(_keepable(proposed)), {file.path for file in proposed.files if file.is_text}
+    named = {*selection.paths, *selection.overwrite, *selection.texts}
+    if unknown := sorted((named - keepable) | (selection.texts.keys() - texts)):
+        return f"{', '.join(unknown[:5])} cannot be kept"
+    if stray := sorted((selection.texts.keys() | set(selection.overwrite)) - set(selection.paths)):
+        return f"{', '.join(stray[:5])} is not among the paths to keep"
+    return selection
+
+
+async def _apply(settling: _Settling, verdict: _Verdict) -> Outcome:
+    """Keep the chosen part and discard the rest; publish both, and add them to the result."""
+    pending, selection = settling.pending, verdict.selection
+    if selection is None or not selection.paths:
+        kept = await contained(pending.discard())
+    else:
+        kept = await _keep(settling, selection, verdict)
+    if isinstance(kept, Crash):
+        problem = f"the changes could not be {'kept' if selection else 'removed'}: {kept.text}"
+        everything = (*_keepable(settling.proposed),)
+        kept = KeptChanges(discarded=everything, problems=(problem,) if selection else ())
+    is_explained = selection is not None and set(kept.discarded) <= set(selection.paths) and bool(kept.problems)
+    reason = "" if is_explained else verdict.reason
+    if kept.discarded or not kept.kept:
+        _publish_discarded(settling, kept, reason)
+    outcome = _with_note(settling, kept, reason if kept.discarded or not kept.kept else "")
+    return replace(outcome, halts="stopped") if verdict.halts else outcome
+
+
+async def _keep(settling: _Settling, selection: KeepSelection, verdict: _Verdict) -> KeptChanges | Crash:
+    """Keep a part, and publish it before the files that it changed, which the tool reports meanwhile."""
+    channel, kept = settling.state.run.channel, KeptChanges()
+    changed: list[DataUpdate] = channel.collect() if channel is not None else []
+    try:
+        answer = await contained(settling.pending.keep(selection))
+        if isinstance(answer, Crash):
+            return answer
+        kept = answer
+        return answer
+    finally:
+        # Also if the task was cancelled: what is in the workspace must be known to undo and rewind.
+        paths = kept.kept or tuple(str(update.data.get("path", "")) for update in changed)
+        if paths:
+            settling.services.publisher.publish(
+                ChangesKept(
+                    call_id=settling.call_id,
+                    layer=settling.proposed.layer,
+                    paths=paths[:MOST_FILES],
+                    count=count_files(settling.proposed, paths),
+                    by="user" if verdict.by_user else "policy",
+                    rule=verdict.rule,
+                )
+            )
+        _record_own_files(settling.services, changed)
+        if channel is not None:
+            channel.release()
+
+
+def _record_own_files(services: ExecutionServices, changed: list[DataUpdate]) -> None:
+    """Record the files that were kept, so that the user is not asked again because of them."""
+    for path in (str(update.data.get("path", "")) for update in changed):
+        found = identity_of(path)
+        if found is not None:
+            services.own_files[path] = found
+
+
+async def _stopped(settling: _Settling, stopping: Outcome) -> Outcome:
+    """Return the outcome of a call that was stopped: its changes are gone, unless they wait for the next session."""
+    state, ran = settling.state, settling.outcome
+    reason = state.token.reason.rstrip(".") or "cancelled"
+    if state.run.execution is not None:
+        state.run.execution.proposal = None
+    if settling.is_recorded and reason.startswith(PROGRAM_QUIT) and not state.run.discards:
+        return changes_waiting(ran.result)
+    _publish_proposed(settling)
+    kept = await contained(settling.pending.discard())
+    kept = KeptChanges(discarded=_keepable(settling.proposed)) if isinstance(kept, Crash) else kept
+    _publish_discarded(settling, kept, reason)
+    if stopping is not ran:
+        text = f"Cancelled: {reason}. The command had ended, and none of its changes were kept."
+        settling.outcome = with_partial(failure("cancelled", text, "cancelled"), ran.result)
+    return _with_note(settling, kept, reason)
+
+
+def _publish_proposed(settling: _Settling) -> None:
+    if not settling.is_published:
+        settling.is_published = True
+        settling.services.publisher.publish(ChangesProposed(call_id=settling.call_id, changes=settling.proposed))
+
+
+def _publish_discarded(settling: _Settling, kept: KeptChanges, reason: str) -> None:
+    told = "; ".join(filter(None, (reason, *kept.problems[:3])))
+    settling.services.publisher.publish(
+        ChangesDiscarded(
+            call_id=settling.call_id,
+            layer=settling.proposed.layer,
+            paths=kept.discarded[:MOST_FILES],
+            count=count_files(settling.proposed, kept.discarded),
+            reason=told,
+        )
+    )
+
+
+def _with_note(settling: _Settling, kept: KeptChanges, reason: str) -> Outcome:
+    """Return the outcome with what became of the changes: for the model at its end, for the screen in its details."""
+    outcome, proposed = settling.outcome, settling.proposed
+    note = TextBlock(text=f"[{changes_note(proposed, kept, reason)}]")
+    changes: JsonObject = {
+        "layer": proposed.layer,
+        "kept": list(kept.kept[:MOST_FILES]),
+        "discarded": list(kept.discarded[:MOST_FILES]),
+        "kept_count": count_files(proposed, kept.kept),
+        "discarded_count": count_files(proposed, kept.discarded),
+        "reason": reason,
+    }
+    details: JsonObject = {**(outcome.result.details or {}), "changes": changes}
+    content = (*outcome.result.content, note)
+    return replace(outcome, result=outcome.result.model_copy(update={"content": content, "details": details}))

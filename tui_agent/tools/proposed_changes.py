@@ -1,0 +1,346 @@
+"""Changes of a command in a trial: shown as diffs, then kept, in part or as a whole, or discarded."""
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import FileState
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.trial import (
+    MOST_FILES,
+    REPOSITORY,
+    ChangeSort,
+    KeepReport,
+    KeepSelection,
+    KeptChanges,
+    KeptFile,
+    Layer,
+    LayerChange,
+    LayerChanges,
+    ProposedChanges,
+    ProposedFile,
+    ProposedTree,
+)
+
+from .content_store import CONTENT_LIMIT, ContentStore
+from .file_change import CHANGE_LIMIT, DIFF_LIMIT
+from .file_states import MOST_OF_ONE_DIFF, NO_DIFF, TreeChange, diff_between, read_file_state, state_of_content
+from .file_versions import digest_of
+from .shielded_thread import run_shielded_in_thread
+from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
+from .unified_diff import Diff
+from .workspace import Workspace
+
+_DIFF_SECONDS = 1.0
+"""Seconds to spend on comparing changed files line by line."""
+
+_ALL_DIFFS = 4 * DIFF_LIMIT
+"""Most characters of all diffs of a proposal."""
+
+_EVENTS_AT_ONCE = 200
+
+_STRICTEST: tuple[ChangeSort, ...] = ("refused", "protected", "packages", "repository", "ignored", "workspace")
+"""Every sort, the one that needs an answer most first."""
+
+
+class LayerProposal:
+    """The changes of one layer, as the pipeline asks about them; implements `protocol.trial.PendingChanges`."""
+
+    def __init__(
+        self, workspace: Workspace, layer: Layer, found: LayerChanges, emit: Callable[[str, JsonObject], None]
+    ) -> None:
+        """
+        Args:
+            workspace: the workspace.
+            layer: the layer, in which nothing runs any more.
+            found: its changes.
+            emit: receives each `file.changed`.
+        """
+        self._workspace = workspace
+        self._layer = layer
+        self._changes = {change.path: change for change in found.changes}
+        self._emit = emit
+        self._members: dict[str, list[str]] = {}
+        """Paths below each line that stands for many files."""
+        self.proposed = self._proposal(found)
+        """The changes as a question shows them."""
+
+    @classmethod
+    async def read(
+        cls, workspace: Workspace, layer: Layer, emit: Callable[[str, JsonObject], None]
+    ) -> "LayerProposal | None":
+        """Return the changes of a layer; None if nothing is left to decide, in which case it was removed."""
+
+        def look() -> LayerProposal | None:
+            proposal = cls(workspace, layer, layer.changes(), emit)
+            if not proposal.proposed.is_empty:
+                return proposal
+            layer.discard()
+            return None
+
+        return await run_shielded_in_thread(look)
+
+    @classmethod
+    async def finish(
+        cls, workspace: Workspace, layer: Layer, emit: Callable[[str, JsonObject], None]
+    ) -> tuple[str, ...]:
+        """Finish a keeping that a kill interrupted, report each kept file, and remove the layer.
+
+        Returns:
+            What was kept; empty if no keeping had begun.
+        """
+        report = await run_shielded_in_thread(layer.finish)
+        if report is None:
+            return ()
+        proposal = cls(workspace, layer, LayerChanges(), emit)
+        await proposal._report_files(report, KeepSelection())
+        await run_shielded_in_thread(layer.discard)
+        return (*(file.path for file in report.files), *((REPOSITORY,) if report.repository else ()))
+
+    async def record(self, result: str) -> None:
+        """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""
+        await run_shielded_in_thread(partial(self._layer.record, result))
+
+    async def keep(self, selection: KeepSelection) -> KeptChanges:
+        """Keep a part, report each kept file as `file.changed`, and discard the rest."""
+        wanted = selection.model_copy(
+            update={"paths": self._expanded(selection.paths), "texts": self._texts(selection)}
+        )
+        targets = [change.target for path in wanted.paths if (change := self._changes.get(path)) is not None]
+        known = sorted(target for target in targets if self._workspace.versions.last_seen(target) is not None)
+        async with AsyncExitStack() as held:
+            for target in known:
+                await held.enter_async_context(self._workspace.alone_with(target))
+            held.enter_context(self._workspace.changing_calls.entered(frozenset(targets)))
+            report = await run_shielded_in_thread(partial(self._layer.keep, wanted))
+        await self._report_files(report, selection)
+        await run_shielded_in_thread(self._layer.discard)
+        return self._outcome(selection, wanted, report)
+
+    async def discard(self) -> KeptChanges:
+        """Discard everything."""
+        await run_shielded_in_thread(self._layer.discard)
+        return KeptChanges(discarded=self.proposed.paths)
+
+    # --- the proposal -------------------------------------------------------------------------------------------------
+
+    def _proposal(self, found: LayerChanges) -> ProposedChanges:
+        """Return the changes with their diffs. Blocks."""
+        alone = sorted((change for change in found.changes if not change.tree), key=_order)
+        listed, rest = alone[:MOST_FILES], alone[MOST_FILES:]
+        grouped: dict[str, list[LayerChange]] = {}
+        for change in found.changes:
+            if change.tree:
+                grouped.setdefault(change.tree, []).append(change)
+        for change in rest:
+            # What is never kept needs no line of its own once there are too many.
+            if change.sort != "refused":
+                top = f"{change.path.split('/')[0]}/" if "/" in change.path.strip("/") else "./"
+                grouped.setdefault(top, []).append(change)
+                self._members.setdefault(top, []).append(change.path)
+        deadline, room = time.monotonic() + _DIFF_SECONDS, _ALL_DIFFS
+        files: list[ProposedFile] = []
+        for change in listed:
+            shown = _shown(change, compares=time.monotonic() < deadline)
+            shown = shown if len(shown.diff) <= room else shown.model_copy(update={"diff": "", "has_more": True})
+            room -= len(shown.diff)
+            files.append(shown)
+        return ProposedChanges(
+            layer=self._layer.id,
+            files=tuple(files),
+            trees=tuple(_tree(path, members) for path, members in sorted(grouped.items())),
+            repository=found.repository,
+            repository_files=tuple(change.path for change in found.changes if change.with_repository),
+            dropped=found.dropped,
+            problem=found.problem,
+        )
+
+    # --- keeping ------------------------------------------------------------------------------------------------------
+
+    def _expanded(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return paths with the files of lines that the layer itself does not know."""
+        return tuple(dict.fromkeys(one for path in paths for one in (*self._members.get(path, ()), path)))
+
+    def _texts(self, selection: KeepSelection) -> dict[str, str]:
+        """Return the texts with the bytes that a file has in its encoding; invalid ones are lone surrogates."""
+        return {path: self._encoded(path, text) for path, text in selection.texts.items()}
+
+    def _encoded(self, path: str, text: str) -> str:
+        change = self._changes.get(path)
+        content = None if change is None else _content(change.source, is_file=change.new == "file")
+        if not content:
+            return text
+        form = format_of(content[:SAMPLE_SIZE])
+        with suppress(ToolError, UnicodeError):
+            form = whole_format(form, form.decode(content))
+            return form.encode(text).decode("utf-8", "surrogateescape")
+        return text
+
+    async def _report_files(self, report: KeepReport, selection: KeepSelection) -> None:
+        diffs = {file.path: Diff(file.diff, file.added, file.removed) for file in self.proposed.files}
+        for number, file in enumerate(report.files, start=1):
+            is_own = file.path not in selection.texts
+            diff = diffs.get(file.path) if is_own else None
+            is_shown = file.path in diffs
+            data = await asyncio.to_thread(self._event_of, file, diff, is_own=is_own, is_shown=is_shown)
+            if data is not None:
+                self._emit("file.changed", data)
+            if number % _EVENTS_AT_ONCE == 0:
+                await asyncio.sleep(0)  # Thousands of files must not hold up the event loop.
+
+    def _event_of(self, file: KeptFile, diff: Diff | None, *, is_own: bool, is_shown: bool) -> JsonObject | None:
+        """Return the data of the event for a kept file; None for anything else, such as a directory. Blocks."""
+        contents = self._workspace.contents
+        before, old = _before(file, contents)
+        # The content after it is only needed to show or redo a change, which no one does with thousands of files.
+        after = None if file.after is None else read_file_state(file.after, contents if is_shown else None)
+        if before is None and after is None:
+            return None
+        if diff is None and old is not None and file.after is not None:
+            shown, new = printable_name(file.path).lstrip("/"), _content(file.after, is_file=True)
+            diff = None if new is None else diff_between(old, new, (f"a/{shown}", f"b/{shown}"))
+        if is_own and before is not None and after is not None:
+            self._workspace.versions.remember_own_change(file.target, before.digest, after.digest)
+        return TreeChange(file.target, before, after).event_data((diff or NO_DIFF).shortened(MOST_OF_ONE_DIFF))
+
+    def _outcome(self, selection: KeepSelection, wanted: KeepSelection, report: KeepReport) -> KeptChanges:
+        problems = dict(report.problems)
+        if REPOSITORY in wanted.paths and not report.repository:
+            problems.setdefault(REPOSITORY, "it was not kept")
+        kept_files = {file.path for file in report.files}
+
+        def is_kept(path: str) -> bool:
+            if path == REPOSITORY:
+                return report.repository
+            if path in problems:
+                return False
+            members = self._members.get(path)
+            return members is None or any(member in kept_files for member in members)
+
+        kept = tuple(path for path in selection.paths if is_kept(path))
+        discarded = tuple(path for path in self.proposed.paths if path not in set(kept))
+        return KeptChanges(
+            kept=kept,
+            discarded=discarded,
+            problems=tuple(f"{printable_name(path)}: {reason}" for path, reason in problems.items()),
+        )
+
+
+def _order(change: LayerChange) -> tuple[int, int, str]:
+    """Return the key by which changes are listed: those that matter most first, then deleted and new ones."""
+    matters = change.sort in ("protected", "refused") or bool(change.conflict)
+    return 0 if matters else 1, {"deleted": 0, "added": 1, "changed": 2, "mode": 3}[change.kind], change.path
+
+
+def _tree(path: str, members: Sequence[LayerChange]) -> ProposedTree:
+    sort: ChangeSort = next(one for one in _STRICTEST if any(change.sort == one for change in members))
+    return ProposedTree(path=path, sort=sort, files=len(members), size=sum(change.size for change in members))
+
+
+def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
+    """Return a change as a question shows it. Blocks."""
+    is_refused = change.sort == "refused"
+    file = ProposedFile(path=change.path, kind=change.kind, sort=change.sort, conflict=change.conflict)
+    if is_refused:
+        return file.model_copy(update={"note": change.reason})
+    old, new = (
+        _content(change.target, is_file=change.old == "file"),
+        _content(change.source, is_file=change.new == "file"),
+    )
+    notes = list(filter(None, (_kind_note(change), _mode_note(change))))
+    if change.kind == "mode" or not (change.old == "file" or change.new == "file"):
+        return file.model_copy(update={"note": " · ".join(notes)})
+    sizes = _size(change.target, is_file=change.old == "file"), _size(change.source, is_file=change.new == "file")
+    if (change.old == "file" and old is None) or (change.new == "file" and new is None):
+        return file.model_copy(update={"note": " · ".join((*notes, f"large, {_bytes(*sizes)}")), "has_more": True})
+    if is_binary((old or b"")[:SAMPLE_SIZE]) or is_binary((new or b"")[:SAMPLE_SIZE]):
+        return file.model_copy(update={"note": " · ".join((*notes, f"binary, {_bytes(*sizes)}"))})
+    shown = printable_name(change.path).lstrip("/")
+    names = ("/dev/null" if old is None else f"a/{shown}", "/dev/null" if new is None else f"b/{shown}")
+    diff = diff_between(old or b"", new or b"", names) if compares else None
+    if diff is None:
+        notes.append(_bytes(*sizes))
+    words = format_of(new[:SAMPLE_SIZE]).words if new else ""
+    cut = None if diff is None else diff.shortened(MOST_OF_ONE_DIFF)
+    return file.model_copy(
+        update={
+            "note": " · ".join(filter(None, (*notes, words))),
+            "diff": "" if cut is None else cut.text,
+            "added": 0 if cut is None else cut.added,
+            "removed": 0 if cut is None else cut.removed,
+            "has_more": diff is None or cut != diff,
+            "is_text": new is not None and diff is not None,
+        }
+    )
+
+
+def _kind_note(change: LayerChange) -> str:
+    """Return in words what no diff shows: links, directories, and one kind that replaces another."""
+    new = f"link to {_link(change.source)}" if change.new == "link" else change.new
+    old = f"link to {_link(change.target)}" if change.old == "link" else change.old
+    if change.old == change.new == "link":
+        return f"{old} → {_link(change.source)}"
+    if change.new == "absent":
+        return "" if change.old == "file" else f"was a {old}"
+    if change.old in ("absent", change.new):
+        return {"file": "", "directory": "empty directory" if change.old == "absent" else ""}.get(change.new, new)
+    return f"{old} → {new}"
+
+
+def _mode_note(change: LayerChange) -> str:
+    """Return the change of permission bits, or that a new file is a program."""
+    if change.new != "file":
+        return ""
+    if change.old == "absent":
+        return "can be run" if change.mode & 0o111 else ""
+    with suppress(OSError):
+        before = stat.S_IMODE(change.target.lstat().st_mode)
+        return f"mode {before:03o} → {change.mode:03o}" if change.old == "file" and before != change.mode else ""
+    return ""
+
+
+def _link(path: Path) -> str:
+    with suppress(OSError):
+        return printable(os.readlink(path))
+    return "?"
+
+
+def _size(path: Path, *, is_file: bool) -> int | None:
+    with suppress(OSError):
+        return path.lstat().st_size if is_file else None
+    return None
+
+
+def _bytes(old: int | None, new: int | None) -> str:
+    known = [f"{size:,}" for size in (old, new) if size is not None]
+    return f"{' → '.join(known)} bytes"
+
+
+def _content(path: Path, *, is_file: bool) -> bytes | None:
+    """Return the content of a regular file that is not too large to be changed as a text. Blocks."""
+    with suppress(OSError):
+        return read_regular_file(str(path), CHANGE_LIMIT) if is_file and not path.is_symlink() else None
+    return None
+
+
+def _before(file: KeptFile, contents: ContentStore | None) -> tuple[FileState | None, bytes | None]:
+    """Return the state of a file before it was kept, and its content if that is not too large. Blocks."""
+    content, mode = file.before, file.modes[0] or 0
+    if isinstance(content, Path):
+        stored = content
+        try:
+            content = read_regular_file(str(stored), CONTENT_LIMIT)
+        except OSError:
+            return FileState(digest="", size=_size(stored, is_file=True) or 0, mode=mode, kept=False), None
+    if content is None:
+        return None, None
+    if contents is not None:
+        return state_of_content(content, mode, contents), content
+    return FileState(digest=digest_of(content), size=len(content), mode=mode, kept=False), content
