@@ -156,13 +156,17 @@ class TrialCage:
         if not (story := self.story()):
             return outcomes, told
         told.append(f"all together: {story}")
-        self._before = self.state()
+        self.accept()
         for command in commands:
             self.run([command], workers=1)
             if story := self.story():
                 told.append(f"{command!r}: {story}")
-                self._before = self.state()
+                self.accept()
         return outcomes, told
+
+    def accept(self) -> None:
+        """Take the present state for the one that must stay."""
+        self._before = self.state()
 
     def story(self) -> str:
         """Describe what changed; empty if nothing did."""
@@ -297,7 +301,8 @@ def _fill(work: Path, around: Path) -> None:
     links = {"link": "a.txt", "out": "../around/file", "sub/link": "../../around/file", "links/out": str(around)}
     for name, to in {**links, "links/home": "../../home/me", "links/root": "/", "links/loop": "loop"}.items():
         (work / name).symlink_to(to)
-    os.link(around / "file", work / "hard")
+    (around / "shared").write_text("shared\n", "utf-8")
+    os.link(around / "shared", work / "hard")
     (work / "hard").chmod(0o600)
     os.mkfifo(around / "pipe")
     for name in ("canary", "ls", "git", "wc", "json.py", "sub/canary", "node_modules/eslint"):
