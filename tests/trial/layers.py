@@ -48,6 +48,8 @@ class RealLayer:
         """Run a command line of bash in the layer."""
         workspace = self.roots[0].place
         environment = {"PATH": os.defpath, "HOME": "/nowhere", "LC_ALL": "C", **GIT_NAMES}
+        # A directory below the top of a repository is a mount in the layer.
+        environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
         if second_way:
             root = self.roots[0]
             words = [str(word) for word in (root.place, root.upper, root.work)]

@@ -141,8 +141,8 @@ def test_a_link_on_the_way_leads_nowhere(workspace: Path, tmp_path: Path) -> Non
     assert tree_of(away) == start
 
 
-def test_a_touched_or_rewritten_file_is_no_change(workspace: Path, tmp_path: Path) -> None:
-    """A copied-up file counts by its content."""
+def test_a_touched_or_rewritten_file_counts_by_its_content(workspace: Path, tmp_path: Path) -> None:
+    """A file that was copied up but not changed is not listed."""
     layer = RealLayer.over(tmp_path / "layer", workspace)
     layer.run("touch a d/b; cp mv x; cat x > mv; rm x; touch -h l; rm tomode; echo z > tomode; mkdir t; rmdir t")
     assert layer.changes().changes == ()

@@ -14,6 +14,9 @@ Action = Literal["remove", "prune", "directory", "put", "mode", "watch"]
 """Action of a step: remove a file, remove a directory if it is empty, create a directory, put a file or link in its
 place, set permission bits, or only compare a file."""
 
+OBJECT_PHASE = 1
+"""Place of a repository's objects in the order of steps."""
+
 _FILE = "keep.json"
 _SAVED = "kept"
 
@@ -36,6 +39,11 @@ class Step(NamedTuple):
     """File that receives the old one."""
     is_repository: bool = False
     """True if it belongs to the repository's state."""
+
+    @property
+    def is_object(self) -> bool:
+        """True if it puts an object of the repository, whose content is in its name."""
+        return self.is_repository and self.action == "put" and self.phase == OBJECT_PHASE
 
 
 @dataclass(slots=True)

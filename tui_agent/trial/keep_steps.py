@@ -43,8 +43,13 @@ class StepRunner:
             NotKeptError: the file is not the one that was seen.
             OSError: the system refuses it, or a directory on the way became a link.
         """
-        with self._place(step.target) as path:
-            self._actions[step.action](step, path)
+        try:
+            with self._place(step.target) as path:
+                self._actions[step.action](step, path)
+        except (FileNotFoundError, NotADirectoryError):
+            # Its directory went with a later step, before a kill.
+            if step.action != "prune" and not (step.action == "remove" and status_of(step.saved) is not None):
+                raise
 
     def check(self, step: Step, *, is_strict: bool) -> None:
         """Check that a step can still be taken, or was taken.
@@ -56,7 +61,7 @@ class StepRunner:
         Raises:
             NotKeptError, OSError: as for `run`.
         """
-        if step.action in ("prune", "directory") or (step.action == "mode" and not step.seen):
+        if step.action in ("prune", "directory") or step.is_object or (step.action == "mode" and not step.seen):
             return
         try:
             with self._place(step.target) as path:
@@ -118,7 +123,7 @@ class StepRunner:
 
     def _put(self, step: Step, path: Path) -> None:
         now = status_of(path)
-        if _is_taken(step, path, now):
+        if _is_taken(step, path, now) or (step.is_object and now is not None):
             return
         if now is not None and stat.S_ISDIR(now.st_mode):
             raise NotKeptError("a directory in the workspace has the name and is not empty")
@@ -141,7 +146,8 @@ class StepRunner:
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             now = os.fstat(descriptor)
-            if step.seen and (now.st_dev, now.st_ino) != step.seen[:2]:
+            is_other = (now.st_dev, now.st_ino) != step.seen[:2] if step.seen else not stat.S_ISDIR(now.st_mode)
+            if is_other:
                 raise NotKeptError(CHANGED)
             if kind_of(now) in ("file", "directory"):
                 os.chmod(f"/proc/self/fd/{descriptor}", step.mode)

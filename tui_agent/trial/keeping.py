@@ -110,7 +110,7 @@ class _Plan:
             yield from self._steps(change)
 
     def _steps(self, change: LayerChange) -> Iterator[Step]:
-        target, source, new = str(change.target), change.source, change.new
+        source, new = change.source, change.new
         if change.source == change.target:
             yield self._step("watch", 0, change)
             return
@@ -121,12 +121,12 @@ class _Plan:
                 yield self._step("prune", _PRUNE, change)
             else:
                 yield self._step("remove", _REMOVE, change, saved=True)
-            yield from self._pruned_parents(target)
+            yield from self._pruned_parents(change)
         elif new == "directory":
             if change.old not in ("absent", "directory"):
                 yield self._step("remove", _REMOVE, change, saved=True)
             if change.old != "directory":
-                yield from self._made_parents(target)
+                yield from self._made_parents(change)
                 yield self._step("directory", _DIRECTORY, change)
             yield self._step("mode", _DIRECTORY_MODE, change, is_new=change.old != "directory")
         elif change.kind == "mode" and text is None:
@@ -134,7 +134,7 @@ class _Plan:
         else:
             if change.old == "directory":
                 yield self._step("prune", _PRUNE, change, path="")
-            yield from self._made_parents(target)
+            yield from self._made_parents(change)
             yield self._step("put", _PUT, change, source=source, saved=True)
 
     def _step(
@@ -152,7 +152,7 @@ class _Plan:
         is_repository = change.sort == "repository"
         return Step(
             action,
-            repository_phase(change.path, action) if is_repository else phase,
+            repository_phase(self._name(change, change.target), action) if is_repository else phase,
             change.path if path is None else path,
             str(change.target),
             str(source or ""),
@@ -168,13 +168,10 @@ class _Plan:
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return path
 
-    def _made_parents(self, target: str) -> Iterator[Step]:
+    def _made_parents(self, change: LayerChange) -> Iterator[Step]:
         """Yield steps for the missing directories above a new file, with the modes that they have in the layer."""
-        found = self._root_of(target)
-        if found is None:
-            return
-        root, _ = found
-        for parent in Path(target).parents:
+        root, _ = self._root_of(change)
+        for parent in change.target.parents:
             if parent == root.place or str(parent) in self._parents:
                 return
             self._parents.add(str(parent))
@@ -182,26 +179,33 @@ class _Plan:
             if kind_of(status_of(parent)) == "directory" or status is None or not stat.S_ISDIR(status.st_mode):
                 return
             mode = stat.S_IMODE(status.st_mode)
-            yield Step("directory", _DIRECTORY, "", str(parent))
-            yield Step("mode", _DIRECTORY_MODE, "", str(parent), mode=mode)
+            yield self._parent("directory", _DIRECTORY, change, parent)
+            yield self._parent("mode", _DIRECTORY_MODE, change, parent)._replace(mode=mode)
 
-    def _pruned_parents(self, target: str) -> Iterator[Step]:
+    def _pruned_parents(self, change: LayerChange) -> Iterator[Step]:
         """Yield steps for the directories above a deleted file that are not in the layer any more."""
-        found = self._root_of(target)
-        if found is None:
-            return
-        root, view = found
-        for parent in Path(target).parents:
+        root, view = self._root_of(change)
+        for parent in change.target.parents:
             if parent == root.place or str(parent) in self._parents:
                 return
             stored = view.find(str(parent.relative_to(root.place)))
             if stored is not None and kind_of(status_of(stored)) == "directory":
                 return
             self._parents.add(str(parent))
-            yield Step("prune", _PRUNE, "", str(parent))
+            yield self._parent("prune", _PRUNE, change, parent)
 
-    def _root_of(self, target: str) -> tuple[LayerRoot, LayerView] | None:
-        return next((pair for pair in self._roots if Path(target).is_relative_to(pair[0].place)), None)
+    def _parent(self, action: Action, phase: int, change: LayerChange, parent: Path) -> Step:
+        if change.sort != "repository":
+            return Step(action, phase, "", str(parent))
+        phase = repository_phase(self._name(change, parent), action)
+        return Step(action, phase, "", str(parent), is_repository=True)
+
+    def _name(self, change: LayerChange, path: Path) -> str:
+        """Return a path in the repository's directory, relative to that."""
+        return str(path.relative_to(self._root_of(change)[0].place)).removeprefix(".git/")
+
+    def _root_of(self, change: LayerChange) -> tuple[LayerRoot, LayerView]:
+        return next(pair for pair in self._roots if change.target.is_relative_to(pair[0].place))
 
 
 def _order(step: Step) -> tuple[int, str]:
@@ -269,7 +273,10 @@ def _check_repository(journal: KeepJournal, runner: StepRunner) -> None:
     """Check that the repository, and the files that belong to it, are as they were or as they will be."""
     for step in journal.steps:
         if step.is_repository:
-            runner.check(step, is_strict=False)
+            try:
+                runner.check(step, is_strict=False)
+            except (NotKeptError, OSError) as error:
+                raise NotKeptError(_words(step, error)) from error
 
 
 def _sync_sources(journal: KeepJournal) -> None:

@@ -11,7 +11,7 @@ from tui_agent.protocol.trial import LayerChange, LayerChanges
 from .file_comparison import is_same_content
 from .layer_root import LayerRoot
 from .layer_view import identity_of, is_whiteout, kind_of, marks_of, status_of
-from .repository_state import RepositoryState, repositories_in
+from .repository_state import RepositoryState, repository_in
 from .sorting import Found, PathSorter
 
 MEANWHILE = "it changed in the workspace since the command started"
@@ -34,18 +34,23 @@ def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter
         found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
     except (OSError, _UnreadableLayerError) as error:
         return LayerChanges(problem=f"the changes cannot be read: {error}")
-    repositories = repositories_in(roots)
-    states = [RepositoryState(repository, found, made_ns, sorter.run_git) for repository in repositories]
-    inside = {id(change) for state in states for change in state.files}
+    repository = repository_in(roots)
+    if repository is None or not found:
+        kept, dropped = sorter.sort(found)
+        return LayerChanges(_as_changes(kept), dropped=dropped)
+    state = RepositoryState(repository, found, made_ns)
+    inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
     rest = [change for change in found if id(change) not in inside]
-    words = tuple(word for state in states for word in state.words())
-    if words:
-        tied = {change.path for state in states for change in state.work_tree_files(rest)}
-        for change in rest:
-            change.with_repository = change.path in tied
+    for change in state.protected:
+        change.sort = "protected"
     kept, dropped = sorter.sort(rest)
-    ordered = sorted(kept, key=lambda change: change.path)
-    return LayerChanges(tuple(map(_as_change, ordered)), words, dropped)
+    for change in kept if state.words else ():
+        change.with_repository = change.sort == "workspace" and state.is_tied(change)
+    return LayerChanges(_as_changes(kept), state.words, dropped, repository_changes=_as_changes(state.files))
+
+
+def _as_changes(found: Sequence[Found]) -> tuple[LayerChange, ...]:
+    return tuple(map(_as_change, sorted(found, key=lambda change: change.path)))
 
 
 def _as_change(found: Found) -> LayerChange:

@@ -5,28 +5,32 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .keep_journal import Action
+from .keep_journal import OBJECT_PHASE, Action
 from .keep_steps import NotKeptError
 
-_OBJECTS, _OTHERS, _PACKED, _REMOVED_REFS, _REFS, _HEAD, _INDEX, _REMOVED_OBJECTS = 0, 20, 21, 22, 24, 26, 27, 28
+_OTHERS, _PACKED, _REMOVED_REFS, _REFS, _HEAD, _INDEX, _REMOVED_OBJECTS, _MODES = 20, 22, 23, 25, 27, 28, 29, 31
 _LOCKED = ("HEAD", "index", "packed-refs")
 
 
-def repository_phase(path: str, action: Action) -> int:
-    """Return the place of a file of a repository in the order of steps: objects first, then refs, HEAD and index."""
-    inside = f"/{path}"
+def repository_phase(name: str, action: Action) -> int:
+    """Return the place of a file in the order of steps: objects first, then refs, HEAD and index.
+
+    Args:
+        name: the file's path in the repository's directory.
+        action: the step's.
+    """
+    if action == "mode":
+        return _MODES
     is_removal = action in ("remove", "prune")
-    if "/objects/" in inside:
-        return _REMOVED_OBJECTS + (action == "prune") if is_removal else _OBJECTS + (action == "put")
-    if inside.endswith("/packed-refs"):
-        return _PACKED
-    if inside.endswith("/HEAD") and "/refs/" not in inside and "/logs/" not in inside:
-        return _HEAD
-    if inside.endswith("/index"):
-        return _INDEX
-    if "/refs/" in inside and "/logs/" not in inside:
+    if name.startswith("refs/"):
         return _REMOVED_REFS + (action == "prune") if is_removal else _REFS + (action == "put")
-    return _OTHERS
+    if name.startswith("objects/"):
+        return _REMOVED_OBJECTS + (action == "prune") if is_removal else OBJECT_PHASE - (action != "put")
+    if name == "packed-refs":
+        return _PACKED
+    last = "" if name.startswith("logs/") else name.rpartition("/")[2]
+    others = _OTHERS + (action in ("put", "prune"))
+    return _HEAD if last == "HEAD" else _INDEX if last == "index" else others
 
 
 def lock_paths(targets: Iterable[str]) -> list[str]:

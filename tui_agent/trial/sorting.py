@@ -79,7 +79,7 @@ class PathSorter:
         return read_git(directory, arguments, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=self._is_trusted)
 
     def sort(self, found: Sequence[Found]) -> tuple[list[Found], int]:
-        """Set sort, reason and tree of each path; return those that are no caches, and the number of caches. Blocks."""
+        """Set sort, reason and tree of each path; return them without known caches, and the number of those. Blocks."""
         kept = [change for change in found if not self._is_cache(change)]
         ignored = self._ignored(kept)
         for change in kept:
@@ -93,6 +93,7 @@ class PathSorter:
         change.reason = self._refusal(change)
         if change.reason:
             change.sort = "refused"
+        if change.sort != "workspace":
             return
         named = next((at for at, name in enumerate(parts) if name.lower() in _PROTECTED), None)
         if named is not None or self._is_protected(path):

@@ -1,0 +1,135 @@
+"""A kill at any step of keeping: after the next start everything that was chosen is kept, or nothing is."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.trial.keeping import finish_keeping, keep_changes
+
+from .layers import RealLayer, everything, outside, tree_of
+from .test_repository_state import START, state_of
+
+POINTS = int(os.environ.get("TRIAL_KILL_POINTS", "10"))
+"""Number of points at which each case is killed, spread over all of them."""
+
+CASES = {
+    "files": (
+        "mkdir -p d/e rep; echo a>a; echo b>d/b; echo c>d/e/c; echo x>rep/x; echo z>z; echo m>m; ln -s a l",
+        "rm m; mkdir m; echo 1 > m/x; rm -r rep; echo 2 > rep; rm -r d; mkdir -p n/o; echo 3 > n/o/p; echo 4 >> a; "
+        "chmod 755 z; ln -sf z l; touch ro; chmod 444 ro; ln a hard",
+    ),
+    "repository": (START, "echo 5 > a; rm d/b; git add -A; git commit -qm Five; git checkout -qb x/y; echo 6 > n"),
+}
+
+CALLS = ("rename", "link", "unlink", "mkdir", "rmdir", "chmod", "open", "fsync", "symlink", "removexattr", "write")
+"""Functions of `os` that change something, or lead to a change."""
+
+Work = Callable[[], object]
+
+
+def calls_until_killed(work: Work, last: int) -> int | None:
+    """Do some work in a child that is killed before its call of `os` with a number.
+
+    Returns:
+        The number of its calls; None if it was killed.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            count = _counted(last)
+            work()
+            _write(writing, str(count[0]).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        counted = file.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return None
+    assert status == 0
+    return int(counted)
+
+
+_write = os.write
+
+
+def _counted(last: int) -> list[int]:
+    """Count the calls of this process, and kill it before the last one."""
+    count = [0]
+
+    def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            count[0] += 1
+            if count[0] == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **options)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, wrapped(getattr(os, name)))
+    return count
+
+
+@pytest.fixture(params=["same file system", "another file system"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Directory for layers; on another file system, files are copied instead of renamed."""
+    place = tmp_path / "layers"
+    if request.param == "another file system":
+        place = Path("/dev/shm", f"layers-{os.getpid()}-{tmp_path.name}")
+    place.mkdir()
+    yield place
+    subprocess.run(["chmod", "-R", "u+rwx", str(place)], check=False)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_everything_or_nothing_after_a_kill(tmp_path: Path, storage: Path, case: str) -> None:
+    """Also where the next start is killed in the same way; no lock and no temporary file stays."""
+    start, command = CASES[case]
+    expected: dict[bool, object] = {}
+    for is_kept in (False, True):
+        place = tmp_path / f"expected-{is_kept}"
+        place.mkdir()
+        outside(place, start)
+        if is_kept:
+            outside(place, command)
+        expected[is_kept] = state_of(place)
+    seen: list[bool] = []
+    number, step = 100_000, 1
+    while number > 0:
+        place, layer_directory = tmp_path / f"place-{number}", storage / str(number)
+        place.mkdir()
+        outside(place, start)
+        layer = RealLayer.over(layer_directory, place)
+        layer.run(command)
+        changes = layer.changes()
+        selection = everything(changes)
+        total = calls_until_killed(
+            lambda layer=layer, changes=changes, selection=selection: keep_changes(
+                layer.directory, layer.roots, changes, selection
+            ),
+            number,
+        )
+        calls_until_killed(lambda layer=layer: finish_keeping(layer.directory), number // 2 + 1)
+        report = finish_keeping(layer.directory)
+        assert report is None or report.problems == {}
+        assert state_of(place) == expected[report is not None], (number, report)
+        names = [path for path in tree_of(place) if path.endswith((".lock", ".tmp"))]
+        assert names == [], number
+        seen.append(report is not None)
+        if total is not None:
+            step, number = max(1, total // POINTS), total + 1
+        number -= step
+    assert set(seen) == {False, True}
+    print(f"{len(seen)} kill points")
