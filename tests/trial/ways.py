@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ def run_in(layer: TrialLayer, script: str, environment: Mapping[str, str] | None
         stderr=subprocess.STDOUT,
         check=False,
         timeout=timeout,
+        start_new_session=True,
     )
     assert layer.started(done.stdout, done.returncode) == ""
     return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), layer)
@@ -84,7 +86,8 @@ def tree_state(top: Path) -> dict[str, object]:
                 content: object = os.readlink(path)
             else:
                 content = path.read_bytes() if path.is_file() else b""
-            found[str(path)] = (status.st_mode, status.st_ino, status.st_uid, status.st_mtime_ns, content)
+            changed = 0 if stat.S_ISFIFO(status.st_mode) else status.st_mtime_ns
+            found[str(path)] = (status.st_mode, status.st_ino, status.st_uid, changed, content)
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.walls.bubblewrap import Bubblewrap
+from tui_agent.walls.system_call_filter import is_known_machine
 from tui_agent.walls.visible_places import VisiblePlaces
 from tui_agent.walls.wall_options import covered, each, hidden_options, is_channel, system_options
 
@@ -67,6 +68,7 @@ class BubblewrapWalls:
         *,
         settings: int,
         status: int,
+        calls: int,
     ) -> list[str]:
         """Return the start of the command line. Blocks.
 
@@ -77,6 +79,7 @@ class BubblewrapWalls:
             visible: what is shown of the system and the home.
             settings: descriptor of git's settings.
             status: descriptor to which bubblewrap writes its status.
+            calls: descriptor of a filter of system calls.
 
         Raises:
             ToolError: no command can run, with the reason.
@@ -95,7 +98,8 @@ class BubblewrapWalls:
         if inner := next((place for place in places if any(place.is_relative_to(path) for path in own)), None):
             raise ToolError(f"{inner} is inside a directory of tui-agent")
         options += hidden_options(own, box.shown, seen)
-        argv = [str(self.program.path), *options, "--chdir", str(box.workspace), "--json-status-fd", str(status), "--"]
+        argv = [str(self.program.path), *options, "--chdir", str(box.workspace), "--json-status-fd", str(status)]
+        argv += ["--seccomp", str(calls), "--"] if is_known_machine() else ["--"]
         if self.unshare:
             argv = [*self.unshare, "sh", "-c", _MOUNT_LAYERS, "sh", str(layer), *argv]
         return argv
@@ -103,7 +107,7 @@ class BubblewrapWalls:
     def _over(self, root: LayerRoot) -> list[str]:
         place = str(root.place)
         if not self.has_layer:
-            return ["--ro-bind", place, place, *covered(map(str, _channels_below(root.place)))]
+            return ["--ro-bind", place, place, *covered(map(str, channels_below(root.place)))]
         if self.unshare:
             return ["--bind", str(root.upper.parent / MOUNTED), place]
         return ["--overlay-src", place, "--overlay", str(root.upper), str(root.work), place]
@@ -142,7 +146,7 @@ def _emptied(paths: Iterable[Path], seen: Sequence[Path]) -> list[str]:
     return options
 
 
-def _channels_below(top: Path) -> list[Path]:
+def channels_below(top: Path) -> list[Path]:
     """Return the sockets and pipes in a directory: a read-only mount does not prevent writing to them."""
     found: list[Path] = []
     for directory, _, names in os.walk(top):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.walls import landlock_launcher
+from tui_agent.walls.system_call_filter import filter_without_namespaces, is_known_machine
 from tui_agent.walls.visible_places import VisiblePlaces
 
+from .bubblewrap_walls import channels_below
 from .confinement import Confinement
 from .layer_root import LayerRoot
 
@@ -45,11 +47,14 @@ class LandlockWalls:
         *,
         settings: int,
         status: int,
+        calls: int,
     ) -> list[str]:
         """Return the start of the command line. Blocks; the arguments are those of `BubblewrapWalls`."""
         (layer / GIT_SETTINGS).write_bytes(os.pread(settings, os.fstat(settings).st_size, 0))
         seen = [*(root.place for root in roots), *map(Path, visible.shown.values())]
         closed = [*box.hidden, *(Path(os.path.realpath(path)) for path in box.unreadable())]
+        # Reading a pipe takes something from the program for which it is.
+        closed += [*map(Path, visible.channels), *(path for root in roots for path in channels_below(root.place))]
         readable = [path for place in seen for path in _without(place, closed)]
         rules = {
             "read": [*map(str, (*readable, *box.shown, layer / GIT_SETTINGS)), "/proc"],
@@ -60,6 +65,7 @@ class LandlockWalls:
             "directory": str(box.workspace),
             "network": box.network,
             "size": self.size,
+            "filter": filter_without_namespaces(network=box.network).hex(),
         }
         (layer / RULES).write_text(json.dumps(rules), "utf-8")
         return [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(status)]
@@ -67,6 +73,8 @@ class LandlockWalls:
 
 def landlock_problem() -> str:
     """Return why Landlock cannot build the walls; empty if it can."""
+    if not is_known_machine():
+        return "the system calls of this kind of machine are not known"
     if (version := landlock_launcher.landlock_abi()) >= landlock_launcher.LEAST_ABI:
         return ""
     offered = f"offers version {version} of Landlock" if version else "does not offer Landlock"

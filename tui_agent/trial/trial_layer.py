@@ -12,6 +12,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges, Place, WalledCommand
 from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
+from tui_agent.walls.system_call_filter import filter_for_namespaces
 from tui_agent.walls.visible_places import own_home, visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
@@ -71,7 +72,7 @@ class TrialLayer:
         self._kind = kind
         self._status: WallsStatus | None = None
         self._watch: LayerWatch | None = None
-        self._settings = -1
+        self._files: list[int] = []
         self._changes: LayerChanges | None = None
         self._problem = ""
 
@@ -99,22 +100,18 @@ class TrialLayer:
             gradle_home=gradle if gradle in visible.shown else "",
         )
         self._status = status = WallsStatus()
-        self._settings = os.memfd_create("gitconfig", os.MFD_CLOEXEC)
         try:
-            os.write(self._settings, plain_git_settings(box.workspace))
-            os.lseek(self._settings, 0, os.SEEK_SET)
-            start = walls.command_line(
-                box, self._roots, self._directory, visible, settings=self._settings, status=status.writing
-            )
+            settings, calls = map(self._file_with, (plain_git_settings(box.workspace), filter_for_namespaces()))
+            descriptors = {"settings": settings, "status": status.writing, "calls": calls}
+            start = walls.command_line(box, self._roots, self._directory, visible, **descriptors)
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
         watched = [root.upper for root in self._roots if walls.has_layer]
         self._watch = LayerWatch(status, [*watched, box.temporary, box.other_temporary], limits)
         limiter = () if isinstance(walls, LandlockWalls) else _limiter(box.workspace, limits)
-        return WalledCommand(
-            (*start, *limiter, *argv), variables | walls.variables(self._directory), (status.writing, self._settings)
-        )
+        variables |= walls.variables(self._directory)
+        return WalledCommand((*start, *limiter, *argv), variables, (*descriptors.values(),))
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
@@ -178,9 +175,14 @@ class TrialLayer:
             if not self._status.wait_for_all():
                 self._problem = "some of its processes still run"
             self._status.close()
-        if self._settings >= 0:
-            os.close(self._settings)
-            self._settings = -1
+        while self._files:
+            os.close(self._files.pop())
+
+    def _file_with(self, content: bytes) -> int:
+        """Return a descriptor for reading some bytes, which lasts until the end."""
+        self._files.append(os.memfd_create("trial", os.MFD_CLOEXEC))
+        os.write(self._files[-1], content)
+        return os.lseek(self._files[-1], 0, os.SEEK_SET) or self._files[-1]
 
 
 def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:
