@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.git.git_program import bare_environment, find_git, start_git
-from tui_agent.git.git_walls import walls_around
 from tui_agent.git.repository import data_directories, repository_roots
 from tui_agent.protocol.regular_file import read_regular_file
 
@@ -359,9 +358,14 @@ class _NeutralGit:
             # A copy: git may want to write beside it.
             shutil.copyfile(index, self._place / "index")
         places = [str(self._place), *self._objects]
-        walls = walls_around(self._git, self._place, places, ()) or ()
         return start_git(
-            self._git, arguments, environment=environment, seconds=_SECONDS, directory=str(self._place), walls=walls
+            self._git,
+            arguments,
+            environment=environment,
+            seconds=_SECONDS,
+            readable=places,
+            directory=str(self._place),
+            without_walls=True,
         )
 
 
