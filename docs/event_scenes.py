@@ -21,6 +21,7 @@ from tui_agent.protocol.hooks import BeforeTool, DenyCall
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.trial import KeepSelection, KeptChanges, ProposedChanges, ProposedFile
 from tui_agent.providers import ScriptedProvider, Wait, call, fail, reply
 from tui_agent.providers.scripted_provider import Call, Step
 
@@ -109,6 +110,49 @@ class WriteNote(Tool):
         return ToolResult.of_text(f"wrote {note.name}")
 
 
+class ShortenedNotes:
+    """The notes without their last word, beside the real ones."""
+
+    def __init__(self, notes: Notes, context: ToolContext) -> None:
+        self._notes = notes
+        self._context = context
+        self._texts = {path.name: path.read_text("utf-8").rsplit(" ", 1)[0] for path in sorted(notes.root.iterdir())}
+
+    @property
+    def proposed(self) -> ProposedChanges:
+        """Every note."""
+        files = (ProposedFile(path=name, kind="changed", sort="workspace", removed=1, added=1) for name in self._texts)
+        return ProposedChanges(layer="layer_1", files=tuple(files))
+
+    async def record(self, result: str) -> None:
+        """Keep nothing: this session is not resumed."""
+
+    async def keep(self, selection: KeepSelection) -> KeptChanges:
+        """Write the selected notes."""
+        for name in selection.paths:
+            (self._notes.root / name).write_text(self._texts[name], "utf-8")
+            self._context.emit("file.changed", {"path": name, "change": "modified"})
+        discarded = tuple(name for name in self._texts if name not in selection.paths)
+        return KeptChanges(kept=selection.paths, discarded=discarded)
+
+    async def discard(self) -> KeptChanges:
+        """Forget the shortened notes."""
+        return KeptChanges(discarded=tuple(self._texts))
+
+
+class ShortenNotes(Tool):
+    """Shortens all notes in a trial."""
+
+    spec = ToolSpec(name="shorten", description="Shortens all notes.", input_schema={"type": "object"})
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.propose(ShortenedNotes(self._notes, context))
+        return ToolResult.of_text("shortened 2 notes")
+
+
 class Stage:
     """One agent with a folder of notes, and a user who reacts to its events."""
 
@@ -127,12 +171,13 @@ class Stage:
         options: ExecutionOptions | None = None,
         hooks: HookBus | None = None,
         user: Callable[[AgentLoop], Awaitable[None]] | None = None,
+        tools: Iterable[Tool] = (),
     ) -> None:
         """Run the agent to its end, with `user` beside it."""
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=ScriptedProvider(steps),
-                tools=[ReadNote(self.notes), WriteNote(self.notes)],
+                tools=[ReadNote(self.notes), WriteNote(self.notes), *tools],
                 system="",
                 bus=self.bus,
                 policy=PermissionPolicy(self.notes.root, rules=tuple(rules), mode=mode),
@@ -290,6 +335,17 @@ async def _approval(stage: Stage) -> None:
     await stage.run("Change the plan.", steps, mode=PermissionMode.ASK, user=user)
 
 
+async def _trial(stage: Stage) -> None:
+    async def user(loop: AgentLoop) -> None:
+        request = await stage.told("approval.requested")
+        loop.resolve_approval(request.request_id, ApprovalDecision(decision="approve", input={"paths": ["plan.txt"]}))
+
+    steps = [reply(call("shorten")), "Shortened."]
+    rules = [Rule.parse("allow", "shorten")]
+    shorten = ShortenNotes(stage.notes)
+    await stage.run("Shorten the notes.", steps, mode=PermissionMode.ASK, rules=rules, user=user, tools=[shorten])
+
+
 async def _denials(stage: Stage) -> None:
     async def user(loop: AgentLoop) -> None:
         request = await stage.told("approval.requested")
@@ -409,6 +465,12 @@ SCENES = (
         "An approval, answered",
         "The request for approval belongs to its call and is resolved exactly once, before the call ends.",
         _approval,
+    ),
+    Scene(
+        "A command in a trial, kept in part",
+        "The command has run before the question. What the answer names is kept, and a `file.changed` follows for each "
+        "file; the rest is discarded. All of it comes before the end of the call.",
+        _trial,
     ),
     Scene(
         "Two denials",

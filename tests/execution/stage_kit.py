@@ -36,6 +36,9 @@ class FreeTurns:
         self.heard.append("take")
         return None
 
+    async def until_complete(self) -> None:
+        pass
+
     async def take_settling(self, state: CallState) -> None:
         pass
 

@@ -192,6 +192,9 @@ class Taking:
         self._meanwhile()
         return None
 
+    async def until_complete(self) -> None:
+        pass
+
     async def take_settling(self, state: CallState) -> None:
         pass
 

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
-from tests.support.trial_directories import CopiedLayers, TrialTool
+from tests.support.trial_directories import CopiedChanges, CopiedLayer, CopiedLayers, TrialTool
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.execution import (
+    ApprovalGate,
+    Auto,
+    Batched,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    Sequential,
+)
 from tui_agent.protocol.cancellation import PROGRAM_QUIT, CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -24,6 +32,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
+from tui_agent.protocol.hooks import AfterTool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     ApprovalDecision,
@@ -33,7 +42,7 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
 )
 from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult
-from tui_agent.protocol.trial import Place, ProposedChanges
+from tui_agent.protocol.trial import KeepSelection, KeptChanges, Place, ProposedChanges
 
 YES, NO = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny")
 
@@ -260,7 +269,11 @@ async def test_a_conflict_is_kept_by_a_choice_only(bench: Bench) -> None:
 async def test_hooks_see_the_result_with_what_became_of_the_changes(bench: Bench) -> None:
     seen: list[str] = []
     hooks = HookBus()
-    hooks.after_tool(lambda question: seen.append(question.result.text))
+
+    @hooks.after_tool
+    def look(question: AfterTool) -> None:  # pyright: ignore[reportUnusedFunction] — the hook bus calls it
+        seen.append(question.result.text)
+
     await bench.run(BOTH, answers=answering(YES), hooks=hooks)
 
     assert seen == ["ran c0\n[kept: a, b]"]
@@ -288,17 +301,57 @@ async def test_a_cancelled_question_discards_and_an_exit_leaves_it(bench: Bench,
     assert not ran.of(ChangesKept)
 
 
-async def test_the_time_limit_ends_with_the_command(bench: Bench) -> None:
+@pytest.mark.parametrize(("seconds", "status"), [(4, "ok"), (6, "timeout")])
+def test_the_time_limit_ends_with_the_command(bench: Bench, seconds: int, status: str) -> None:
     bench.tool = TrialTool(bench.layers, timeout=5)
 
     async def late(request: ApprovalRequest) -> ApprovalDecision:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(100)
         return YES
 
-    ran = await bench.run(BOTH, answers=late)
+    ran = run_virtual(bench.run({**BOTH, "seconds": seconds}, answers=late))
 
     assert bench.files == {"a": "new a", "b": "new b"}
-    assert ran.ended("c0").approval_ms >= 40
+    ended = ran.ended("c0")
+    assert (ended.status, round(ended.approval_ms), round(ended.queued_ms)) == (status, 100_000, 0)
+    assert ended.latency_ms < 8_000
+    assert "kept: a, b" in ran.texts[0]
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_the_status_stays_that_of_the_command(bench: Bench, fails: bool) -> None:
+    ran = await bench.run({**BOTH, "fails": fails}, answers=answering(YES))
+
+    assert bench.files == {"a": "new a", "b": "new b"}
+    assert ran.statuses == ["error" if fails else "ok"]
+
+
+async def test_many_paths_are_counted_and_not_named(bench: Bench) -> None:
+    ran = await bench.run({"write": {f"n{number}": "new" for number in range(60)}}, answers=answering(YES))
+
+    assert ran.texts == ["ran c0\n[kept: 60 files]"]
+    (kept,) = ran.of(ChangesKept)
+    assert (kept.count, len(kept.paths)) == (60, 60)
+
+
+async def test_changes_that_cannot_be_shown_are_discarded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CopiedLayer, "changes", lambda self: 1 / 0)
+    ran = await bench.run(BOTH, answers=answering(YES))
+
+    assert bench.files == {"a": "old a", "b": "old b"}
+    assert "what the command changed cannot be shown: division by zero" in ran.texts[0]
+
+
+async def test_a_failure_of_the_layer_keeps_the_rest_of_the_call(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(self: CopiedChanges, selection: KeepSelection) -> KeptChanges:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(CopiedChanges, "keep", full)
+    ran = await bench.run(BOTH, answers=answering(YES))
+
+    assert bench.files == {"a": "old a", "b": "old b"}
+    assert "the changes could not be kept: no space left" in ran.texts[0]
+    assert ran.of(ChangesDiscarded)[0].paths == ("a", "b")
 
 
 @given(
@@ -317,7 +370,8 @@ def test_calls_are_kept_in_call_order_and_each_path_once(
         await asyncio.sleep(waits[int(request.call_id[1:])])
         return answers[request.call_id]
 
-    options = ExecutionOptions(max_concurrency=limit)
+    strategy = data.draw(st.sampled_from([Auto(), Sequential(), Parallel(), Batched(2)]))
+    options = ExecutionOptions(max_concurrency=limit, strategy=strategy)
     ran = run_virtual(bench.run(*arguments, answers=user, options=options))
 
     expected = {"a": "old a", "b": "old b"}
@@ -326,10 +380,10 @@ def test_calls_are_kept_in_call_order_and_each_path_once(
         if yes and name not in written:
             expected[name] = f"by {place}"
             written.add(name)
-    assert [event.call_id for event in ran.of(ChangesProposed)] == [f"c{place}" for place in range(len(plan))]
-    if limit is None:
+    assert [event.call_id for event in ran.of(ApprovalRequested)] == [f"c{place}" for place in range(len(plan))]
+    if limit is None and isinstance(strategy, Auto | Parallel):
         assert bench.files == expected
-        assert len(bench.tool.ran) == len(plan)
+    assert len(bench.tool.ran) == len(plan)
     assert bench.layers.left == []
 
 

@@ -10,10 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.programs import hide_walls
 from tests.support.terminal import PATIENCE
 from tui_agent.fleet import worktree_git
+from tui_agent.fleet.branch_apply import apply_as_branch
 from tui_agent.fleet.unit_failure import UnitFailureError
 from tui_agent.fleet.unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
+from tui_agent.fleet.worktree_git import is_local
+from tui_agent.protocol.errors import ConfigurationError
 
 from .repositories import git
 
@@ -215,3 +219,25 @@ async def test_settings_of_the_user_do_not_change_the_form_of_a_patch(
     assert (repo / "kept.txt").read_text() == "changed\n"
     assert b"Signed-off-by" not in patch
     assert not (tmp_path / "ran").exists()
+
+
+async def test_without_walls_a_repository_that_leads_elsewhere_is_not_read(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_walls(tmp_path / "hidden", monkeypatch)
+    unit, _ = await opened(tmp_path, repo, "u1")
+    assert (unit.path / "kept.txt").read_text() == "one\n"
+    (repo / ".git" / "objects" / "info" / "alternates").write_text(f"{tmp_path}/private/.git/objects\n")
+    with pytest.raises(UnitFailureError, match="its data leads out of it"):
+        await updated_mirror(tmp_path, str(repo), repo)
+    with pytest.raises(ConfigurationError, match="its data leads out of it"):
+        await apply_as_branch(repo, unit.base, b"", "made", "Change")
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("/a/b", True), ("../b", True), ("./a:b", True), ("file:///a/b", True), ("https://a/b", False),
+     ("ssh://git@a/b", False), ("git@a:b", False), ("a:/b", False)],
+)  # fmt: skip
+def test_only_a_network_address_is_fetched_without_walls(address: str, expected: bool) -> None:
+    assert is_local(address) is expected

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.programs import hide_walls
 from tests.support.sample_tools import sample_tools
 from tui_agent.cli.sessions.session_facts import session_facts
+from tui_agent.git.personal_settings import plain_git_settings
+from tui_agent.git.repository_safety import program_settings
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 from tui_agent.tools.search import tree_listing
@@ -85,6 +88,29 @@ x" config diff.external ./tool.sh; printf 'gitdir: ./plain\nx\n' > .git"""
     "repository without a work tree": (
         r"""mv .git keep; mkdir x; cp -r keep/[oHr]* x; printf '[core]\nbare=false\nworktree=..\n"""
         r"""fsmonitor=./tool.sh\n[diff]\nexternal=./tool.sh\n' > x/config; rm -r keep"""
+    ),
+    "editors and tools": (
+        "for name in core.editor sequence.editor core.askPass merge.tool mergetool.x.cmd diff.tool difftool.x.cmd"
+        " interactive.diffFilter trailer.x.command uploadpack.packObjectsHook; do git config $name ./tool.sh; done"
+    ),
+    "attributes beside the settings": (
+        "rm .gitattributes; echo '*.py filter=y' > .git/info/attributes; git config filter.y.clean ./tool.sh"
+    ),
+    "attributes of a setting": (
+        "rm .gitattributes; echo '*.py filter=y' > x; git config core.attributesFile x;"
+        "for name in clean smudge; do git config filter.y.$name ./tool.sh; done"
+    ),
+    "submodule with a command": (
+        """printf '[submodule "n"]\\npath=n\\nurl=./n\\nupdate=!./tool.sh\\n' > .gitmodules; git init -q n;"""
+        "git -C n -c user.name=x -c user.email=x commit -q --allow-empty -m x; git add n;"
+        "git config submodule.n.update '!./tool.sh'; git config status.submoduleSummary true;"
+        "git -C n config core.fsmonitor ../tool.sh"
+    ),
+    "remote helper": "git config remote.origin.vcs ext; git config remote.origin.url 'ext::sh -c ./tool.sh'",
+    "linked work tree of a neighbour": (
+        'mv .git ../m.git; cd ../m.git; mkdir -p worktrees/w; cp HEAD index worktrees/w; echo "$PWD/work/.git" > g;'
+        "sed s,m.git/,, g > worktrees/w/gitdir; echo ../.. > worktrees/w/commondir; cd ../work;"
+        "git --git-dir ../m.git config filter.x.clean ./tool.sh; echo 'gitdir: ../m.git/worktrees/w' > .git"
     ),
     "merge driver for a merge that is shown": (
         "git config merge.x.driver ./tool.sh; git config log.diffMerges remerge; git config diff.external ./tool.sh"
@@ -164,8 +190,11 @@ def shell(script: str, directory: Path, home: Path) -> None:
     subprocess.run(("bash", "-ec", script), cwd=directory, env=environment, check=True, capture_output=True)
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(params=["walls", "none"])
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """The user's home, on a machine with walls and on one without."""
+    if request.param == "none":
+        hide_walls(tmp_path / "hidden", monkeypatch)
     home = tmp_path / "home"
     home.mkdir()
     (home / "base").mkdir()
@@ -178,14 +207,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(home: Path, craft: str) -> str:
     """Look at a repository; return what was shown, with `RAN` if its program ran."""
     root = home / "work"
-    shutil.rmtree(root, ignore_errors=True)
+    for left in (root, home / "m.git"):
+        shutil.rmtree(left, ignore_errors=True)
     shutil.copytree(home / "base", root, symlinks=True)
     shell(craft, root, home)
     policy, tools = PermissionPolicy(root), sample_tools(root)
     shown = asyncio.run(session_facts(root, policy, list(tools.values())))
+    program_settings(str(root))
+    plain_git_settings(root)
     for is_trusted in (True, False):
         files = GitFiles(root, is_trusted)
-        shown += f"{files.status()} {files.list(compared=True)}"
+        listing = files.list(compared=True)
+        contents = [] if listing is None else list(files.contents([one for one in listing.names.values() if one]))
+        shown += f"{files.status()} {listing} {contents}"
     environment = read_only_environment(child_environment(os.environ), root)
     for command in COMMANDS:
         if policy.check(tools["bash"], {"command": command}).decision == "allow":

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.transcript_checks import validate_history
+from tests.support.trial_directories import CopiedLayers, TrialTool
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.execution import ExecutionOptions, Sequential
+from tui_agent.execution import ApprovalGate, ExecutionOptions, Sequential
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.provider import ModelRequest
@@ -85,8 +86,10 @@ def git_work_tree(root: Path, **files: str) -> None:
 
 
 @asynccontextmanager
-async def kept_session(root: Path, sessions: Path, resume: str | None = None) -> AsyncIterator[Kept]:
-    """Open a session in `root`, new or resumed."""
+async def kept_session(
+    root: Path, sessions: Path, resume: str | None = None, gate: ApprovalGate | None = None
+) -> AsyncIterator[Kept]:
+    """Open a session in `root`, new or resumed. Its tool `command` runs in a trial, about which the gate is asked."""
     store = SessionStore(sessions)
     session = store.create(root) if resume is None else store.load(resume)
     assert session.path is not None
@@ -105,7 +108,11 @@ async def kept_session(root: Path, sessions: Path, resume: str | None = None) ->
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=ScriptedProvider([next_reply] * 200),
-                tools=default_tools(workspace, is_read_only_command=lambda command: command.startswith("cat ")),
+                tools=[
+                    *default_tools(workspace, is_read_only_command=lambda command: command.startswith("cat ")),
+                    TrialTool(CopiedLayers(root, sessions / "layers", contents)),
+                ],
+                gate=gate,
                 bus=bus,
                 options=ExecutionOptions(strategy=Sequential()),
                 history=session.messages,

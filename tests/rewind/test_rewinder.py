@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError
 from tui_agent.protocol.events import FileChanged, SessionRepaired, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.providers.scripted_provider import Call, call
 from tui_agent.rewind.planner import CHANGED_BETWEEN, CHANGED_LATER, CHANGED_SINCE, NOT_KEPT
 from tui_agent.rewind.rewind_plan import Scope
@@ -38,6 +40,26 @@ async def test_files_and_conversation_are_restored(shop: Kept) -> None:
 
     assert shop.state == state
     assert tuple(shop.loop.history.messages()) == messages
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_changes_of_a_trial_are_undone_exactly_if_they_were_kept(tmp_path: Path, is_kept: bool) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git_work_tree(root, price_py="one\n", cart_py="two\n")
+    answer = ApprovalDecision(decision="approve", input={"paths": ["new.py", "price.py"] if is_kept else []})
+    gate = ApprovalGate(approver=lambda request: answer)
+    async with kept_session(root, tmp_path / "sessions", gate=gate) as kept:
+        state = kept.state
+        await kept.ask("tidy", call("command", write={"new.py": "new\n", "price.py": "1\n"}, delete=["cart.py"]))
+        assert (kept.state != state) is is_kept
+        assert (root / "cart.py").exists()
+        (root / "cart.py").write_text("the user's\n")
+        plan = await kept.rewinder.plan(await kept.point("tidy"))
+        assert {step.path.name for step in plan.steps} == ({"new.py", "price.py"} if is_kept else set())
+        assert await go_back(kept, "tidy") == ()
+        (root / "cart.py").write_text("two\n")
+        assert kept.state == state
 
 
 async def test_a_rewind_is_published_and_returns_the_message_as_draft(shop: Kept) -> None:

@@ -45,6 +45,13 @@ class AskingPolicy:
         raise ConfigurationError("not here")
 
 
+class TrialPolicy(AskingPolicy):
+    """Lets every command run in a trial; asks about all changes."""
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        return PermissionDecision(decision="allow", source="mode", reason="in a trial", place="trial")
+
+
 async def _at_once() -> None:
     """Waits for nothing."""
 

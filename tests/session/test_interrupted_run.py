@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,8 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
+    ChangesDiscarded,
+    ChangesProposed,
     CompactionEnded,
     CompactionStarted,
     HookFailed,
@@ -47,6 +50,8 @@ from tui_agent.protocol.events import (
     ToolStarted,
 )
 from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.trial import ProposedChanges, ProposedFile
+from tui_agent.session import StoredSession
 from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
@@ -248,6 +253,19 @@ def test_scopes_of_a_run_without_a_start_are_closed_without_a_run_end() -> None:
 )
 def test_an_interrupted_run_is_described(kind: type, words: str) -> None:
     assert str(unfinished(until(play(ONE_CALL), kind))) == words
+
+
+def test_the_waiting_changes_of_a_subagent_are_discarded_and_named() -> None:
+    envelopes = until(play(ONE_CALL), ToolStarted)
+    files = (ProposedFile(path="a", kind="added", sort="workspace"),)
+    proposed = ChangesProposed(call_id="child_call", changes=ProposedChanges(layer="l", files=files))
+    origin = replace(envelopes[-1].origin, agent_id="helper-1", run_id="child", depth=1)
+    told = [*envelopes, replace(envelopes[-1].with_event(proposed), origin=origin)]
+    session = StoredSession(SESSION, None, Path(), told, resumed=True)
+
+    (closing,) = (one for one in unfinished(told).closing if isinstance(one.event, ChangesDiscarded))
+    assert (closing.event.paths, closing.event.count, closing.origin.agent_id) == (("a",), 1, "helper-1")
+    assert session.abandoned_layers(resume_pending_calls=True) == ("child_call",)
 
 
 def test_a_subagent_alone_is_closed() -> None:

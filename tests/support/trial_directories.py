@@ -1,7 +1,6 @@
 """Layers for tests of the engine: each is a copy of the workspace, made of real files, that survives the program."""
 
 import asyncio
-import hashlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.trial import KeepSelection, KeptChanges, ProposedChanges, ProposedFile
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import read_file_state
 
 RESULT = "result.json"
 
@@ -33,7 +34,11 @@ class CopiedLayer:
             for path in root.rglob("*")
             if path.is_file()
         }
-        return sorted(name for name in names if _text(self.upper / name) != _text(self.base / name))
+        return sorted(
+            name
+            for name in names
+            if not name.startswith(".git/") and _text(self.upper / name) != _text(self.base / name)
+        )
 
     def conflict(self, path: str) -> str:
         return (
@@ -44,9 +49,11 @@ class CopiedLayer:
 class CopiedLayers:
     """The layers of a session, by call."""
 
-    def __init__(self, workspace: Path, root: Path) -> None:
+    def __init__(self, workspace: Path, root: Path, contents: ContentStore | None = None) -> None:
         self.workspace = workspace
         self.root = root
+        self.contents = contents
+        """Store for the contents of kept files, for rewinds."""
 
     def open(self, call_id: str) -> CopiedLayer:
         layer = CopiedLayer(self.workspace, self.root / call_id)
@@ -68,9 +75,10 @@ class CopiedLayers:
 class CopiedChanges:
     """The changes of a copy: `PendingChanges` with real files."""
 
-    def __init__(self, layer: CopiedLayer, context: ToolContext) -> None:
+    def __init__(self, layer: CopiedLayer, context: ToolContext, contents: ContentStore | None = None) -> None:
         self.layer = layer
         self._context = context
+        self._contents = contents
 
     @property
     def proposed(self) -> ProposedChanges:
@@ -90,10 +98,15 @@ class CopiedChanges:
             conflict=self.layer.conflict(path),
         )
 
+    async def refresh(self) -> None:
+        """Do nothing: `proposed` compares anew."""
+
     async def record(self, result: str) -> None:
         (self.layer.storage / RESULT).write_text(result)
 
     async def keep(self, selection: KeepSelection) -> KeptChanges:
+        # Everything at once, as the journal of a real keep has it.
+        await asyncio.sleep(0)
         kept: list[str] = []
         problems: list[str] = []
         for path in self.layer.changes():
@@ -102,24 +115,23 @@ class CopiedChanges:
             elif path in selection.paths:
                 self._keep(path, selection.texts.get(path))
                 kept.append(path)
-            await asyncio.sleep(0)
         discarded = tuple(path for path in self.layer.changes() if path not in kept)
         shutil.rmtree(self.layer.storage)
         return KeptChanges(kept=tuple(kept), discarded=discarded, problems=tuple(problems))
 
     def _keep(self, path: str, text: str | None) -> None:
         source, target = self.layer.upper / path, self.layer.workspace / path
-        before, after = _text(target), _text(source) if text is None else text
-        if after is None:
+        new = _text(source) if text is None else text
+        target.parent.mkdir(parents=True, exist_ok=True)
+        before = read_file_state(target, self._contents)
+        if new is None:
             target.unlink()
         else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(after)
+            target.write_text(new)
+        after = read_file_state(target, self._contents)
         change = "deleted" if after is None else "created" if before is None else "modified"
-        self._context.emit(
-            "file.changed",
-            {"path": str(target), "change": change, "known": True, "before": _state(before), "after": _state(after)},
-        )
+        states = {"before": before and before.model_dump(), "after": after and after.model_dump()}
+        self._context.emit("file.changed", {"path": str(target), "change": change, "known": True, **states})
 
     async def discard(self) -> KeptChanges:
         discarded = tuple(self.layer.changes())
@@ -150,11 +162,11 @@ class TrialTool(Tool):
             found = self.layers.waiting(context.resumed_from)
             if found is None:
                 raise ToolError("what this command changed is gone; it was not run again")
-            context.propose(CopiedChanges(found[0], context))
+            context.propose(CopiedChanges(found[0], context, self.layers.contents))
             return ToolResult.model_validate_json(found[1])
         self.ran.append(context.call_id)
         layer = self.layers.open(context.call_id)
-        context.propose(CopiedChanges(layer, context))
+        context.propose(CopiedChanges(layer, context, self.layers.contents))
         writes = arguments.get("write")
         for path, text in writes.items() if isinstance(writes, Mapping) else ():
             (layer.upper / str(path)).parent.mkdir(parents=True, exist_ok=True)
@@ -167,10 +179,3 @@ class TrialTool(Tool):
 
 def _text(path: Path) -> str | None:
     return path.read_text() if path.exists() else None
-
-
-def _state(text: str | None) -> JsonObject | None:
-    if text is None:
-        return None
-    data = text.encode()
-    return {"digest": hashlib.sha256(data).hexdigest(), "size": len(data), "mode": 0o644}

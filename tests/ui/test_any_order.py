@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from tests.ui.row_kit import FoldWithLedger, story
 from tests.ui.story import Story, working
+from tests.ui.trial_story import everything as all_changes
+from tests.ui.trial_story import formatted, propose, settle, trial
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
 from tui_agent.ui.panel.panel_rows import PanelRows
@@ -27,6 +29,10 @@ def everything() -> list[Envelope]:
     told.delivered(told.sends("this one"), "this one", "after step 2")
     told.resolved(told.asks(told.queued("bash", "rm x"), "bash", "rm x", "no rule"), "c5")
     told.tell(MessageDiscarded(message_id=told.stream("half an answer"), reason="cut"))
+    call_id, request_id = propose(told, formatted())
+    settle(told, call_id, formatted(), "src/cart.py", request_id=request_id)
+    propose(told, all_changes(), "make release")
+    trial(told)
     told.end()
     told.tell(SessionLoaded(id="s1"))
     return [*told.envelopes, *story()]

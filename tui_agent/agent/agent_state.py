@@ -74,7 +74,9 @@ class AgentState:
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
         """Calls that wait for approval, now or since their process ended; those of sub-agents included."""
-        waiting = (call.request for call in self.open_calls.values() if call.request is not None)
+        waiting = (
+            call.request for call in self.open_calls.values() if call.request is not None and call.answer is None
+        )
         return (*waiting, *self.gate.pending)
 
     def add_message(self, message: Message) -> None:

@@ -68,7 +68,10 @@ def restore_state(agent: AgentState, snapshot: AgentLoopSnapshot) -> None:
     agent.reports.extend(snapshot.reports)
     agent.metadata.update(snapshot.metadata)
     agent.created_at = snapshot.created_at
-    pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
+    pending = (
+        OpenCall(request.call_id, "in_trial" if request.changes else "not_started", request=request)
+        for request in snapshot.pending_tool_calls
+    )
     agent.open_calls = {call.call_id: call for call in pending}
     for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
         agent.publisher.publish(warning)

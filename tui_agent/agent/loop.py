@@ -260,7 +260,7 @@ class AgentLoop:
         await self._run.expect_none()
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         waiting = self._agent.open_calls.get(call_id)
-        if waiting is None or waiting.request is None:
+        if waiting is None or waiting.request is None or waiting.answer is not None:
             text = f"No call {call_id} waits for an answer; nothing was done."
             self._agent.publisher.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
             return None

@@ -180,11 +180,23 @@ class AgentRun:
                 open_call = known.get(call.id)
                 if open_call is not None and open_call.result is not None:
                     scheduler.answer_call(call.id, open_call.result)
-                elif open_call is None or open_call.fate == "outcome_unknown" or self._messages:
+                elif open_call is not None and (
+                    open_call.layer_of or (open_call.fate == "in_trial" and open_call.request)
+                ):
+                    self._resume_changes(scheduler, open_call)
+                elif open_call is None or open_call.fate != "not_started" or self._messages:
                     scheduler.mark_interrupted(call.id, UNANSWERED)
             done = await scheduler.finish()
         self._tally.add_resumed_calls(done.reports)
         return self._ended_by(done)
+
+    def _resume_changes(self, scheduler: ToolScheduler, call: OpenCall) -> None:
+        """Let the changes of a call be decided on: by the answer of the user, by a new question, or, because the user
+        sent a message instead, not at all."""
+        discards = "the user sent a message instead of an answer" if self._messages and call.answer is None else ""
+        scheduler.resume_changes(call.call_id, call.layer_of or call.call_id, discards)
+        if call.answer is not None and call.request is not None:
+            self._agent.gate.prefeed(call.call_id, call.answer, call.request.digest)
 
     async def _add_input(self) -> Ending | None:
         """Append queued messages, then the input, to the repaired conversation."""

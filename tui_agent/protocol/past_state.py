@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .messages import Message, ToolResultMessage, UserMessage
-from .permissions import ApprovalRequest
+from .permissions import ApprovalDecision, ApprovalRequest
 from .tool import ToolResult
 
-Fate = Literal["not_started", "outcome_unknown", "finished"]
-"""The known state of a call whose run broke off."""
+Fate = Literal["not_started", "in_trial", "outcome_unknown", "finished"]
+"""The known state of a call whose run broke off; `in_trial`: it started in a trial, and none of its changes
+were kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class OpenCall:
     """Its result if it had finished."""
     request: ApprovalRequest | None = None
     """Its approval request if it waited for the user."""
+    answer: ApprovalDecision | None = None
+    """Answer of the user about its changes, which the program no longer carried out."""
+    layer_of: str = ""
+    """Id of the call under which its layer waits; empty if none does."""
 
 
 @dataclass(frozen=True, slots=True)

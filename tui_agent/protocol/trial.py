@@ -285,8 +285,9 @@ class Layer(Protocol):
         """Return in words what the walls refused, by the messages in the output of a failed command. Blocks."""
         ...
 
-    def changes(self) -> LayerChanges:
-        """Return what the command changed. Call it once no process of the command lives. Blocks."""
+    def changes(self, *, again: bool = False) -> LayerChanges:
+        """Return what the command changed. Call it once no process of the command lives; `again` compares it with the
+        workspace as it is now. Blocks."""
         ...
 
     def keep(self, selection: KeepSelection) -> KeepReport:
@@ -343,6 +344,10 @@ class PendingChanges(Protocol):
     @property
     def proposed(self) -> ProposedChanges:
         """The changes as a question shows them."""
+        ...
+
+    async def refresh(self) -> None:
+        """Compare the changes with the workspace again: what other calls kept meanwhile is in conflict."""
         ...
 
     async def record(self, result: str) -> None:

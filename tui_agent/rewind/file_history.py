@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
+    ChangesKept,
     FileChanged,
     FileState,
     MessageEnded,
@@ -78,11 +79,18 @@ def uncovered_targets(envelopes: Iterable[Envelope]) -> tuple[str, ...]:
 def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
     """Return tool and summary of each call after an event that was interrupted and may have changed something."""
     started: dict[str, ToolStarted] = {}
+    untouched: set[str] = set()
     found: list[str] = []
     for envelope in envelopes:
         match envelope.event:
             case ToolStarted(read_only=False) as event if envelope.seq > after:
                 started[event.call_id] = event
+                # Of a trial nothing is in the workspace before it is kept.
+                untouched |= {event.call_id} if event.place != "outside" else set()
+            case ChangesKept(call_id=call_id):
+                untouched.discard(call_id)
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in untouched:
+                pass
             case ToolEnded(status="interrupted", call_id=call_id) if call_id in started:
                 begun = started.pop(call_id)
                 found.append(f"{begun.name} {begun.summary}".strip())

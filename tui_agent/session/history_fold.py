@@ -17,6 +17,9 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
     CompactionEnded,
     CompactionUndone,
     ContentDropped,
@@ -51,7 +54,7 @@ from tui_agent.protocol.messages import (
     without,
 )
 from tui_agent.protocol.past_state import Fate, OpenCall, PastCompaction
-from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.run_events import HELD_REASON
 from tui_agent.protocol.tool import ToolResult
 
@@ -71,6 +74,10 @@ NOT_STARTED = (
     "Not run, as far as the journal shows: the program ended before this call started. "
     "Check the current state before running it again if that matters."
 )
+IN_TRIAL = (
+    "The program ended while this command or what it had changed was in its trial. Its output is lost, and none of its "
+    "changes were kept."
+)
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the program ended while this call was running. It may have taken effect; "
     "check the current state before running it again."
@@ -79,6 +86,7 @@ OUTCOME_UNKNOWN = (
 FOLDED_EVENTS = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
+        *(ChangesProposed, ChangesKept, ChangesDiscarded),
         *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
         ContentDropped,
         *(SessionRewinding, SessionRewound, RunEnded, SteeringQueued),
@@ -257,6 +265,8 @@ def text_of(fate: Fate) -> str:
     match fate:
         case "not_started":
             return NOT_STARTED
+        case "in_trial":
+            return IN_TRIAL
         case "outcome_unknown":
             return OUTCOME_UNKNOWN
         case "finished":
@@ -277,25 +287,48 @@ class CallRecord:
     result_id: str | None = None
     """Id of the result's message, once it started."""
     request: ApprovalRequest | None = None
-    """Request for approval of the call that was not answered."""
+    """Request for approval of the call, or of its changes, that was not answered or not carried out."""
+    waits: bool = False
+    """True if it has run in a trial, and its changes were neither kept nor discarded."""
+    in_trial: bool = False
+    """True if it started in a trial, and none of its changes were kept."""
+    answer: ApprovalDecision | None = None
+    """Answer of the user about its changes."""
+    layer_of: str = ""
+    """Id of the call that made its layer, if another did."""
 
-    def note(self, event: AgentEvent) -> None:
-        """Apply the next event about this call."""
+    def note(self, event: AgentEvent, *, is_resumed: bool = False) -> None:
+        """Apply the next event about this call; `is_resumed` if its message is complete, so that a resume queues it."""
         match event:
             case ToolQueued(args_raw=arguments):
                 self.arguments = arguments
-                self.queued, self.started, self.ended, self.result_id, self.request = True, False, None, None, None
+                # A resume repeats nothing that has started or ended, also if it is killed before it has answered it.
+                if not is_resumed or self.was_abandoned:
+                    self.ended = None
+                self.started = self.started and is_resumed
+                self.in_trial = self.in_trial and is_resumed
+                self.queued, self.result_id = True, None
+                # A resumed call whose changes wait keeps its question and its answer.
+                self.request = self.request if self.waits else None
             case MessageStarted():
                 self.result_id = event.message_id
-            case ToolStarted():
-                self.started = True
+            case ToolStarted(adopted_from=layer_of, place=place):
+                self.started, self.layer_of, self.in_trial = True, layer_of or "", place != "outside"
+            case ChangesProposed():
+                self.waits = True
+            case ChangesKept() | ChangesDiscarded():
+                self.waits, self.request, self.answer = False, None, None
+                self.in_trial = self.in_trial and isinstance(event, ChangesDiscarded)
             case ToolEnded(error_kind=kind):
                 self.ended = None if kind == ASKED_AGAIN else event
                 self.request = self.request if kind in (ASKED_AGAIN, NOT_BEGUN) else None
-            case ApprovalRequested():
-                self.request = event
+            case ApprovalRequested(digest=digest):
+                is_same = self.request is not None and self.request.digest == digest
+                self.request, self.answer = event, self.answer if is_same else None
+            case ApprovalResolved(by="user" | "resume") if self.waits:
+                self.answer = _answer_of(event)
             case ApprovalResolved(by=by):
-                self.request = self.request if by == "cancel" else None
+                self.request = self.request if by == "cancel" or self.waits else None
             case _:
                 pass
 
@@ -307,8 +340,13 @@ class CallRecord:
     @property
     def fate(self) -> Fate:
         """Fate of the call if no more events follow."""
-        if self.ended is not None:
-            return "finished"
+        return "finished" if self.ended is not None else self.open_fate
+
+    @property
+    def open_fate(self) -> Fate:
+        """Fate of the call if its end does not count."""
+        if self.waits or self.in_trial:
+            return "in_trial"
         return "outcome_unknown" if self.started else "not_started"
 
 
@@ -326,6 +364,10 @@ class _PendingAnswer:
             if call.id == result.call_id and self.slots[place] is None:
                 self.slots[place] = result
                 return
+
+    def contains(self, call_id: str) -> bool:
+        """Return True if it is one of these calls."""
+        return any(call.id == call_id for call in self.calls)
 
     def take_back(self, call_id: str) -> None:
         """Clear the slot of a call that is resumed."""
@@ -366,12 +408,19 @@ class HistoryFold:
     def apply(self, event: AgentEvent) -> None:
         """Apply the next event; events of discarded messages must be left out."""
         match event:
-            case ToolQueued() | ToolStarted() | ToolEnded() | ApprovalRequested() | ApprovalResolved():
+            case (
+                ToolQueued()
+                | ToolStarted()
+                | ToolEnded()
+                | ApprovalRequested()
+                | ApprovalResolved()
+                | (ChangesProposed() | ChangesKept() | ChangesDiscarded())
+            ):
                 record = self.records.setdefault(event.call_id, CallRecord())
-                if record.was_abandoned and self.asked is not None:
+                if record.was_abandoned and self.asked is not None and not isinstance(event, ChangesDiscarded):
                     self.asked.take_back(event.call_id)
-                record.note(event)
-                if isinstance(event, ToolStarted) and not event.read_only:
+                record.note(event, is_resumed=self.asked is not None and self.asked.contains(event.call_id))
+                if isinstance(event, ToolStarted) and not event.read_only and event.place == "outside":
                     self.early.pop(event.adopted_from or "", None)
                     if self.streaming:
                         self.early[event.call_id] = event
@@ -538,7 +587,7 @@ class HistoryFold:
         if self.asked is None or self.rewinding is not None or self.early:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
-        if not any(record.request is not None and not record.started for record in waited):
+        if not any(record.waits or (record.request is not None and not record.started) for record in waited):
             return None
         slots = [None if record.was_abandoned else slot for record, slot in zip(waited, self.asked.slots, strict=True)]
         in_order = list(takewhile(lambda slot: slot is not None, slots))
@@ -575,10 +624,18 @@ class HistoryFold:
 
 def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | None) -> OpenCall:
     told = message or (None if record.was_abandoned else record.ended)
+    if told is None and record.waits:
+        layer_of = record.layer_of or call_id
+        return OpenCall(call_id, "in_trial", request=record.request, answer=record.answer, layer_of=layer_of)
     if told is None:
-        return OpenCall(call_id, "outcome_unknown" if record.started else "not_started", request=record.request)
+        return OpenCall(call_id, record.open_fate, request=record.request)
     result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
     return OpenCall(call_id, "finished", result)
+
+
+def _answer_of(event: ApprovalResolved) -> ApprovalDecision:
+    """Return the answer to a question about changes; its rule was stored before anything else."""
+    return ApprovalDecision(decision=event.decision, note=event.note, input=event.answers)
 
 
 def _was_finished(message: Message) -> bool:

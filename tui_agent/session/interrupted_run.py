@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
@@ -16,6 +16,9 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
+    ChangesDiscarded,
+    ChangesKept,
+    ChangesProposed,
     CompactionEnded,
     CompactionStarted,
     HookEnded,
@@ -41,10 +44,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 from tui_agent.protocol.past_state import Fate
+from tui_agent.protocol.trial import REPOSITORY
 
 from .history_fold import ENDED_EARLY, ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
 
-_RERUN_NOTE = TextBlock(text="The program ended before this call started; it is resumed.")
+_RERUN_NOTE = TextBlock(text="The program ended before the question about this call was answered; it is resumed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,15 @@ class InterruptedRun:
     """Events of the notices about an interrupted rewind or response, to publish after all others."""
 
     def __str__(self) -> str:
-        words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
+        words: dict[Fate, str] = {
+            "not_started": "not started",
+            "in_trial": "changes not kept",
+            "outcome_unknown": "outcome unknown",
+            "finished": "finished",
+        }
+        ended = [one.event for one in self.closing if not isinstance(one.event, StatusChanged)]
+        if ended and all(isinstance(event, ChangesDiscarded) for event in ended):
+            return f"the changes of {len(ended)} commands that waited for an answer were discarded"
         calls = ", ".join(f"{call.name} {words[call.fate]}" for call in self.calls)
         return f"the last run was interrupted ({calls})" if calls else "the last run was interrupted"
 
@@ -149,12 +161,46 @@ _CLOSING: Mapping[type[AgentEvent], _Scope] = {
 """Scope that each event closes, with the fields that identify it."""
 
 LEDGERED_EVENTS = frozenset(
-    (*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded)
+    (
+        *(*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded),
+        *(ChangesProposed, ChangesKept, ChangesDiscarded),
+    )
 )
 """Events that matter here; the others open and close nothing."""
 
-_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted, ToolStarted))
+_COUNTED = frozenset((RunStarted, StepStarted, StepEnded, ToolQueued, ToolBatchStarted))
 """Events that change a run beyond its scopes."""
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Proposed changes that were not all kept or discarded."""
+
+    origin: Origin
+    layer: str
+    files: dict[str, int]
+    """Number of files for each path that is left."""
+    is_decided: bool = False
+    """True if a part was kept, so that the rest waits for no one."""
+
+    @classmethod
+    def of(cls, event: ChangesProposed, origin: Origin) -> "_Changes":
+        changes = event.changes
+        files = {one.path: 1 for one in changes.files} | {one.path: one.files for one in changes.trees}
+        return cls(origin, changes.layer, files | ({REPOSITORY: 0} if changes.repository else {}))
+
+    def keep(self, paths: Iterable[str]) -> None:
+        """Take the kept paths away."""
+        self.is_decided = True
+        self.files = {path: files for path, files in self.files.items() if path not in set(paths)}
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self.files)
+
+    @property
+    def count(self) -> int:
+        return sum(self.files.values())
 
 
 @dataclass(slots=True)
@@ -166,9 +212,14 @@ class _Run:
     """Number of runs that started before."""
     reopened: frozenset[str] = frozenset()
     """Calls that are resumed at once."""
+    waiting: Mapping[str, _Changes] = field(default_factory=dict[str, _Changes])
+    """Proposed changes of all runs that were not all kept or discarded, by call."""
+    in_trial: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Calls of all runs that started and did not end; True: in a trial, and none of their changes were kept."""
+    ended: dict[str, ToolEnded] = field(default_factory=dict[str, ToolEnded])
+    """Ends of the calls of the agent's last message, in all runs, by call."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
-    begun_calls: set[str] = field(default_factory=set[str])
     batch_calls: list[str] = field(default_factory=list[str])
     """Calls queued since the batch began."""
     steps: int = 0
@@ -195,18 +246,21 @@ class _Run:
                 self.usage = self.usage + usage
             case ToolQueued(call_id=call_id):
                 self.tool_calls += 1
-                self.begun_calls.discard(call_id)
                 self.batch_calls.append(call_id)
             case ToolBatchStarted():
                 self.batch_calls = []
-            case ToolStarted(call_id=call_id):
-                self.begun_calls.add(call_id)
             case _:
                 pass
 
+    def waits(self, call_id: str) -> bool:
+        """Return True if someone may still decide on the changes of a call."""
+        return call_id in self.waiting and not self.waiting[call_id].is_decided
+
     def fate_of(self, queued: ToolQueued) -> Fate:
         """Return the fate of a call that did not end."""
-        return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
+        if self.waits(queued.call_id) or self.in_trial.get(queued.call_id):
+            return "in_trial"
+        return "outcome_unknown" if queued.call_id in self.in_trial else "not_started"
 
     def closing(self, unanswered: Sequence[UnansweredCall], begun_notices: Collection[str]) -> list[ClosingEvent]:
         """Return the events that close everything, the run itself last."""
@@ -227,11 +281,16 @@ class _Run:
 
     def _closed(self, envelope: Envelope) -> ClosingEvent:
         match envelope.event:
+            case ToolQueued(call_id=call_id) if call_id in self.ended:
+                # It ended in an earlier run, and a resume was about to say so again.
+                closed = self.ended[call_id].model_copy(update={"status": "overridden", "latency_ms": 0.0})
             case ToolQueued() as queued:
                 fate = self.fate_of(queued)
                 closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
-                if queued.call_id in self.reopened and fate == "not_started":
-                    closed = closed.model_copy(update={"content": (_RERUN_NOTE,), "error_kind": ASKED_AGAIN})
+                if queued.call_id in self.reopened and (fate == "not_started" or self.waits(queued.call_id)):
+                    closed = closed.model_copy(
+                        update={"content": (_RERUN_NOTE,), "status": "cancelled", "error_kind": ASKED_AGAIN}
+                    )
             case ApprovalRequested() as request if request.call_id in self.reopened:
                 closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
             case ToolBatchStarted() as batch:
@@ -263,23 +322,65 @@ class OpenScopes:
     reopened: frozenset[str] = frozenset()
     runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
     background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
+    waiting: dict[str, _Changes] = field(default_factory=dict[str, _Changes])
+    """Proposed changes that were not all kept or discarded, by call."""
+    in_trial: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Calls that started and did not end; True: in a trial, and none of their changes were kept."""
+    ended: dict[str, dict[str, ToolEnded]] = field(default_factory=dict[str, dict[str, ToolEnded]])
+    """Ends of the calls of each agent's last message."""
+    layers: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids of the calls that made the layers of others, by these."""
     begun: int = 0
 
     def apply(self, envelope: Envelope) -> None:
         """Apply the next event."""
         run_id = envelope.origin.run_id
+        ended = self.ended.setdefault(envelope.origin.agent_id, {})
+        self._follow_call(envelope.event, ended)
         match envelope.event:
             case BackgroundStarted(task_id=task_id):
                 self.background[task_id] = envelope
             case BackgroundEnded(task_id=task_id):
                 self.background.pop(task_id, None)
+            case ChangesProposed(call_id=call_id) as proposed:
+                self.waiting[call_id] = _Changes.of(proposed, envelope.origin)
+            case ChangesDiscarded(call_id=call_id):
+                self.waiting.pop(call_id, None)
+            case ChangesKept(call_id=call_id, paths=paths):
+                if call_id in self.waiting:
+                    self.waiting[call_id].keep(paths)
             case RunEnded():
                 self.runs.pop(run_id, None)
             case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
                 if run_id not in self.runs:
-                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened)
+                    self.runs[run_id] = _Run(
+                        envelope.origin, self.begun, self.reopened, self.waiting, self.in_trial, ended
+                    )
                     self.begun += 1
                 self.runs[run_id].apply(envelope)
+            case _:
+                pass
+
+    def _follow_call(self, event: AgentEvent, ended: dict[str, ToolEnded]) -> None:
+        """Follow a call from its start to its end, over all the runs that resume it."""
+        match event:
+            case MessageStarted(role="assistant"):
+                ended.clear()
+            case ToolStarted(call_id=call_id):
+                self.in_trial[call_id] = event.place != "outside"
+                if event.adopted_from:
+                    self.layers[call_id] = event.adopted_from
+            case ChangesKept(call_id=call_id) if call_id in self.in_trial:
+                self.in_trial[call_id] = False
+            case ToolEnded(call_id=call_id):
+                # The end of a call with an unknown outcome is made up.
+                if event.status != "interrupted":
+                    self.in_trial.pop(call_id, None)
+                if event.status != "interrupted" and event.error_kind not in (NOT_BEGUN, ASKED_AGAIN):
+                    ended[call_id] = event
+                # Long lists of paths are cut, but the call has settled all.
+                if call_id in self.waiting and self.waiting[call_id].is_decided:
+                    del self.waiting[call_id]
             case _:
                 pass
 
@@ -311,7 +412,7 @@ class OpenScopes:
         homes = {
             run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
         }
-        events: list[ClosingEvent] = []
+        events: list[ClosingEvent] = list(self._discarded())
         for run in sorted(self.runs.values(), key=lambda run: (-run.origin.depth, -run.place)):
             agent_id = run.origin.agent_id
             events += run.closing(unanswered[agent_id] if run is homes[agent_id] else (), begun_notices)
@@ -320,6 +421,23 @@ class OpenScopes:
         for envelope in self.background.values():
             events.append(ClosingEvent(_closing_of(envelope.event), envelope.origin))
         return [*events, ClosingEvent(StatusChanged(status="idle"), session)] if events else []
+
+    def _discarded(self) -> Iterable[ClosingEvent]:
+        """Yield the ends of changes on which no one can decide any more."""
+        for call_id, changes in self.waiting.items():
+            if not changes.paths or (call_id in self.reopened and not changes.is_decided):
+                continue
+            discarded = ChangesDiscarded(
+                call_id=call_id, layer=changes.layer, paths=changes.paths, count=changes.count, reason=ENDED_EARLY
+            )
+            origin = changes.origin
+            is_open = origin.run_id in self.runs
+            yield ClosingEvent(discarded, origin if is_open else replace(origin, run_id=None, turn=None, step=None))
+
+    def abandoned(self, reopened: Collection[str]) -> tuple[str, ...]:
+        """Return the ids under which layers wait on which no one can decide any more."""
+        waiting = (call_id for call_id, changes in self.waiting.items() if changes.paths and call_id not in reopened)
+        return tuple(self.layers.get(call_id, call_id) for call_id in waiting)
 
 
 def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
@@ -406,7 +524,7 @@ def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
         call_id=call_id,
         name=name,
         index=index,
-        status="interrupted" if fate == "outcome_unknown" else "cancelled",
+        status="cancelled" if fate == "not_started" else "interrupted",
         is_error=True,
         content=(TextBlock(text=text_of(fate)),),
     )

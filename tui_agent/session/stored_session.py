@@ -109,6 +109,12 @@ class StoredSession:
         """The conversation with its last calls open if one of them waited for approval; else None."""
         return self._fold.resumable_conversation()
 
+    def abandoned_layers(self, *, resume_pending_calls: bool = False) -> tuple[str, ...]:
+        """Return the ids under which layers of commands wait on which no one can decide any more: of sub-agents, and of
+        calls that are not resumed. They are to be discarded; `announce` publishes it."""
+        left = self.resumable_conversation if resume_pending_calls else None
+        return self._folds.scopes.abandoned({call.call_id for call in left.calls} if left else ())
+
     @property
     def background_jobs(self) -> int:
         """Number of background commands so far."""

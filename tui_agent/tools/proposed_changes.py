@@ -28,6 +28,7 @@ from tui_agent.protocol.trial import (
     ProposedFile,
     ProposedTree,
 )
+from tui_agent.trial.layer_view import identity_of, status_of
 
 from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
@@ -103,6 +104,19 @@ class LayerProposal:
         await proposal._report_files(report, KeepSelection())
         await run_shielded_in_thread(layer.discard)
         return (*(file.path for file in report.files), *((REPOSITORY,) if report.repository else ()))
+
+    async def refresh(self) -> None:
+        """Compare the changes with the workspace again: what other calls kept meanwhile is in conflict."""
+        if await asyncio.to_thread(self._is_outdated):
+            await run_shielded_in_thread(self._read_again)
+
+    def _is_outdated(self) -> bool:
+        return any(identity_of(status_of(change.target)) != change.seen for change in self._changes.values())
+
+    def _read_again(self) -> None:
+        found = self._layer.changes(again=True)
+        self._changes, self._members = {change.path: change for change in found.changes}, {}
+        self.proposed = self._proposal(found)
 
     async def record(self, result: str) -> None:
         """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""

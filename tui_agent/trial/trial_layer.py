@@ -128,9 +128,9 @@ class TrialLayer:
         shown = [root.place for root in self._roots]
         return refusals(output, (*network, writes, *_ERRORS), box.workspace, [*shown, *box.shown])
 
-    def changes(self) -> LayerChanges:
-        """Return what the command changed."""
-        if self._changes is None:
+    def changes(self, *, again: bool = False) -> LayerChanges:
+        """Return what the command changed; `again`: compared with the workspace as it is now."""
+        if self._changes is None or again:
             self.end()
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)

@@ -8,11 +8,11 @@ from tui_agent.execution.scheduling.access_tree import AccessTree, meet
 from tui_agent.protocol.tool import Accesses
 
 
-def accesses(*, reads: str = "", writes: str = "", searches: str = "") -> Accesses:
+def accesses(*, reads: str = "", writes: str = "", searches: str = "", keeps: str = "") -> Accesses:
     def paths(text: str) -> frozenset[Path]:
         return frozenset(Path(word) for word in text.split())
 
-    return Accesses(paths(reads), paths(writes), paths(searches))
+    return Accesses(paths(reads), paths(writes), paths(searches), paths(keeps))
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,13 @@ def accesses(*, reads: str = "", writes: str = "", searches: str = "") -> Access
         (accesses(writes="/d/a"), accesses(writes="/d/b"), False),
         (accesses(writes="/d/a"), accesses(searches="/"), True),
         (accesses(), accesses(writes="/a"), False),
+        (accesses(keeps="/d"), accesses(keeps="/d"), False),
+        (accesses(keeps="/d"), accesses(keeps="/d/e"), False),
+        (accesses(keeps="/d"), accesses(reads="/d/a"), True),
+        (accesses(keeps="/d"), accesses(writes="/d/a"), True),
+        (accesses(keeps="/d"), accesses(searches="/"), True),
+        (accesses(keeps="/d"), accesses(reads="/e", writes="/f"), False),
+        (accesses(keeps="/d", reads="/d"), accesses(keeps="/d"), True),
     ],
 )
 def test_conflicting_accesses(one: Accesses, other: Accesses, answer: bool) -> None:
@@ -40,7 +47,7 @@ def test_conflicting_accesses(one: Accesses, other: Accesses, answer: bool) -> N
 
 names = st.lists(st.sampled_from("abc"), max_size=3).map(lambda parts: Path("/" + "/".join(parts)))
 sets = st.frozensets(names, max_size=2)
-some_accesses = st.builds(Accesses, sets, sets, sets)
+some_accesses = st.builds(Accesses, sets, sets, sets) | st.builds(Accesses, sets, sets, sets, sets)
 
 
 @pytest.mark.slow

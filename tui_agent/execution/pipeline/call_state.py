@@ -211,8 +211,12 @@ class ConcurrencySlots(Protocol):
         """
         ...
 
+    async def until_complete(self) -> None:
+        """Wait until the message is complete."""
+        ...
+
     async def take_settling(self, state: "CallState") -> None:
-        """Wait until the message is complete and no earlier call may still keep changes."""
+        """Wait until no earlier call may still keep changes."""
         ...
 
     def give_back(self, state: "CallState") -> None:

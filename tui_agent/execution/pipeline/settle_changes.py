@@ -20,7 +20,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest, ChangesChecker, ChangesDecision
-from tui_agent.protocol.tool import DataUpdate
+from tui_agent.protocol.tool import DataUpdate, ToolResult
 from tui_agent.protocol.trial import MOST_FILES, REPOSITORY, KeepSelection, KeptChanges, PendingChanges, ProposedChanges
 
 from .admission import prepared_call
@@ -52,13 +52,10 @@ class _Settling:
     services: ExecutionServices
     state: CallState
     pending: PendingChanges
+    proposed: ProposedChanges
     outcome: Outcome
     is_recorded: bool = False
     is_published: bool = False
-
-    @property
-    def proposed(self) -> ProposedChanges:
-        return self.pending.proposed
 
     @property
     def call_id(self) -> str:
@@ -74,8 +71,13 @@ async def settle_changes(services: ExecutionServices, state: CallState, outcome:
     if execution is None or execution.proposal is None:
         return outcome
     state.turns.give_back(state)
-    settling = _Settling(services, state, execution.proposal, outcome)
-    if settling.proposed.is_empty:
+    proposed = _proposed(execution.proposal)
+    if isinstance(proposed, Crash):
+        await execution.discard_proposal()
+        note = f"[discarded: everything (what the command changed cannot be shown: {proposed.text})]"
+        return replace(outcome, result=_with_text(outcome.result, note))
+    settling = _Settling(services, state, execution.proposal, proposed, outcome)
+    if proposed.is_empty:
         await execution.discard_proposal()
         return outcome
     was_stopped = state.stopping is not None and outcome.status != "timeout"
@@ -123,19 +125,27 @@ async def _verdict(settling: _Settling) -> _Verdict:
 
 
 async def _decide(settling: _Settling) -> _Verdict:
-    """Wait for the call's turn, ask the policy and, if it must be, the user."""
+    """Wait until the message is complete and for the call's turn, ask the policy and, if it must be, the user."""
     services, state = settling.services, settling.state
-    await state.turns.take_settling(state)
-    decision = check_changes(services, settling.proposed)
-    discards = state.run.discards or (decision.reason if decision.decision == "deny" else "")
-    if not discards:
-        # First of all: from the moment a question is known, it must survive.
+    await state.turns.until_complete()
+    if not state.run.discards:
+        # First of all: from the moment the changes are known, they must survive.
         text = settling.outcome.result.model_dump_json()
         settling.is_recorded = not isinstance(await contained(settling.pending.record(text)), Crash)
     _publish_proposed(settling)
-    if discards:
-        return _Verdict(reason=discards)
+    await state.turns.take_settling(state)
+    # What was kept meanwhile may be in conflict with it.
+    await contained(settling.pending.refresh())
+    proposed = _proposed(settling.pending)
+    settling.proposed = settling.proposed if isinstance(proposed, Crash) else proposed
+    decision = check_changes(services, settling.proposed)
+    if state.run.discards or decision.decision == "deny":
+        return _Verdict(reason=state.run.discards or decision.reason)
     return await _ask(settling, decision) if decision.decision == "ask" else _by_policy(settling, decision)
+
+
+def _proposed(pending: PendingChanges) -> ProposedChanges | Crash:
+    return try_call(lambda: pending.proposed)
 
 
 def check_changes(services: ExecutionServices, proposed: ProposedChanges) -> ChangesDecision:
@@ -363,7 +373,6 @@ def _publish_discarded(settling: _Settling, kept: KeptChanges, reason: str) -> N
 def _with_note(settling: _Settling, kept: KeptChanges, reason: str) -> Outcome:
     """Return the outcome with what became of the changes: for the model at its end, for the screen in its details."""
     outcome, proposed = settling.outcome, settling.proposed
-    note = TextBlock(text=f"[{changes_note(proposed, kept, reason)}]")
     changes: JsonObject = {
         "layer": proposed.layer,
         "kept": list(kept.kept[:MOST_FILES]),
@@ -373,5 +382,9 @@ def _with_note(settling: _Settling, kept: KeptChanges, reason: str) -> Outcome:
         "reason": reason,
     }
     details: JsonObject = {**(outcome.result.details or {}), "changes": changes}
-    content = (*outcome.result.content, note)
-    return replace(outcome, result=outcome.result.model_copy(update={"content": content, "details": details}))
+    result = _with_text(outcome.result, f"[{changes_note(proposed, kept, reason)}]")
+    return replace(outcome, result=result.model_copy(update={"details": details}))
+
+
+def _with_text(result: ToolResult, text: str) -> ToolResult:
+    return result.model_copy(update={"content": (*result.content, TextBlock(text=text))})

@@ -101,9 +101,12 @@ class ConcurrencyGate:
             self._steering_points.begun = True
         return refusal
 
-    async def take_settling(self, state: CallState) -> None:
-        """Wait until the message is complete and no earlier call may still keep changes."""
+    async def until_complete(self) -> None:
+        """Wait until the message is complete."""
         await self._steering_points.known.wait()
+
+    async def take_settling(self, state: CallState) -> None:
+        """Wait until no earlier call may still keep changes."""
         reported: list[str] = []
         while before := [other for other in self._states[: state.index] if self._settles_first(other, state)]:
             ids = [other.received.call.id for other in before]

@@ -34,7 +34,7 @@ from .approval_answers import (
     offered_answers,
 )
 from .approval_reasons import why_rows
-from .approval_rows import ApprovalRows, request_title
+from .approval_rows import TITLE_FRAME, ApprovalRows, request_title
 from .change_parts import ChangeParts, change_parts
 from .input_edit import InputEdit
 from .proposed_parts import ChangedText, can_choose, editable
@@ -310,6 +310,7 @@ class ApprovalDialog(Vertical):
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
         roomy, short = self._foot() if height >= FOOTED else (0, 0)
         above = height - int(height >= TALL)
+        self.border_title = Content(f" ▲ {request_title(self.request, inner - TITLE_FRAME)} ")
         # The queue stays visible as long as the dialog does not need its rows.
         foot = roomy if self._rows_used(inner, compact=False) <= above - roomy else short
         available = above - foot

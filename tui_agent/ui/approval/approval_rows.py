@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
+from rich.cells import cell_len
+
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -25,12 +27,12 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
 from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.proposed_rows import change_blocks
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 
 from .approval_marks import OUTSIDE
 from .command_parts import is_split, part_rows, split_rows
-from .proposed_rows import change_blocks
 from .server_question_rows import question_rows, question_title
 
 _Argument: TypeAlias = tuple[str, str | None]
@@ -41,8 +43,11 @@ _WORD = r"(?<![^\s'\"=<>]){}(?![^\s'\";|&)])"
 """Pattern of a whole word of a command."""
 TITLE_NAME = 40
 """Cells of a tool name or agent name in a title."""
-TITLE_COMMAND = 24
-"""Cells of a command in the title of a question about its changes."""
+TITLE_COMMAND, LEAST_OF_COMMAND = 24, 8
+"""Most cells of a command in the title of a question about its changes, and least in a narrow window."""
+WIDEST_TITLE = 100
+TITLE_FRAME = 8
+"""Cells of the frame beside a title."""
 LONG = 10_000
 """Characters of a request above which a thread lays it out."""
 LEAST_OF_A_VALUE = 8
@@ -56,14 +61,21 @@ _CONTENT = ("content", "old_string", "new_string")
 """Arguments that need no mention if a diff shows them; any other is named."""
 
 
-def request_title(request: ApprovalRequest) -> str:
-    """Return the question as a sentence, with long names truncated."""
-    agent = one_line(visible(request.agent), TITLE_NAME)
+def request_title(request: ApprovalRequest, width: int = WIDEST_TITLE) -> str:
+    """Return the question as a sentence, with long names truncated, and a command to fit the width."""
+    if request.changes is not None:
+        return _changes_title(request, width)
     if request.agent == DECIDED_BY_USER:
         return f"{_question(request).removesuffix('?')} for you?"
-    if request.agent == "main":
-        return _question(request)
-    return f"{_question(request)} · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
+    return f"{_question(request)}{_asker(request)}"
+
+
+def _asker(request: ApprovalRequest) -> str:
+    """Return the sub-agent or the unit that asks; empty for the agent itself."""
+    agent = one_line(visible(request.agent), TITLE_NAME)
+    if request.agent in ("main", DECIDED_BY_USER):
+        return ""
+    return f" · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
 
 
 def request_in_short(request: ApprovalRequest) -> str:
@@ -83,9 +95,6 @@ def request_in_short(request: ApprovalRequest) -> str:
 def _question(request: ApprovalRequest) -> str:
     if request.question is not None:
         return question_title(request.question)
-    if request.changes is not None:
-        command = one_line(visible(joined_lines(command_of(request))), TITLE_COMMAND)
-        return f"Keep what {command or request.tool} changed? {changed_text(request.changes)}".strip()
     preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
     if preview is not None and preview.kind == "command":
         return "Run this command?"
@@ -96,6 +105,13 @@ def _question(request: ApprovalRequest) -> str:
     if request.tool == "agent" and isinstance(task, str) and task.strip():
         return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
+
+
+def _changes_title(request: ApprovalRequest, width: int) -> str:
+    rest = f" changed? {changed_text(request.changes)}{_asker(request)}" if request.changes is not None else ""
+    room = max(LEAST_OF_COMMAND, min(TITLE_COMMAND, width - cell_len(f"Keep what {rest}")))
+    command = one_line(visible(joined_lines(command_of(request))), room)
+    return f"Keep what {command or request.tool}{rest}".strip()
 
 
 def command_of(request: ApprovalRequest) -> str:
@@ -182,7 +198,7 @@ class ApprovalRows:
     def _make(self, width: int) -> Iterable[list[Line]]:
         if self._request.changes is not None:
             command = command_of(self._request)
-            is_said = one_line(visible(command), TITLE_COMMAND) == command
+            is_said = f"Keep what {command} changed?" in request_title(self._request, width - TITLE_FRAME)
             yield exact_rows(command, width, "bash") if command and not is_said else []
             yield from change_blocks(self._request.changes, width)
             return

@@ -13,10 +13,10 @@ from tui_agent.protocol.trial import REPOSITORY, KeepSelection, ProposedChanges,
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.code_highlighter import language_of
 from tui_agent.ui.text.line import Run
+from tui_agent.ui.text.proposed_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 from .change_parts import ChangePart, applied, read_hunks, text_with
-from .proposed_rows import CONFLICT, CUT, file_facts, tree_runs
 
 MOST_BYTES = 1_000_000
 """Bytes of a workspace file above which it is kept as a whole or not at all."""
@@ -63,9 +63,8 @@ class ProposedParts:
                 chosen = [place for place, index in enumerate(own) if index in accepted]
                 texts[path] = text_with(self._texts[path], [self.parts[index] for index in own], chosen)
         overwrite = tuple(file.path for file in self._changes.files if file.conflict and file.path in paths)
-        with_repository = self._changes.repository_files if REPOSITORY in paths else ()
-        selection = KeepSelection(paths=(*paths, *with_repository), texts=texts, overwrite=overwrite)
-        return selection.model_dump(mode="json")
+        # The files that belong to the repository's change are kept with it.
+        return KeepSelection(paths=tuple(paths), texts=texts, overwrite=overwrite).model_dump(mode="json")
 
     def edit(self, index: int, accepted: Collection[int]) -> "ChangedText | None":
         """Return the text of the file of a part, to be edited and kept with the accepted parts; None if it has none."""
@@ -184,7 +183,7 @@ def _file_part(file: ProposedFile) -> ChangePart:
     if file.sort == "protected":
         notes.append(("  protected", "error"))
     if file.has_more:
-        notes.append((f"  {CUT}", "muted"))
+        notes.append((f"  {CUT if file.diff else NO_DIFF}", "muted"))
     _, hunk, lines = f"\n{file.diff}".removesuffix("\n").partition("\n@@ ")
     return replace(_whole(visible(file.path), tuple(notes)), header=f"@@ {lines}" if hunk else "")
 

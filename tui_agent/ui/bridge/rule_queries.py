@@ -35,7 +35,7 @@ class RulesInForce:
     strictest_wins: bool = False
     """True if the strictest rule of a list decides; False: the first that matches."""
     sandbox: str = ""
-    """Which shell commands run in the sandbox, or why none does; empty if that is not known."""
+    """Place where shell commands run, and why no better place works; empty if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def entries_of(rules: RulesInForce, mode: PermissionMode) -> list[Entry]:
     """Return everything that decides about calls, in the order in which it is checked."""
     verdict, rest = _REST[mode]
     floor = "edits of protected paths: .git, .husky, node_modules, .mcp.json, tui-agent's own files"
-    asks = "commands that change these, private paths, and commands with unclear effects"
+    asks = "what commands change there, and private paths"
     return [
         Entry("floor", "deny", floor, "built in"),
         Entry(FLOOR_ASKS, "ask", asks, "built in"),
@@ -64,11 +64,11 @@ def entries_of(rules: RulesInForce, mode: PermissionMode) -> list[Entry]:
 
 
 def heading_rows(rules: RulesInForce, mode: PermissionMode, width: int) -> list[Line]:
-    """Return mode, sandbox, and how rules combine."""
-    sandbox = f"sandbox {rules.sandbox}" if rules.sandbox else "no sandbox"
+    """Return mode, place of commands, and how rules combine."""
+    place = f" · trial: {visible(rules.sandbox)}" if rules.sandbox else ""
     within = "the strictest rule" if rules.strictest_wins else "the first rule that matches"
     order = f"In each file {within} decides, and the strictest of all files wins. Allow rules of the session come last."
-    facts: list[Run] = [("mode ", "muted"), (mode.value, "strong"), (f" · {sandbox}", "muted")]
+    facts: list[Run] = [("mode ", "muted"), (mode.value, "strong"), (place, "muted")]
     return [*wrapped(facts, width), *wrapped([(order, "muted")], width), Line()]
 
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.status_words import REFUSED_BY, status_words
-from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
+from tui_agent.ui.state.call_records import CallTrial
+from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
+from tui_agent.ui.state.trial_words import question_text, repository_text
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.proposed_rows import change_blocks, file_rows, tree_runs
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
@@ -56,7 +60,7 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Input", lambda: _input_rows(view, width)),
         ("Output", lambda: _output_rows(view, width, whole)),
-        ("Change", lambda: _change_rows(view, width)),
+        ("Changes" if view.changes.trial.proposed else "Change", lambda: _change_rows(view, width)),
         ("Decision", lambda: _decision_rows(view, width)),
         ("Timing", lambda: _timing_rows(view, width, now)),
     )
@@ -66,7 +70,7 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
 def state_text(view: CallViewState) -> str:
     """Return the state of the call, or its result status."""
     if view.status is None:
-        return _STATES[view.phase]
+        return question_text(view.approval.request) if view.phase == "asking" else _STATES[view.phase]
     resolution = view.approval.resolution
     return status_words(view.status, resolution.by if resolution is not None else "user")
 
@@ -141,6 +145,8 @@ def _text_rows(text: str, width: int) -> list[Line]:
 def _change_rows(view: CallViewState, width: int) -> list[Line]:
     """Return the changes made or proposed; a list of files comes first if the diffs do not show them all."""
     changes = view.changes
+    if changes.trial.proposed is not None:
+        return _trial_rows(view, changes.trial.proposed, width)
     diff = ends_of(view.diff, MAX_OUTPUT_CHARACTERS)
     rows = layout_diff(read_diff(diff, visible), width) if diff else []
     unknown = (view.outcome.details or {}).get("files_changed", 0) is None
@@ -151,6 +157,36 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
     if (left := changes.count - len(changes.files)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]
+
+
+def _trial_rows(view: CallViewState, proposed: ProposedChanges, width: int) -> list[Line]:
+    """Return what a command changed in its trial: kept files with their diffs, discarded ones, or all that waits."""
+    trial = view.changes.trial
+    if not trial.is_settled:
+        return [row for rows in change_blocks(proposed, width) for row in rows]
+    blocks: list[list[Line]] = []
+    if trial.kept or trial.kept_count:
+        by = "by a rule or the mode" if trial.by_policy else ""
+        blocks.append([_heading("kept", trial.kept_count, by), *_repository_row(trial, trial.kept, width)])
+        for change in view.changes.files:
+            diff = ends_of(change.diff, MAX_OUTPUT_CHARACTERS)
+            name = folded([(sanitise(change_text(change)), "strong")], width)
+            blocks.append([*name, *(layout_diff(read_diff(diff, visible), width) if diff else [])])
+    if trial.discarded:
+        blocks.append([_heading("discarded", trial.discarded_count, trial.reason)])
+        blocks[-1] += _repository_row(trial, trial.discarded, width)
+        blocks.extend(file_rows(file, width) for file in proposed.files if file.path in trial.discarded)
+        blocks.extend(wrapped(tree_runs(tree), width) for tree in proposed.trees if tree.path in trial.discarded)
+    return [row for number, rows in enumerate(blocks) for row in ([Line(), *rows] if number else rows)]
+
+
+def _heading(word: str, count: int, reason: str) -> Line:
+    facts = " · ".join(filter(None, (count_text(count, "file") if count else "", visible(reason))))
+    return Line(((word, "heading-2"), (f"  {facts}", "muted")))
+
+
+def _repository_row(trial: CallTrial, paths: Sequence[str], width: int) -> list[Line]:
+    return wrapped([(visible(repository_text(trial)), "strong")], width) if REPOSITORY in paths else []
 
 
 def _decision_rows(view: CallViewState, width: int) -> list[Line]:
@@ -165,6 +201,8 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
         told |= {decision.rule or decision.reason}
         rows.extend(_labelled("mode", PermissionMode(decision.mode).value, width))
+        place = PLACE_MARKS.get(view.changes.trial.place, "")
+        rows.extend(_labelled("place", place, width) if place else [])
         if decision.confinement:
             rows.extend(_labelled("sandbox", decision.confinement, width))
     if request is not None and request.reason not in told:

@@ -363,7 +363,9 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
     if view.status in _PROBLEMS:
         failure = (reported if isinstance(reported, str) and reported else first) or "failed"
         return " · ".join(filter(None, (failure, settled_text(view.changes)))), "error"
-    settled, reason = settled_text(view.changes), view.changes.trial.reason
+    settled, answer = settled_text(view.changes), view.approval.resolution
+    # The user knows that it was their own answer.
+    reason = answer.note if answer is not None and answer.by == "user" else view.changes.trial.reason
     if settled.startswith("discarded") and reason:
         settled = f"{settled}: {reason}"
     return " · ".join(filter(None, (reported if isinstance(reported, str) else "", settled))), "muted"

@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tui_agent.protocol.trial import ChangeKind, ProposedChanges, ProposedFile, ProposedTree
-from tui_agent.ui.text.amounts import bytes_text, count_text
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
-from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import prefixed_lines, wrapped
+
+from .amounts import bytes_text, count_text
+from .diff_layout import layout_diff
+from .diff_parser import read_diff
+from .line import Line, Run
+from .sanitiser import visible
+from .styled_lines import prefixed_lines, wrapped
 
 PROTECTED = "protected: tools run or read it later, so no rule or mode keeps it"
 CUT = "The rest of the diff is not shown: keep or discard the whole file."
+NO_DIFF = "Its diff is too long to be shown: keep or discard the whole file."
 CONFLICT = "kept only if you choose it"
 _KINDS: dict[ChangeKind, tuple[str, str]] = {
     "added": ("new", "success"),
@@ -54,7 +56,7 @@ def file_rows(file: ProposedFile, width: int) -> list[Line]:
         lines = [line for line in read_diff(file.diff, visible) if line.kind != "file"]
         rows += layout_diff(lines, width)
     if file.has_more:
-        rows += prefixed_lines(wrapped([(CUT, "muted")], width - _MARGIN), margin, margin)
+        rows += prefixed_lines(wrapped([(CUT if file.diff else NO_DIFF, "muted")], width - _MARGIN), margin, margin)
     return rows
 
 

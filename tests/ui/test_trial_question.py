@@ -1,0 +1,296 @@
+"""The question about what a command changed in a trial: its answers, its rows, and the rows of the call."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.approval.test_proposed_parts import shop
+from tests.ui.stage import Clock
+from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
+from tests.ui.story import Story
+from tests.ui.trial_story import CART, NEW_CART, asking, everything, formatted, propose, settle, trial
+from tui_agent.protocol.events import SessionCreated, SessionLoaded
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.trial import ProposedChanges
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.panel.call_rows import RowContext, row_of
+from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.styled_lines import text_of_runs
+
+pytestmark = pytest.mark.slow
+
+Compare = Callable[..., bool]
+
+
+class Answers(FakeAgent):
+    """An agent that records whole decisions."""
+
+    def __init__(self) -> None:
+        super().__init__(running=True)
+        self.decisions: list[ApprovalDecision] = []
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+        self.decisions.append(decision)
+        return True
+
+
+class Question:
+    """The app with an open question."""
+
+    def __init__(self, app: TuiAgentApp, pilot: Pilot[None], agent: Answers, clock: Clock) -> None:
+        self.app, self.pilot, self.agent, self.clock = app, pilot, agent, clock
+
+    async def press(self, *keys: str) -> None:
+        """Press answer keys, each after a quiet moment; a printable one takes effect at once."""
+        for key in keys:
+            self.clock.now += QUIET_SECONDS + 0.01
+            await self.pilot.press(key)
+            settle_keys = getattr(self.app.screen, "settle", None)
+            if settle_keys is not None:
+                settle_keys()
+            await drawn(self.pilot)
+
+    async def until(self, screen: type[object]) -> None:
+        """Wait for a screen: texts are read in a thread."""
+        async with asyncio.timeout(30):
+            while not isinstance(self.app.screen, screen):
+                await self.pilot.pause()
+        await drawn(self.pilot)
+
+    @property
+    def answer(self) -> tuple[str, JsonObject | None, str]:
+        (decision,) = self.agent.decisions
+        return decision.decision, decision.input, decision.note
+
+
+@asynccontextmanager
+async def question(
+    changes: ProposedChanges, root: Path, size: tuple[int, int] = (120, 60), **fields: Any
+) -> AsyncIterator[Question]:
+    story = Story()
+    story.tell(SessionCreated(id="s1", cwd=str(root)))
+    story.run("format the code").step(0).wait(1)
+    propose(story, changes, **fields)
+    clock, agent = Clock(), Answers()
+    clock.now = story.now
+    app = TuiAgentApp(
+        bridge_to(agent, past=story.envelopes), surroundings=TerminalEnvironment(reduced_motion=True, clock=clock)
+    )
+    async with app.run_test(size=size) as pilot:
+        await shown(pilot)
+        yield Question(app, pilot, agent, clock)
+
+
+@pytest.mark.parametrize(
+    ("keys", "answer"),
+    [
+        ("y", ("approve", None, "")),
+        ("n", ("deny", None, "")),
+        ("k", ("skip", None, "")),
+        ("f use_tabs enter", ("deny", None, "use tabs")),
+    ],
+)
+async def test_the_answers_to_a_question_about_changes(
+    tmp_path: Path, keys: str, answer: tuple[str, JsonObject | None, str]
+) -> None:
+    async with question(formatted(), tmp_path) as asked:
+        for key in keys.split():
+            if len(key) > 1 and key != "enter":
+                await asked.pilot.press(*("space" if letter == "_" else letter for letter in key))
+            else:
+                await asked.press(key)
+
+        assert asked.answer == answer
+
+
+async def test_a_yes_keeps_no_conflict(tmp_path: Path) -> None:
+    async with question(everything(), tmp_path) as asked:
+        await asked.press("y")
+
+        _, chosen, _ = asked.answer
+        assert chosen is not None
+        assert "src/cart.py" not in chosen["paths"]
+        assert chosen["overwrite"] == []
+
+
+async def test_a_yes_needs_the_end_of_all_diffs(tmp_path: Path) -> None:
+    async with question(formatted(), tmp_path, size=(80, 20)) as asked:
+        await asked.press("y")
+        assert asked.agent.decisions == []
+
+        await asked.press("end", "y")
+        assert asked.answer == ("approve", None, "")
+
+
+async def test_some_hunks_are_kept(tmp_path: Path) -> None:
+    async with question(formatted(), shop(tmp_path)) as asked:
+        await asked.press("h")
+        await asked.until(ChangePartsScreen)
+        await asked.press("down", "space", "y")
+
+        decision, chosen, note = asked.answer
+        assert decision == "approve"
+        assert chosen is not None
+        assert chosen["texts"] == {"src/cart.py": CART.replace("sum(items)", "round(sum(items), 2)")}
+        assert "step_two" in note
+
+
+async def test_a_text_is_edited_and_kept(tmp_path: Path) -> None:
+    async with question(formatted(), shop(tmp_path)) as asked:
+        await asked.press("e")
+        await asked.until(ChangePartsScreen)
+        await asked.press("down", "e")
+        await asked.until(ApprovalScreen)
+        dialog = asked.app.screen
+        assert isinstance(dialog, ApprovalScreen)
+        async with asyncio.timeout(30):
+            while dialog.dialog.step != "editing":
+                await asked.pilot.pause()
+        dialog.dialog.editor.load_escaped(NEW_CART + "# mine\n")
+        await asked.press("ctrl+s")
+
+        decision, chosen, note = asked.answer
+        assert (decision, note) == ("approve", "I edited the text of src/cart.py before I kept it.")
+        assert chosen is not None
+        assert chosen["texts"] == {"src/cart.py": NEW_CART + "# mine\n"}
+        assert len(chosen["paths"]) == 3
+
+
+async def test_a_rule_is_offered(tmp_path: Path) -> None:
+    async with question(formatted(), tmp_path) as asked:
+        await asked.press("s")
+        assert "kept without a question:" in asked.app.export_screenshot().replace("&#160;", " ")
+        await asked.press("s")
+
+        (decision,) = asked.agent.decisions
+        assert (decision.decision, decision.scope, decision.rule) == ("approve", "session", None)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def rows(story: Story, width: int = 70) -> list[list[str]]:
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+    return [text_of_runs(row_of(call, RowContext(width, story.now))).split() for call in ledger.calls]
+
+
+def test_the_row_of_a_call_says_what_happens_to_its_changes() -> None:
+    story = Story().run("x").step(0)
+    trial(story)
+    assert rows(story)[-1][2:] == ["bash", "trial:", "black", ".", "2.5", "s"]
+
+    call_id, request_id = propose(story, formatted())
+    story.wait(3)
+    assert rows(story)[-1][2:] == ["bash", "black", ".", "3", "files", "wait", "3", "s"]
+
+    settle(story, call_id, formatted(), *(file.path for file in formatted().files), request_id=request_id)
+    assert "kept 3 files +5 −3" in " ".join(rows(story)[-1])
+
+    for kept, words in ((("src/cart.py",), "kept 1 of 3 files"), ((), "discarded 3 files")):
+        call_id, request_id = propose(story, formatted())
+        settle(story, call_id, formatted(), *kept, request_id=request_id)
+        assert words in " ".join(rows(story)[-1])
+        assert "trial" not in rows(story)[-1]
+
+
+def test_the_row_names_a_commit() -> None:
+    changes = ProposedChanges(layer="l", repository=("1 commit on main: Fix add",))
+    for kept, words in (((".git",), "kept 1 commit on main: Fix add"), ((), "discarded 1 commit on main: Fix add")):
+        story = Story().run("x").step(0)
+        call_id, _ = propose(story, changes, "git commit")
+        assert "the repository waits" in " ".join(rows(story, 100)[0])
+        discarded = changes if kept else changes.model_copy(update={"files": ()})
+        if not kept:
+            from tui_agent.protocol.events import ChangesDiscarded
+
+            story.tell(ChangesDiscarded(call_id=call_id, layer="l", paths=(".git",), count=0))
+        settle(story, call_id, discarded, *kept)
+        assert words in " ".join(rows(story, 100)[0])
+
+
+def test_the_status_says_trial_and_what_waits() -> None:
+    story, status = Story().run("x").step(0), SessionStatus()
+    propose(story, formatted())
+    for envelope in story.envelopes:
+        status.apply(envelope)
+
+    (running,) = status.running.values()
+    assert running.place == "trial"
+    assert list(status.progress.waiting_changes.values()) == ["3 files wait"]
+
+
+def test_the_question_looks_the_same_after_a_resume() -> None:
+    before, after = asking(formatted()), asking(formatted())
+    after.tell(SessionLoaded(id="s1"))
+    after.run("", "r2")
+    propose(after, formatted())
+
+    assert rows(after)[-1][2:7] == rows(before)[-1][2:7]
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def resting() -> Story:
+    """Return a session with a kept, a partly kept, a discarded and a running command."""
+    story = Story().run("format the code").step(0).wait(1.2)
+    story.answer("I'll format everything, then run the tests.")
+    for kept, reason in ((3, ""), (1, ""), (0, "the mode keeps nothing")):
+        call_id, request_id = propose(story, formatted())
+        paths = [file.path for file in formatted().files]
+        settle(story.wait(2), call_id, formatted(), *paths[:kept], reason=reason, request_id=request_id)
+    trial(story, "pytest -q", seconds=30)
+    return story
+
+
+async def choosing(pilot: Pilot[None]) -> None:
+    """Open the page of the parts."""
+    await shown(pilot)
+    pilot.app.screen.dismiss("parts")
+    await drawn(pilot)
+
+
+SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["60x20", "80x24", "120x40", "200x60"])
+@pytest.mark.parametrize("name", ["formatted", "everything"])
+def test_the_question_about_changes(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    story = asking(formatted()) if name == "formatted" else asking(everything(), "make release VERSION=3 && git push")
+
+    assert snap_compare(still_app(story, running=True), terminal_size=size, run_before=pressing())
+
+
+@pytest.mark.parametrize("look", ["light", "no-color"])
+def test_the_question_about_changes_in_other_colours(snap_compare: Compare, look: str) -> None:
+    theme = "light" if look == "light" else "dark"
+    app = still_app(asking(everything(), "make release"), running=True, theme=theme, no_color=look == "no-color")
+
+    assert snap_compare(app, terminal_size=(120, 60), run_before=pressing())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 60)], ids=["80x24", "120x60"])
+def test_the_parts_of_changes(snap_compare: Compare, size: tuple[int, int]) -> None:
+    before: Callable[[Pilot[None]], Awaitable[None]] = choosing
+
+    assert snap_compare(
+        still_app(asking(everything(), "make release"), running=True), terminal_size=size, run_before=before
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+def test_rows_of_commands_in_trials(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(still_app(resting(), running=True), terminal_size=size, run_before=pressing())
