@@ -1,6 +1,6 @@
 """Whatever a command in a trial does, nothing around it changes before the answer (safety promise 10).
 
-The long run over all lists and generated commands is `python -m tests.benchmarks.trials`.
+The long run over all lists and generated commands is `python -m tests.benchmarks.hostile_trials`.
 """
 
 import itertools
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.trials import commands_of
+from tests.benchmarks.hostile_trials import commands_of
 
 from .trial_cage import TrialCage, all_corpora
 from .ways import LANDLOCK

@@ -1,6 +1,6 @@
 """Hostile commands, each really run in a trial of its own: nothing around it may change.
 
-Run by hand: `python -m tests.benchmarks.trials [COMMANDS [SEED]] [--way WAY] [--user NAME] [--record FILE]`. First all
+Run by hand: `python -m tests.benchmarks.hostile_trials [COMMANDS [SEED]] [--way WAY] [--user NAME] [--record FILE]`. First all
 commands of the lists in `tests/permissions`, then generated ones. Workspace, homes and temporary directories are compared
 byte for byte, with times and attributes; processes and connections count, too. As root, it has mounts and a network of
 its own, so that all of /tmp, /home and /root is compared, and can become another user. Prints every command that left a
@@ -135,14 +135,14 @@ def make_private(user: str) -> None:
     lines += [f'exec setpriv --reuid {user} --regid {user} --init-groups "$@"']
     script = "set -e; " + "; ".join(lines)
     argv = ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", script, "sh"]
-    code = subprocess.run([*argv, sys.executable, "-m", "tests.benchmarks.trials", *sys.argv[1:]], check=False).returncode
+    code = subprocess.run([*argv, sys.executable, "-m", "tests.benchmarks.hostile_trials", *sys.argv[1:]], check=False).returncode
     subprocess.run(["rm", "-rf", "--one-file-system", str(place)], check=False)
     sys.exit(code)
 
 
 def main() -> int:
     """Parse the arguments and run; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.trials")
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.hostile_trials")
     parser.add_argument("commands", nargs="?", type=int, default=20_000, help="number of commands to run")
     parser.add_argument("seed", nargs="?", type=int, default=0, help="seed of the generated ones")
     parser.add_argument("--way", default="overlay", help="way to run them, see tests/trial/ways.py")
