@@ -1,10 +1,10 @@
 """Hostile commands, each really run in a trial of its own: nothing around it may change.
 
-Run by hand: `python -m tests.benchmarks.hostile_trials [COMMANDS [SEED]] [--way WAY] [--user NAME] [--record FILE]`. First all
-commands of the lists in `tests/permissions`, then generated ones. Workspace, homes and temporary directories are compared
-byte for byte, with times and attributes; processes and connections count, too. As root, it has mounts and a network of
-its own, so that all of /tmp, /home and /root is compared, and can become another user. Prints every command that left a
-trace; the exit code is then 1.
+Run by hand: `python -m tests.benchmarks.hostile_trials [COMMANDS [SEED]] [--way WAY] [--user NAME] [--record FILE]`.
+First all commands of the lists in `tests/permissions`, then generated ones. Workspace, homes and temporary directories
+are compared byte for byte, with times and attributes; processes and connections count, too. As root, it has mounts and
+a network of its own, so that all of /tmp, /home and /root is compared, and can become another user. Prints every
+command that left a trace; the exit code is then 1.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.permissions.command_grammar import any_commands, joins, wraps
 from tests.trial.trial_cage import TrialCage, all_corpora, sorts_of
+from tests.trial.ways import LANDLOCK
 
 AT_ONCE = 200
 """Commands between two comparisons."""
@@ -34,7 +35,7 @@ _INSIDE = "TRIALS_INSIDE"
 
 def generated(first_seed: int) -> Iterator[str]:
     """Yield commands of the grammar, and hostile ones joined with or wrapped in others, without end."""
-    hostile = st.sampled_from([command for name, found in all_corpora().items() for command in found])
+    hostile = st.sampled_from([command for found in all_corpora().values() for command in found])
     wrapped = st.builds(lambda wrap, text: wrap.format(text), wraps, hostile)
     joined = st.builds(lambda one, join, other: one + join + other, hostile, joins, hostile)
     drawn: list[str] = []
@@ -76,7 +77,6 @@ def commands_of(count: int, first_seed: int) -> Iterator[tuple[str, str]]:
 
 def try_all(cage: TrialCage, chosen: argparse.Namespace) -> int:
     """Run all commands; return the number of complaints."""
-    record = open(chosen.record, "a", encoding="utf-8") if chosen.record else None
     waiting: list[tuple[str, str]] = []
     tried = guilty = 0
     sorts: Counter[str] = Counter()
@@ -87,25 +87,30 @@ def try_all(cage: TrialCage, chosen: argparse.Namespace) -> int:
         if not waiting:
             return guilty
         outcomes, told = cage.guilty([command for _, command in waiting], workers=chosen.workers)
-        told += [f"process {pid} is left over" for pid in left_over()] if chosen.way != "Landlock" else []
+        survivors = left_over(wait=chosen.way != LANDLOCK)
+        told += [f"process {pid} is left over" for pid in survivors if chosen.way != LANDLOCK]
         tried, guilty = tried + len(waiting), guilty + len(told)
+        lines: list[str] = []
         for (name, _), outcome in zip(waiting, outcomes, strict=True):
             found = [*sorts_of(outcome.changes)]
             sorts.update(found)
-            if record:
-                problem = outcome.changes.problem if outcome.changes else ""
-                line = [name, outcome.command, outcome.code, found, problem, outcome.fault]
-                record.write(json.dumps(line) + "\n")
+            problem = outcome.changes.problem if outcome.changes else ""
+            line = [name, outcome.command, outcome.code, found, problem, outcome.fault]
+            lines.append(json.dumps(line) + "\n")
         for line in told:
             print(f"TRACE {line}", flush=True)
         print(f"{tried:,} run, {guilty} complaints, {time.monotonic() - began:.0f} s {dict(sorts)}", flush=True)
-        if record:
-            record.flush()
+        with open(chosen.record or os.devnull, "a", encoding="utf-8") as record:
+            record.writelines(lines)
 
 
-def left_over() -> list[int]:
-    """Return the children that processes of commands left to this process, and end them."""
-    for _ in range(50):
+def left_over(*, wait: bool) -> list[int]:
+    """Return the children that processes of commands left to this process, and end them.
+
+    Under Landlock they do not end with a namespace: the program itself searches for them.
+    """
+    children: list[str] = []
+    for _ in range(50 if wait else 1):
         tasks = Path("/proc/self/task").iterdir()
         children = [child for task in tasks for child in (task / "children").read_text("ascii").split()]
         for child in map(int, children):
@@ -129,13 +134,17 @@ def make_private(user: str) -> None:
     (place / "home" / user).mkdir()
     os.chown(place / "home" / user, who.pw_uid, who.pw_gid)
     lines = [f"mount --bind /root/.pyenv {place}/root/.pyenv"] if Path("/root/.pyenv").exists() else []
-    lines += [f"mount --{'r' if top == '/root' else ''}bind {place}/{top[1:].replace('/', '-')} {top}" for top in _PRIVATE]
+    lines += [
+        f"mount --{'r' if top == '/root' else ''}bind {place}/{top[1:].replace('/', '-')} {top}" for top in _PRIVATE
+    ]
     lines += [f"chmod 1777 /tmp /var/tmp /dev/shm; ip link set lo up; mkdir /home/{user}/cage"]
-    lines += [f"chown {user}: /home/{user}/cage; export HOME=/home/{user} {_INSIDE}=1"]
+    lines += [f"chown {user}: /home/{user}/cage; export HOME=/home/{user} {_INSIDE}=1; ulimit -u 3000"]
     lines += [f'exec setpriv --reuid {user} --regid {user} --init-groups "$@"']
     script = "set -e; " + "; ".join(lines)
-    argv = ["unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", script, "sh"]
-    code = subprocess.run([*argv, sys.executable, "-m", "tests.benchmarks.hostile_trials", *sys.argv[1:]], check=False).returncode
+    argv = ["unshare", "--mount", "--net", "--propagation", "private", "bash", "-c", script, "bash"]
+    code = subprocess.run(
+        [*argv, sys.executable, "-m", "tests.benchmarks.hostile_trials", *sys.argv[1:]], check=False
+    ).returncode
     subprocess.run(["rm", "-rf", "--one-file-system", str(place)], check=False)
     sys.exit(code)
 

@@ -38,7 +38,7 @@ _KEPT = 1 << 16
 _FILES = (
     "README.md notes.txt data.csv Makefile src/lib.py src/app/main.py tests/test_lib.py sub/c.txt sub/deep/file.txt "
     "secrets/key.pem node_modules/pkg/index.js .husky/pre-commit .vscode/tasks.json a.txt b.txt x y 1w. build/out.o"
-).split()  # fmt: skip
+)
 _ODD_NAMES = ("-n", "-exec", "-or", "-delete", "--pre=canary", "@x", "w new", "--files0-from=..", "a b", "[", "a\nb")
 _CANARY = """#!/bin/sh
 for place in "$CAGE/around" "$HOME" "$CAGE/work/.." /tmp /var/tmp /dev/shm; do echo evil >> "$place/canary"; done
@@ -54,7 +54,7 @@ _PROGRAM_SETTINGS = (
 
 @dataclass
 class Outcome:
-    """What became of one command."""
+    """Result of one command."""
 
     command: str
     changes: LayerChanges | None = None
@@ -264,7 +264,8 @@ def _facts(path: str, *, has_content: bool) -> tuple[object, ...]:
         held = os.readlink(path)
     elif stat.S_ISREG(status.st_mode) and has_content:
         held = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    marks = [(name, os.getxattr(path, name, follow_symlinks=False)) for name in os.listxattr(path, follow_symlinks=False)]
+    names = os.listxattr(path, follow_symlinks=False)
+    marks = [(name, os.getxattr(path, name, follow_symlinks=False)) for name in names]
     who = (status.st_mode, status.st_ino, status.st_uid, status.st_gid, status.st_nlink, status.st_size)
     return (*who, status.st_mtime_ns, status.st_ctime_ns, tuple(marks), held)
 
@@ -288,11 +289,11 @@ def _program(path: Path) -> None:
 
 
 def _fill(work: Path, around: Path) -> None:
-    for name in (*_FILES, *_ODD_NAMES):
+    for name in (*_FILES.split(), *_ODD_NAMES):
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(f"x {name}\ncanary\n", "utf-8")
-    (work / "Makefile").write_text("all test install clean:\n\tcanary; echo x > built; rm -rf $$HOME /tmp/* ..\n", "utf-8")
-    (work / "package.json").write_text('{"scripts": {"test": "canary", "build": "canary", "x": "rm -rf ~ .."}}', "utf-8")
+    (work / "Makefile").write_text("all test install:\n\tcanary; echo x > built; rm -rf $$HOME /tmp/* ..\n", "utf-8")
+    (work / "package.json").write_text('{"scripts": {"test": "canary", "build": "rm -rf ~ .."}}', "utf-8")
     (work / "@x").write_text("../around/file\n", "utf-8")
     (work / ".gitattributes").write_text("* diff=evil filter=evil merge=evil\n", "utf-8")
     (work / ".gitignore").write_text("build/\n*.o\nnode_modules/\n", "utf-8")

@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from tui_agent.git.read_only_git import read_git
@@ -124,7 +125,10 @@ class PathSorter:
         plain = os.path.normpath(parent / to)
         resolved = os.path.realpath(parent / to)
         is_inside = all(Path(one).is_relative_to(self._workspace) for one in (plain, resolved))
-        return "" if is_inside and not os.path.isabs(to) else f"it is a link to {to}, outside of the workspace"
+        # What `..` after a name means depends on what that name is by then.
+        climbs = ".." in dropwhile(lambda name: name in ("", ".", ".."), to.split("/"))
+        is_safe = is_inside and not climbs and not os.path.isabs(to)
+        return "" if is_safe else f"it is a link to {to}, which may lead out of the workspace"
 
     def _packages(self, parts: Sequence[str]) -> str:
         """Return the top directory of the environment or packages that a path is in; empty if it is in none."""
