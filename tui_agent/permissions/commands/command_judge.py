@@ -87,17 +87,26 @@ class CommandJudge:
         decision = decision_of(self._parts(case, found, mode) or [PartFindings("", (found,))], trace)
         update = {"decision": found.decision, "source": found.source, "reason": found.reason, "place": place}
         update |= {"rule": found.rule and found.rule.cited, "parts": decision.parts[:MAX_PARTS] if case.parts else ()}
-        return decision.model_copy(update=update | {"scripts": self._scripts(case)})
+        return decision.model_copy(update=update | self._bound(case))
 
-    def _scripts(self, case: _Case) -> tuple[str, ...]:
-        """Return the files that the commands name as programs or scripts."""
-        named: list[str] = []
-        for argv in (command.argv for command in case.script.commands if command.argv):
-            named += [argv[0]] if "/" in argv[0] else []
-            if base_name(argv[0]) in INTERPRETERS:
-                named += [word for word in argv[1:] if not word.startswith("-")][:1]
-        known = (self._paths.path_lookup.look(word).resolved for word in named if UNKNOWN not in word)
-        return tuple(dict.fromkeys(path for path in islice(known, MAX_PATHS) if os.path.isfile(path)))
+    def _bound(self, case: _Case) -> dict[str, tuple[str, ...]]:
+        """Return the files to which an approval is bound: targets of redirections, and programs and scripts by name."""
+        commands = case.script.commands
+        directories, scripts, targets = list[str | None]((None,)), list[str](), list[str]()
+        look = self._paths.path_lookup.look
+        for command in commands:
+            targets += [word.value for word in command.targets]
+            for argv in (command.argv, *inner_commands(command)):
+                runs_file = argv[:1] and (base_name(argv[0]) in INTERPRETERS or base_name(argv[0]) == "make")
+                scripts += [argv[0]] if argv and "/" in argv[0] else []
+                scripts += [word for word in (*argv[1:], *targets) if not word.startswith("-")][:3] if runs_file else []
+            if command.argv[:1] == ("cd",) and command.is_literal:
+                directories += [look(word).resolved for word in command.argv[1:2]]
+        found = [
+            tuple(dict.fromkeys(look(word, top).resolved for word in words[:MAX_PATHS] for top in directories[:3]))
+            for words in ([word for word in words if UNKNOWN not in word] for words in (scripts, targets))
+        ]
+        return {"scripts": tuple(filter(os.path.isfile, found[0])), "targets": found[1]}
 
     def _parts(self, case: _Case, found: Finding, mode: PermissionMode) -> list[PartFindings]:
         """Return the parts, each with its own finding: that of a rule or the safe list, else that of the whole line."""
