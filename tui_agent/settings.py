@@ -114,8 +114,8 @@ class PermissionSettings(_Section):
     rule_resolution: Literal["first_match", "severity"] = "first_match"
     """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
     unknown_targets: Literal["ask", "allow"] = "ask"
-    """Answer to an allowed shell command whose targets tui-agent cannot determine, if it cannot run in the
-    sandbox. `allow` is for a machine that is a sandbox itself, such as a container. Never taken from a project."""
+    """Without effect: the targets of a command no longer count. Accepted so that older files can be read. Never taken
+    from a project."""
     secret_files: tuple[str, ...] | None = None
     """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty
     list for none. Never taken from a project."""

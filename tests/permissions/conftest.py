@@ -3,19 +3,16 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
-from tui_agent.permissions.shell.parser import read_script
-from tui_agent.permissions.shell.syntax import Sequence as Statements
-from tui_agent.permissions.shell.syntax import SimpleCommand
-from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision
+from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
 
-SANDBOX = Containment(setting="auto", works=True)
-"""A sandbox for commands whose targets are unknown."""
+OVERLAY = TrialFacts(setting="auto", backend="overlay")
+"""A trial that works."""
 
 FILES = (
     "README.md",
@@ -47,8 +44,7 @@ class Desk:
         *rules: str,
         mode: PermissionMode | str = PermissionMode.ASK,
         private: Sequence[Path] = (),
-        unknown_targets: Literal["ask", "allow"] = "ask",
-        containment: Containment = NO_CONTAINMENT,
+        trial: TrialFacts = NO_TRIAL,
     ) -> PermissionPolicy:
         """Return a policy with rules such as `deny bash(rm:*)`."""
         parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
@@ -57,8 +53,7 @@ class Desk:
             rules=parsed,
             mode=mode,
             private_paths=private,
-            unknown_targets=unknown_targets,
-            containment=containment,
+            trial=trial,
         )
 
     def bash(
@@ -66,11 +61,10 @@ class Desk:
         command: str,
         *rules: str,
         mode: PermissionMode | str = PermissionMode.ASK,
-        unknown_targets: Literal["ask", "allow"] = "ask",
-        containment: Containment = NO_CONTAINMENT,
+        trial: TrialFacts = NO_TRIAL,
     ) -> PermissionDecision:
         """Return the decision on a command."""
-        policy = self.policy(*rules, mode=mode, unknown_targets=unknown_targets, containment=containment)
+        policy = self.policy(*rules, mode=mode, trial=trial)
         return policy.check(self.tools["bash"], {"command": command})
 
     def file(
@@ -78,15 +72,6 @@ class Desk:
     ) -> PermissionDecision:
         """Return the decision on a call of a file tool."""
         return self.policy(*rules, mode=mode).check(self.tools[tool], {"path": path})
-
-
-def parsed_command(text: str) -> SimpleCommand:
-    """Return the only command of a script."""
-    statement = read_script(text)
-    assert isinstance(statement, Statements)
-    (found,) = statement.parts
-    assert isinstance(found, SimpleCommand)
-    return found
 
 
 @pytest.fixture

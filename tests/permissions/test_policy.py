@@ -6,48 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.sample_tools import SampleBash
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
-from tui_agent.permissions.shell import parser
-from tui_agent.permissions.shell.grammar import fallback_commands
-from tui_agent.permissions.shell.syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Containment, GrantScope
-from tui_agent.protocol.tool import CommandSubject, Subject
 
 from .conftest import Desk
-
-
-@pytest.mark.parametrize(
-    ("containment", "allows"),
-    [
-        (Containment(setting="bwrap", works=True), True),
-        (Containment(setting="bwrap", works=True, network=True), False),
-        (Containment(setting="bwrap", problem="x"), False),
-        (Containment(setting="auto", works=True), False),
-    ],
-)
-def test_accepted_edits_include_commands_that_can_only_edit_the_workspace(
-    desk: Desk, containment: Containment, allows: bool
-) -> None:
-    policy = desk.policy("ask bash(make:*)", mode="accept_edits", containment=containment)
-    commands = (
-        "pytest -q 2>&1 | tail",
-        "npm run build",
-        "python3 x.py",
-        "ruff check . --fix",
-        "gcc -o app a.c && ./app",
-    )
-    asked = ("git add -A && git commit -m x", "make", "rm -rf .", "echo 'x", "rm .git/config")
-
-    found = [policy.check(desk.tools["bash"], {"command": command}) for command in (*commands, *asked)]
-
-    expected = ["allow" if allows else "ask"] * len(commands)
-    assert [one.decision for one in found] == [*expected, *["ask"] * len(asked)]
-    assert not allows or all("runs in the sandbox" in one.reason for one in found[: len(commands)])
-    policy.set_mode("ask")
-    assert policy.check(desk.tools["bash"], {"command": commands[0]}).decision == "ask"
 
 
 def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
@@ -62,19 +26,6 @@ def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
     assert policy.mode is PermissionMode.ACCEPT_EDITS
 
 
-@pytest.mark.parametrize(
-    ("command", "place"), [("echo x | tee /etc/hosts", "/etc/hosts"), ("mv README.md ../b", "../b")]
-)
-def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str, place: str) -> None:
-    decision = desk.policy().check(desk.tools["bash"], {"command": command})
-
-    assert (decision.decision, decision.reason) == (
-        "ask",
-        f"outside the workspace: {place}; no rule allows changing it",
-    )
-    assert decision.parts[-1].dangers == ("outside the workspace",)
-
-
 @pytest.mark.parametrize("mode", [PermissionMode.ACCEPT_EDITS, PermissionMode.ALLOW])
 @pytest.mark.parametrize(
     ("tool", "call"),
@@ -83,7 +34,6 @@ def test_the_reason_names_a_place_outside_the_workspace(desk: Desk, command: str
         ("write", {"path": ".claude/settings.json"}),
         ("write", {"path": ".agents/skills/x/SKILL.md"}),
         ("write", {"path": "dotfiles/x.md"}),
-        ("bash", {"command": "cp a.py .claude/agents/a.md"}),
     ],
 )
 def test_definitions_of_the_user_are_never_changed_without_a_question(
@@ -117,7 +67,7 @@ def test_definitions_of_the_user_are_never_changed_without_a_question(
         ),
         ("write", {"path": ".agents/skills/x/SKILL.md"}),
         ("bash", {"command": "cd .claude && echo x > settings.json"}),
-        ("bash", {"command": "sed -i s/2/0/ .claude/hooks/guard.py"}),
+        ("bash", {"command": "perl -i -pe s/2/0/ .claude/hooks/guard.py"}),
         ("bash", {"command": "f=.claude/commands/x.md; cp README.md $f"}),
         ("bash", {"command": "rm -rf .claude"}),
         ("bash", {"command": 'python3 -c \'open(".claude/settings.json", "w")\''}),
@@ -198,8 +148,8 @@ def test_reading_asks_without_relaxed_reads(desk: Desk) -> None:
         ("bash", {"command": "cp a b && touch c"}, "bash(cp a b)\nbash(touch c)"),
         ("bash", {"command": "touch new.txt"}, "bash(touch new.txt)"),
         ("bash", {"command": "touch ../new.txt"}, "bash(touch ../new.txt)"),
-        ("bash", {"command": "make > out.txt"}, "bash(make:*)\nedit(/out.txt)"),
-        ("bash", {"command": "cat /etc/hostname"}, "read(//etc/hostname)"),
+        ("bash", {"command": "make > out.txt"}, None),
+        ("bash", {"command": "cat /etc/hostname"}, "bash(cat /etc/hostname)"),
         ("bash", {"command": "rm -rf build"}, "bash(rm -rf build)"),
         ("bash", {"command": "rm -rf $X"}, None),
         ("bash", {"command": "python3 x.py"}, None),
@@ -345,66 +295,13 @@ def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
     assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
 
 
-def test_a_question_about_a_long_command_parses_it_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    cuts: list[str] = []
-
-    def counted(text: str) -> tuple[SimpleCommand, ...]:
-        cuts.append(text)
-        return fallback_commands(text)
-
-    monkeypatch.setattr(parser, "fallback_commands", counted)
-    command = "echo " + "a long command " * 10_000
-    policy = desk.policy()
-    arguments = {"command": command}
-
-    assert policy.check(desk.tools["bash"], arguments).decision == "ask"
-    policy.grant_choices(desk.tools["bash"], arguments)
-    policy.grant_rule(desk.tools["bash"], arguments)
-
-    assert cuts == [command]
-
-
-def test_a_sandbox_for_every_command_is_in_the_decision_and_its_trace(desk: Desk) -> None:
+def test_a_sandbox_for_every_command_is_in_the_decision(desk: Desk) -> None:
     policy = PermissionPolicy(desk.root, containment=Containment(setting="bwrap"))
     words = "runs in the sandbox: writes only here, no network"
 
     decision = policy.check(desk.tools["bash"], {"command": "make"})
     assert decision.confinement == words
-    assert words in decision.trace
     assert policy.check(desk.tools["write"], {"path": "x"}).confinement == ""
-
-
-@pytest.mark.parametrize("rules", [[], ["allow bash(make)"]])
-def test_no_rule_and_no_mode_lets_a_command_leave_a_sandbox_for_every_command(desk: Desk, rules: list[str]) -> None:
-    containment = Containment(setting="bwrap", works=True)
-    policy = PermissionPolicy(desk.root, rules=rules, mode="allow", containment=containment)
-
-    decision = policy.check(LeavingBash(desk.root), {"command": "make"})
-
-    assert (decision.decision, decision.confinement) == ("ask", "")
-    assert decision.reason == "it asks to run outside the sandbox"
-    policy.set_mode("plan")
-    assert policy.check(LeavingBash(desk.root), {"command": "make"}).decision == "deny"
-
-
-def test_a_command_that_leaves_the_sandbox_asks_if_it_would_run_inside(desk: Desk) -> None:
-    containment = Containment(setting="auto", works=True)
-    rules = ["allow bash(find src -name x -delete)"]
-    policy = PermissionPolicy(desk.root, rules=rules, mode="allow", containment=containment, unknown_targets="allow")
-    commands = ("touch $X", "touch x", "find src -name x -delete")
-
-    decided = {one: policy.check(LeavingBash(desk.root), {"command": one}).decision for one in commands}
-
-    assert decided == {"touch $X": "ask", "touch x": "allow", "find src -name x -delete": "allow"}
-    policy.set_containment(containment.model_copy(update={"works": False}))
-    assert policy.check(LeavingBash(desk.root), {"command": "touch $X"}).decision == "allow"
-
-
-class LeavingBash(SampleBash):
-    """Tool whose commands ask to run outside the sandbox."""
-
-    def subject(self, arguments: JsonObject) -> Subject:
-        return CommandSubject(arguments["command"], leaves_sandbox=True)
 
 
 def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
@@ -412,7 +309,6 @@ def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
 
     decision = untrusted.check(desk.tools["bash"], {"command": "ls && git status"})
     assert decision.decision == "ask"
-    assert any("not trusted" in line for line in decision.trace)
     assert [part.decision for part in decision.parts] == ["allow", "ask"]
     assert untrusted.check(desk.tools["bash"], {"command": "ls && git --version"}).decision == "allow"
     assert desk.policy().check(desk.tools["bash"], {"command": "ls && git status"}).decision == "allow"
@@ -458,7 +354,6 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
         ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
         ({"is_trusted": 1}, "PermissionPolicy.is_trusted must be True or False, got 1"),
         ({"store_grant": "file"}, "PermissionPolicy.store_grant must be a function or None, got 'file'"),
-        ({"unknown_targets": "box"}, "unknown PermissionPolicy.unknown_targets 'box'"),
         ({"containment": "bwrap"}, "PermissionPolicy.containment must be a Containment, got 'bwrap'"),
     ],
 )

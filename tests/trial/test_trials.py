@@ -2,13 +2,17 @@
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, Ran, made, run_in, tree_state
+from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.trial import KeepSelection
+from tui_agent.trial.layer_limits import LayerLimits
 from tui_agent.trial.trials import Trials
 
 Made = tuple[Trials, Path, Callable[..., Ran]]
@@ -128,6 +132,140 @@ def test_two_programs_do_not_remove_the_layers_of_each_other(trial: Made, tmp_pa
     run_in(same.open("call"), "true")
     same.close()
     assert run_in(layer, "echo still > here; cat here").text == "still\n"
+
+
+def test_kept_changes_are_in_the_workspace_and_others_are_not(trial: Made) -> None:
+    _, root, run = trial
+    for name in ("a", "b", "c"):
+        (root / name).write_text(name, "utf-8")
+    layer = run("echo new > a; rm b; echo new > c; mkdir d; echo new > d/e").layer
+    found = {change.path: change.kind for change in layer.changes().changes}
+    assert found == {"a": "changed", "b": "deleted", "c": "changed", "d/e": "added"}
+    report = layer.keep(KeepSelection(paths=("a", "b", "d/e")))
+    layer.discard()
+    assert not report.problems
+    assert sorted(os.listdir(root)) == ["a", "c", "d"]
+    assert [(root / name).read_text("utf-8") for name in ("a", "c", "d/e")] == ["new\n", "c", "new\n"]
+
+
+LIMITS = {
+    "size": ("for n in 1 2 3 4 5 6 7 8 9; do head -c 9M /dev/zero > f$n; sleep 0.1; done; sleep 60", "16 MiB"),
+    "a size in /tmp": ("for n in 1 2 3 4 5 6; do head -c 9M /dev/zero > /tmp/f$n; done; sleep 60", "16 MiB"),
+    "files": ("for d in {1..50}; do mkdir $d; touch $d/{1..100}; done; sleep 60", "2,000"),
+    "files in /var/tmp": (
+        "for d in {1..50}; do mkdir /var/tmp/$d; touch /var/tmp/$d/{1..100}; done; sleep 60",
+        "2,000",
+    ),
+}
+"""Commands that exceed a limit, and the limit in the message."""
+
+
+@pytest.mark.parametrize("way", LAYERS[:2])
+@pytest.mark.parametrize("kind", LIMITS)
+def test_a_command_that_exceeds_a_limit_ends(
+    kind: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, words = LIMITS[kind]
+    limits = LayerLimits(size=16 << 20, files=2_000, processes=500)
+    for _, root, run in made(tmp_path, monkeypatch, way, limits=limits):
+        ran = run(script)
+        assert ran.code == 137
+        assert words in ran.layer.changes().problem
+        assert ran.layer.changes().changes == ()
+        ran.layer.discard()
+        assert not list(root.iterdir())
+
+
+def test_a_fork_bomb_and_a_large_file_end_at_their_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = LayerLimits(size=16 << 20, files=2_000, processes=100)
+    for _, _, run in made(tmp_path, monkeypatch, LAYERS[0], limits=limits):
+        ran = run("for n in {1..400}; do sleep 60 & done; sleep 60")
+        assert "limit of 100 processes" in ran.layer.changes().problem or "Resource temporarily" in ran.text
+        assert run("true").code == 0
+        ran = run("truncate -s 1G f; ulimit -c")
+        assert "limit for the size of a file" in ran.layer.refused(ran.text)
+        assert ran.text.endswith("\n0\n")
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_mounts_in_the_workspace_are_there_and_read_only(is_root: bool, tmp_path: Path) -> None:
+    # The kernel lets no one but root mount a layer over another mount.
+    ways = "" if is_root else "Trials._ways = lambda _: map(walls_of, ('overlay', 'read-only'))"
+    root = tmp_path / "work"
+    (root / "mounted here").mkdir(parents=True)
+    script = f"""
+import sys, os
+from pathlib import Path
+sys.path.insert(0, {str(Path.cwd())!r})
+from tests.trial.ways import run_in, walls_of
+from tui_agent.trial.trials import Trials
+{ways}
+(root := Path({str(root)!r}) / "mounted here").joinpath("file").write_text("there")
+trials = Trials(root.parent, Path({str(tmp_path)!r}) / "state", "one")
+script = "cat 'mounted here/file'; echo x > 'mounted here/new'; rm 'mounted here/file'; echo x > y"
+ran = run_in(trials.open("call"), script)
+assert ran.text.startswith("there"), ran.text
+assert ran.text.count("Read-only file system") == 2 + (trials.facts.place == "read_only"), ran.text
+assert os.listdir(root) == ["file"]
+print(trials.facts.place, trials.facts.problem)
+trials.close()
+"""
+    mount = 'mount -t tmpfs t "$1" && exec "$2" -c "$3"'
+    argv = [*UNSHARE, "bash", "-c", mount, "-", str(root / "mounted here"), sys.executable, script]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    if is_root:
+        assert done.stdout == "trial \n", done.stderr
+    else:
+        assert done.stdout.startswith("read_only"), done.stderr
+        assert "mounted here is mounted inside the workspace" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["subdirectory", "work tree", "submodule"])
+def test_the_repository_around_the_workspace_is_covered(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, other = tmp_path / "top", tmp_path / "other"
+    settings = ["-c", "user.name=a", "-c", "user.email=b", "-c", "protocol.file.allow=always"]
+
+    def git(place: Path, *arguments: str) -> str:
+        argv = ["git", *settings, "-C", str(place), *arguments]
+        return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout
+
+    for place in (top, other):
+        (place / "work").mkdir(parents=True)
+        (place / "work" / "file").write_text("x", "utf-8")
+        git(place, "init", "-q", "-b", "main")
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", "one")
+    root = top / "work"
+    if kind == "work tree":
+        git(top, "worktree", "add", "-q", str(root := tmp_path / "linked"))
+    elif kind == "submodule":
+        git(top, "submodule", "add", "-q", str(other), "inside")
+        root = top / "inside"
+    monkeypatch.setattr(Trials, "_ways", lambda _: iter([walls_of("overlay")]))
+    trials = Trials(root, tmp_path / "state", "one")
+    before = tree_state(tmp_path / "top")
+    ran = run_in(
+        trials.open("call"),
+        "echo y > new; git add new && git commit -qm two && git log --format=%s; git status --short",
+        {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "b"},
+    )
+    assert ran.text.splitlines() == ["two", "one"]
+    assert tree_state(tmp_path / "top") == before
+    changes = ran.layer.changes()
+    assert "two" in " ".join(changes.repository), changes
+    trials.close()
+
+
+def test_a_pointer_to_a_repository_elsewhere_shows_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _, root, run in made(tmp_path, monkeypatch, LAYERS[0]):
+        secret = tmp_path / "secret"
+        subprocess.run(["git", "init", "-q", str(secret)], check=True, timeout=60)
+        (root / ".git").write_text(f"gitdir: {secret}/.git\n", "utf-8")
+        assert "not a git repository" in run(f"ls {secret}; git status").text
 
 
 @pytest.mark.parametrize("place", ["/", "/tmp", "~"])

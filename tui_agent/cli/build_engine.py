@@ -24,7 +24,7 @@ from tui_agent.execution import (
     Strategy,
 )
 from tui_agent.permissions import PermissionPolicy, Rule
-from tui_agent.permissions.commands.catalogue import all_facts
+from tui_agent.permissions.commands.safe_commands import safe_commands
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
@@ -93,7 +93,6 @@ ONLY_AT_START = (
     "sandbox_network",
     "env.pass",
     "permissions.rule_resolution",
-    "permissions.unknown_targets",
     "permissions.secret_files",
     "permissions.editor_servers",
     "ui.reduced_motion",
@@ -263,7 +262,7 @@ async def _open_session(
     rules = TrialRules(options.cwd)
     async with asyncio.TaskGroup() as group:
         # Read here, beside the test of the trial: the first decision would block the event loop for it.
-        group.create_task(asyncio.to_thread(all_facts))
+        group.create_task(asyncio.to_thread(safe_commands))
         trials = await asyncio.to_thread(
             session_trials, options.cwd, loaded.settings, locations, session.id, archive, rules
         )

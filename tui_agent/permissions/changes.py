@@ -156,10 +156,7 @@ class ChangesJudge:
         return replace(facts, given=path, lexical=lexical, resolved=resolved)
 
     def _by_rule(self, path: str, *, whole: bool = False) -> Finding | None:
-        rules, facts = self._paths.rules, self._facts(path)
-        found = rules.judge_path("edit", facts, "write", [], whole=whole)
-        # Of a tree only what holds for everything in it; `may_forbid_below` finds the others without the file system.
-        return None if found is not None and whole and "may apply" in found.reason else found
+        return self._paths.rules.judge_path("edit", self._facts(path), "write", [], whole=whole)
 
 
 def _by_mode(path: str, sort: ChangeSort, mode: PermissionMode) -> _Judged:

@@ -4,17 +4,26 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
-from tui_agent.protocol.permissions import NO_CONTAINMENT, Containment, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
+from tui_agent.protocol.trial import NO_TRIAL, Place, TrialFacts
 
 from .policy import SECRET_FILES, PermissionPolicy, subject_of
 from .rules.rule import Rule
+
+_PLACES: dict[Place, str] = {"outside": "outside", "trial": "trial", "read_only": "trial", "nowhere": "nowhere"}
+"""Name of each place in the answer to a record."""
+_PLACE_WORDS: dict[Place, str] = {
+    "outside": "outside, with your own rights",
+    "trial": "trial: a copy of the workspace, whose changes are kept afterwards",
+    "read_only": "behind walls, where the workspace cannot be changed",
+    "nowhere": "nowhere: it does not run",
+}
 
 FindTool = Callable[[str], Tool | None]
 """Returns the tool of a name, or None."""
@@ -32,8 +41,7 @@ class PermissionDefaults:
     """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     tool_names: Collection[str] = ()
     """Tools that the rules of a record may name, beside the tool of the call."""
-    unknown_targets: Literal["ask", "allow"] = "ask"
-    containment: Containment = NO_CONTAINMENT
+    trial: TrialFacts = NO_TRIAL
     secret_files: Sequence[str] = SECRET_FILES
 
 
@@ -46,8 +54,8 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         defaults: mode, rules and workspace for records without.
 
     Returns:
-        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "confinement"?}`; source `invalid`
-        for a record that does not describe a call.
+        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}], "place"?}`, the place for a shell
+        command; source `invalid` for a record that does not describe a call.
     """
     try:
         request = _read(record, find_tool, defaults)
@@ -59,7 +67,7 @@ def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDef
         "source": decision.source,
         "reason": _clean(decision.reason),
         "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
-        **({"confinement": decision.confinement} if decision.confinement else {}),
+        **({"place": _PLACES[decision.place]} if request.is_command else {}),
     }
 
 
@@ -72,7 +80,7 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
     decision = request.decide()
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
     parts = [f"{part.decision}  {part.text!r}: {part.reason}" for part in decision.parts]
-    lines += [f"Confined: {decision.confinement}"] if decision.confinement else []
+    lines += [f"Place: {_PLACE_WORDS[decision.place]}"] if request.is_command else []
     for title, items in (
         ("Parts:", parts),
         ("Paths it would touch:", decision.targets),
@@ -91,6 +99,11 @@ class _Request:
     arguments: JsonObject
     policy_with: Callable[..., PermissionPolicy]
     """Returns the policy for the record, also with other arguments than its own."""
+
+    @property
+    def is_command(self) -> bool:
+        """True if the call runs a shell command."""
+        return isinstance(subject_of(self.tool, self.arguments), CommandSubject)
 
     def decide(self, **changes: object) -> PermissionDecision:
         """Return the decision, also with other arguments of the policy."""
@@ -140,8 +153,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
         private_paths=defaults.private_paths,
         is_trusted=defaults.is_trusted or cwd is not None,
-        unknown_targets=defaults.unknown_targets,
-        containment=defaults.containment,
+        trial=defaults.trial,
         secret_files=defaults.secret_files,
     )
     return _Request(tool, arguments, policy_with)
@@ -195,12 +207,9 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.decision == "ask":
-        settings: dict[str, dict[str, object]] = {
-            'sandbox = "auto", where it works': {"containment": Containment(setting="auto", works=True)},
-            'permissions.unknown_targets = "allow"': {"unknown_targets": "allow"},
-        }
-        allowing = (shown for shown, changes in settings.items() if request.decide(**changes).decision == "allow")
-        lines.extend(f"{shown}: allow" for shown in allowing)
+        trial = TrialFacts(setting="auto", backend="overlay")
+        if request.is_command and request.decide(trial=trial).decision == "allow":
+            lines.append("where a trial works: it runs there, and its changes are kept afterwards")
     if decision.source == "floor" and not rule and not by_hand:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
     NO_CONTAINMENT,
-    PLAN_MODE_DENIAL,
     ChangesDecision,
     Containment,
     GrantScope,
@@ -17,19 +16,17 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.plain_git import records_changes
 from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.trial import NO_TRIAL, ProposedChanges, TrialFacts
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
 
 from .changes import ChangesJudge
-from .evaluator.command_judge import CommandJudge
+from .commands.command_judge import CommandJudge
 from .paths.path_judge import PathJudge, PathLookup
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
-from .shell.parser import is_plain
 from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
@@ -69,7 +66,6 @@ class PermissionPolicy:
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
         containment: Containment = NO_CONTAINMENT,
-        unknown_targets: Literal["ask", "allow"] = "ask",
         secret_files: Sequence[str] = SECRET_FILES,
         trial: TrialFacts = NO_TRIAL,
     ) -> None:
@@ -87,7 +83,6 @@ class PermissionPolicy:
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else commands that apply its settings ask.
             containment: the sandbox that shell commands can run in.
-            unknown_targets: the answer to an allowed command with unknown targets, if no sandbox can run it.
             secret_files: patterns of files that are read only with an answer or by a rule, if a call names them.
             trial: the place in which commands run that no rule and no mode lets outside.
 
@@ -99,7 +94,7 @@ class PermissionPolicy:
         expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
-        _expect_places(containment, trial, unknown_targets)
+        _expect_places(containment, trial)
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
@@ -108,7 +103,7 @@ class PermissionPolicy:
         self._workspace = path_lookup.workspace
         self._paths = PathJudge(path_lookup, self._rules)
         self._changes = ChangesJudge(self._paths)
-        self._commands = CommandJudge(self._paths, is_trusted=is_trusted, unknown_targets=unknown_targets)
+        self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
         self.is_trusted = is_trusted
         """True if the user trusts the contents of the workspace."""
         self._relaxed_reads, self._containment, self._trial = relaxed_reads, containment, trial
@@ -186,7 +181,9 @@ class PermissionPolicy:
         except _PREDICATE_ERRORS as error:
             return invalid(f"the tool cannot tell what this call is about: {type(error).__name__}", trace)
         if isinstance(subject, CommandSubject):
-            return self._check_command(tool.name, subject, mode, trace)
+            decision = self._commands.judge(tool.name, subject, mode, self._trial, trace)
+            words = self._containment.words if self._containment.confines_all else ""
+            return decision.model_copy(update={"confinement": words}) if words else decision
         is_read_only = _is_read_only(tool, arguments)
         if isinstance(subject, PathSubject):
             return self._check_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
@@ -234,72 +231,6 @@ class PermissionPolicy:
             path: as in `ProposedFile.path`.
         """
         return self._changes.why_never_kept(path)
-
-    def _check_command(
-        self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
-    ) -> PermissionDecision:
-        """Decide a command, and the place in which it runs."""
-        facts = self._trial
-        if not facts.is_available and facts.place == "outside":
-            return self._check_without_trial(tool, subject, mode, trace)
-        # Mode ask shows what the rules say, whatever the mode.
-        judged = self._commands.judge(tool, subject.command, PermissionMode.ASK, trace)
-        by_rule = judged.source in ("rule", "grant", "invalid")
-        if judged.decision == "deny" and by_rule:
-            return judged.model_copy(update={"place": "nowhere"})
-        if facts.place == "nowhere":
-            reason = f"commands must run in a trial, and none works here: {facts.problem or 'no backend was found'}"
-            return _refused(judged, reason)
-        if judged.decision == "ask" and by_rule:
-            return judged
-        leaves = subject.leaves_sandbox or subject.in_background
-        if leaves and mode is PermissionMode.PLAN:
-            reason = f"{PLAN_MODE_DENIAL}, and this command would run outside of the trial"
-            return _refused(judged, reason)
-        is_required = facts.setting == "required"
-        if mode is PermissionMode.ALLOW and not is_required:
-            update = {"decision": "allow", "source": "mode", "reason": "mode allow permits it", "rule": None}
-            return judged.model_copy(update=update)
-        if mode is not PermissionMode.PLAN and judged.decision == "allow" and by_rule and is_plain(subject.command):
-            return judged
-        if leaves and (mode is not PermissionMode.ALLOW or is_required):
-            what = (
-                "runs outside of the trial"
-                if subject.leaves_sandbox
-                else "runs in the background, outside of the trial"
-            )
-            verdict = "deny" if mode is PermissionMode.DENY else "ask"
-            reason = f"it {what}; no rule allows it"
-            return judged.model_copy(update={"decision": verdict, "source": "mode", "reason": reason, "rule": None})
-        update = {"decision": "allow", "source": "mode", "reason": facts.words, "rule": None, "place": facts.place}
-        return judged.model_copy(update=update)
-
-    def _check_without_trial(
-        self, tool: str, subject: CommandSubject, mode: PermissionMode, trace: list[str]
-    ) -> PermissionDecision:
-        """Decide a command on a machine without a trial, and whether it runs in the sandbox."""
-        containment = self._containment
-        if subject.leaves_sandbox:
-            # Judged as on a machine without a sandbox: a call cannot get more by leaving it than by its absence.
-            decision = self._commands.judge(tool, subject.command, mode, trace)
-            if decision.decision != "allow" or containment.setting == "off":
-                return decision
-            stays = self._commands.judge(tool, subject.command, mode, [], containment)
-            if not containment.confines_all and not stays.confinement:
-                return decision
-            # No mode allows a command to leave the sandbox that it would run in.
-            asks = {"decision": "ask", "source": "floor", "rule": None, "reason": "it asks to run outside the sandbox"}
-            return decision.model_copy(update=asks)
-        decision = self._commands.judge(tool, subject.command, mode, trace, containment)
-        if not containment.confines_all:
-            return decision
-        words = containment.words
-        if _only_edits(decision, subject.command, mode, containment):
-            allowed = self._commands.judge(tool, subject.command, PermissionMode.ALLOW, [], containment)
-            if allowed.decision == "allow":
-                reason = f"{mode.value}, and the command {words}"
-                decision = allowed.model_copy(update={"reason": reason, "trace": (*decision.trace, reason)})
-        return decision.model_copy(update={"confinement": words, "trace": (*decision.trace, words)})
 
     def _check_path(
         self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
@@ -388,15 +319,11 @@ class PermissionPolicy:
             self._rules.tried = ()
 
     def _narrowest(self, offers: Sequence[Offer], tool: Tool, arguments: JsonObject) -> str | None:
-        """Return the narrowest of the offered rules that allow a call, with rules for its paths where it needs them."""
+        """Return the narrowest of the offered rules that allow a call."""
         needed = list(dict.fromkeys(offer.proposed for offer in offers))
-        decision = self.check(tool, arguments)
-        paths = decision.targets if isinstance(subject_of(tool, arguments), CommandSubject) else ()
-        extra = [offer_for_path(name, path, self._workspace) for path in paths for name in ("edit", "read")]
-        more = [offer.choices[0] for offer in extra if offer]
-        if len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
+        if len(needed) > MAX_GRANTS_AT_ONCE:
             return None
-        return "\n".join(self._needed([*needed, *more], tool, arguments)) or None
+        return "\n".join(self._needed(needed, tool, arguments)) or None
 
     def _needed(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> list[str]:
         """Return those of some rules that a call needs to be allowed; none if they are not enough."""
@@ -415,11 +342,8 @@ class PermissionPolicy:
         offers: list[Offer | None]
         match subject := subject_of(tool, arguments):
             case CommandSubject():
-                reads = [offer_for_path("read", target, self._workspace) for target in decision.targets]
-                if reads and self.passes_with([one.proposed for one in reads if one], tool, arguments):
-                    return [one for one in reads if one]
                 asking = [part.text for part in decision.parts if part.decision == "ask"]
-                offers = [offer_for_command(tool.name, text, self._workspace) for text in asking]
+                offers = [offer_for_command(tool.name, text) for text in asking]
             case PathSubject():
                 offers = [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
             case UrlSubject():
@@ -484,22 +408,9 @@ class PermissionPolicy:
         return bool(found)
 
 
-def _only_edits(decision: PermissionDecision, command: str, mode: PermissionMode, containment: Containment) -> bool:
-    """Return True if only the mode asks about a command that can do no more than edit files in the workspace."""
-    confined = containment.confines_all and containment.works and not containment.network
-    asks = decision.decision == "ask" and decision.source == "mode"
-    return mode is PermissionMode.ACCEPT_EDITS and confined and asks and not records_changes(command)
-
-
-def _expect_places(containment: object, trial: object, unknown_targets: object) -> None:
-    expect_choice("PermissionPolicy.unknown_targets", unknown_targets, ("ask", "allow"))
+def _expect_places(containment: object, trial: object) -> None:
     expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
     expect_kind("PermissionPolicy.trial", trial, TrialFacts, "a TrialFacts")
-
-
-def _refused(decision: PermissionDecision, reason: str) -> PermissionDecision:
-    update = {"decision": "deny", "source": "floor", "reason": reason, "rule": None, "place": "nowhere"}
-    return decision.model_copy(update=update)
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
@@ -544,25 +455,19 @@ def _expect_path(name: str, path: object) -> None:
 
 
 def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
-    """True if a command is known to only read; never raises, and is False in doubt.
+    """True if a command is plain and in the list of those that only read; never raises, and is False in doubt.
 
     Args:
         command: byte for byte as it would run.
         workspace: the directory that it may read.
         readable_paths: paths outside that may be read like it.
     """
-    judge = _judge_without_rules(workspace, tuple(readable_paths))
-    return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"
+    return _judge_without_rules(workspace, tuple(readable_paths)).only_reads(command)
 
 
-def accesses_of_command(command: str, workspace: Path) -> Accesses | None:
-    """Return every path that a command reads or changes; None unless the list is certainly complete. Never raises.
-
-    Args:
-        command: byte for byte as it would run.
-        workspace: the directory in which it runs.
-    """
-    return _judge_without_rules(workspace, ()).accesses(command)
+def accesses_of_command(_command: str, _workspace: Path) -> Accesses | None:
+    """Return None: what a command reads and changes is not known from its text."""
+    return None
 
 
 @lru_cache(maxsize=8)

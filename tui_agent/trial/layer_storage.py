@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
+from .keeping import finish_keeping
+
 RECORD = "record.json"
 """File in a layer that waits for an answer."""
 _FALLBACKS = ("/var/tmp", "/dev/shm")
@@ -74,6 +76,8 @@ class SessionStorage:
         self.other_temporary = self.directory / _OTHER_TEMPORARY
         for directory in (project, self.cache, self.layers, self.temporary, self.other_temporary):
             make_private(directory)
+        for layer in self.layers.iterdir():
+            _is_finished(layer)
 
     def waiting(self) -> Iterator[Path]:
         """Yield the layers that wait for an answer."""
@@ -128,13 +132,25 @@ def clear_dead_sessions(base: Path) -> None:
 
 
 def clear_session(directory: Path) -> None:
-    """Remove a session's files, but for layers that wait for an answer, which also need its /tmp. Blocks."""
+    """Remove a session's files, but for layers that wait for an answer, which also need its /tmp. Blocks.
+
+    The keeping that a kill interrupted is finished or undone first, so that nothing stays half-kept.
+    """
     layers = list((directory / _LAYERS).iterdir()) if (directory / _LAYERS).is_dir() else []
-    left = [layer for layer in layers if not (layer / RECORD).is_file()]
+    left = [layer for layer in layers if _is_finished(layer) and not (layer / RECORD).is_file()]
     for layer in left:
         remove_tree(layer)
     if len(left) == len(layers):
         remove_tree(directory)
+
+
+def _is_finished(layer: Path) -> bool:
+    """Return True if nothing of the layer is half-kept."""
+    try:
+        finish_keeping(layer)
+    except OSError:
+        return False
+    return True
 
 
 def remove_tree(top: Path) -> None:

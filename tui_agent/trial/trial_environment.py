@@ -60,5 +60,6 @@ def trial_environment(
     packages = {"GRADLE_RO_DEP_CACHE": gradle_home} if gradle_home else {}
     offline = {} if network else _OFFLINE
     maven = " ".join(filter(None, (environment.get("MAVEN_ARGS", ""), offline.get("MAVEN_ARGS", ""))))
-    more = {"TMPDIR": temporary, **caches, **packages, **offline}
+    # A layer is a file system of its own, and the repository may be around it.
+    more = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1", "TMPDIR": temporary, **caches, **packages, **offline}
     return {**environment, **more, **({"MAVEN_ARGS": maven} if maven else {})}

@@ -13,11 +13,12 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.trial import TrialBackend, TrialFacts, TrialSetting
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
+from tui_agent.walls.remedies import remedies
 from tui_agent.walls.wall_options import impossible_root
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
-from .covered_places import covered_places
+from .covered_places import covered_places, mounts_inside
 from .landlock_walls import LandlockWalls, landlock_problem
 from .layer_limits import LayerLimits
 from .layer_root import LayerRoot
@@ -26,6 +27,8 @@ from .sorting import PathSorter
 from .trial_layer import LayerKind, TrialLayer, layer_roots
 
 Walls = BubblewrapWalls | LandlockWalls
+_LONGEST = 200
+"""Most characters of a reason."""
 _PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
 
 
@@ -53,7 +56,7 @@ class Trials:
             workspace: the working directory of commands.
             storage: directory for layers, used if it can hold them.
             session: id of the session.
-            sorter: sorts the changes of a layer; None: one that knows no rules.
+            sorter: sorts the changes of a layer; None: no path is protected.
             setting: the user's setting.
             network: True if commands may use the network.
             hidden: directories of tui-agent, which are empty for commands.
@@ -162,10 +165,25 @@ class Trials:
                 try:
                     self._try(walls, storage)
                 except (OSError, ToolError, subprocess.TimeoutExpired) as error:
-                    problems.append(str(error))
+                    problems.append(f"{error}{self._mounted() if walls.has_layer else ''}")
                 else:
-                    return walls, "" if walls.has_layer else "; ".join(dict.fromkeys(problems))
-        return None, "; ".join(dict.fromkeys(problems)) or "bubblewrap is not installed"
+                    return walls, "" if walls.has_layer else self._reason(problems)
+        if reason := landlock_problem():
+            problems.append(reason)
+        return None, self._reason(problems)
+
+    def _reason(self, problems: Iterable[str]) -> str:
+        """Return why a better way does not work, and what would mend it."""
+        found = dict.fromkeys(" ".join(problem.split())[:_LONGEST] for problem in problems)
+        has_bubblewrap = bool(found_bubblewraps(self._workspace))
+        words = "; ".join([*([] if has_bubblewrap else ["bubblewrap is not installed"]), *found])
+        remedy = remedies(has_bubblewrap=has_bubblewrap)
+        return f"{words}. To mend it: {remedy}" if remedy else words
+
+    def _mounted(self) -> str:
+        """Return a remark on a mount in the workspace: over one, only root can mount a layer."""
+        mounts = mounts_inside(self._workspace)
+        return f" (the reason may be that {mounts[0]} is mounted inside the workspace)" if mounts else ""
 
     def _ways(self) -> Iterator[Walls]:
         programs = found_bubblewraps(self._workspace)

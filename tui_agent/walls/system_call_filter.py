@@ -91,7 +91,7 @@ def _refused(number: int, error: int) -> list[Line]:
 
 
 def _refused_unless(number: int, argument: int, allowed: tuple[int, ...], error: int) -> list[Line]:
-    """Refuse a call unless an argument has one of the values; other calls go on with the next line."""
+    """Refuse a call unless an argument has one of the values; for other calls the next line decides."""
     checks = [(_EQUAL, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
     refused = [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument), *checks, (_RETURN, 0, 0, _FAIL | error)]
     return [(_EQUAL, 0, len(refused) + 1, number), *refused, (_LOAD, 0, 0, _NUMBER)]

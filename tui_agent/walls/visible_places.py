@@ -7,6 +7,7 @@ repository around the workspace. A list of what to hide would never be complete.
 import os
 import re
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -67,6 +68,10 @@ _NAMED_BY = (
 _INSTALLED_AT = ("JAVA_HOME", "GOROOT", "CONDA_PREFIX", "CONDA_ROOT")
 """Variables that name installations."""
 
+_VARIABLES = (*_MOVED, *_NAMED_BY, *_INSTALLED_AT)
+_SECONDS_KNOWN = 5
+"""Time for which the places are remembered."""
+
 _PROGRAMS = frozenset({"bin", "sbin", "shims", "condabin"})
 """Names of directories with programs; an installation has more beside them."""
 _INSTALLATION = (
@@ -104,6 +109,22 @@ def visible_places(root: Path, search_path: str, environment: Mapping[str, str])
         search_path: the command's PATH.
         environment: variables that may name other directories of tools.
     """
+    named = tuple((name, value) for name in _VARIABLES if (value := environment.get(name)))
+    period = int(time.monotonic() / _SECONDS_KNOWN)
+    shown, links, channels = _collected(
+        root, search_path, named, own_home(), homes_of_others(), _modified("/etc"), period
+    )
+    # Sockets that were bound since then are covered, too.
+    covered = {*channels, *_bound_sockets()}
+    return VisiblePlaces(shown, links, tuple(sorted(path for path in covered if _is_below(path, shown))))
+
+
+@lru_cache(maxsize=16)
+def _collected(
+    root: Path, search_path: str, named: tuple[tuple[str, str], ...], *_: object
+) -> tuple[Mapping[str, str], Mapping[str, str], frozenset[str]]:
+    """Return what is shown, links, and channels; remembered for a moment, because bash starts in less time."""
+    environment = dict(named)
     found = _Collection(root)
     for name in _SYSTEM:
         found.add(name)
@@ -114,9 +135,7 @@ def visible_places(root: Path, search_path: str, environment: Mapping[str, str])
             found.add_programs(os.path.normpath(directory))
     for path in (*_tools_of_home(environment), *_repositories(root)):
         found.add(path)
-    shown = _outermost(found.shown)
-    channels = {*found.channels, *_bound_sockets()}
-    return VisiblePlaces(shown, found.links, tuple(sorted(path for path in channels if _is_below(path, shown))))
+    return _outermost(found.shown), found.links, frozenset(found.channels)
 
 
 def own_home() -> Path:

@@ -7,8 +7,6 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions.paths.path_judge import PathLookup
-from tui_agent.permissions.paths.protected_paths import TreeSearch
-from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
 def test_inside_depends_on_the_resolved_path(desk: Desk) -> None:
@@ -112,40 +110,3 @@ def test_a_workspace_below_a_protected_name_is_not_protected_by_it(tmp_path: Pat
     assert path_lookup.why_protected(path_lookup.look("index.js")) is None
     assert path_lookup.why_protected(path_lookup.look("node_modules/x")) is not None
     assert path_lookup.why_protected(path_lookup.look(f"{root.parent}/other/x")) is not None
-
-
-def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
-    path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
-
-    assert path_lookup.why_tree_protected(path_lookup.look(".."), TreeSearch()) == "the workspace is in it"
-    assert path_lookup.why_tree_protected(path_lookup.look("."), TreeSearch()) in (
-        "it contains node_modules",
-        "it contains .git",
-    )
-    assert (
-        path_lookup.why_tree_protected(path_lookup.look("src"), TreeSearch()) == f"it contains {desk.root}/src/private"
-    )
-    assert path_lookup.why_tree_protected(path_lookup.look("tests"), TreeSearch()) is None
-
-
-@pytest.mark.parametrize(
-    ("path", "is_private"),
-    [
-        (f"/proc/{UNKNOWN}/status", False),
-        (f"/proc/{UNKNOWN}/maps", True),
-        (f"/proc/{UNKNOWN}/cwd/x", True),
-        (f"/proc/1/{UNKNOWN}", True),
-        (f"{UNKNOWN}/environ", True),
-        (f"{UNKNOWN}/fd/3", True),
-        ("environ", True),
-        (f"/opt/{UNKNOWN}/config.toml", True),
-        (f"/opt/{UNKNOWN}", False),
-        (f"{UNKNOWN}/state", True),
-        (f"{UNKNOWN}/x.txt", False),
-        (f"/etc/{UNKNOWN}", False),
-    ],
-)
-def test_a_partly_known_path_may_be_private(desk: Desk, path: str, is_private: bool) -> None:
-    path_lookup = PathLookup(desk.root, (Path("/opt/state"),))
-
-    assert (path_lookup.why_maybe_private(path, None) is not None) is is_private

@@ -8,7 +8,6 @@ from tests.permissions.conftest import Desk
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.paths.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules.rule_set import RuleSet
-from tui_agent.permissions.verdicts import Finding
 from tui_agent.protocol.permissions import PermissionMode
 
 
@@ -27,12 +26,10 @@ def writing(
     path: str,
     mode: str = "ask",
     *,
-    tool: str | None = "write",
-    whole: bool = False,
-    allowed_by: Finding | None = None,
+    tool: str = "write",
 ) -> tuple[str, str]:
     facts = one.path_lookup.look(path)
-    found = one.writing(tool, facts, PermissionMode(mode), [], whole=whole, allowed_by=allowed_by)
+    found = one.writing(tool, facts, PermissionMode(mode), [])
     return found.decision, found.source
 
 
@@ -96,21 +93,6 @@ def test_writing_by_rules(desk: Desk) -> None:
     assert writing(judge(desk, "allow edit(src/**)"), "src/x", "plan") == ("deny", "floor")
     assert writing(judge(desk, "allow edit(**)"), "node_modules/x") == ("deny", "floor")
     assert writing(judge(desk, "ask edit(src/**)"), "src/x", "accept_edits") == ("ask", "rule")
-
-
-def test_changing_a_directory_with_protected_files_needs_an_answer(desk: Desk) -> None:
-    assert writing(judge(desk), ".", "allow", whole=True) == ("ask", "floor")
-    assert writing(judge(desk, "allow edit"), ".", "allow", whole=True) == ("ask", "floor")
-    assert writing(judge(desk, "deny edit"), ".", "allow", whole=True) == ("deny", "rule")
-    assert writing(judge(desk), "src", "allow", whole=True) == ("allow", "mode")
-
-
-def test_a_permission_for_the_command_covers_its_changes(desk: Desk) -> None:
-    spoken = Finding("allow", "rule", "x")
-
-    assert writing(judge(desk), "x", tool=None, allowed_by=spoken) == ("allow", "rule")
-    assert writing(judge(desk), "x", "accept_edits", tool=None) == ("ask", "mode")
-    assert writing(judge(desk, "ask edit"), "x", tool=None, allowed_by=spoken) == ("ask", "rule")
 
 
 def test_what_other_programs_run_or_obey_is_written_only_by_a_rule_that_names_it(desk: Desk) -> None:
@@ -186,14 +168,7 @@ def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(desk: Desk
         (desk.root / name).write_text("KEY=x\n", "utf-8")
     asking = (
         *("cat .env", "head -1 ./.env", "grep KEY .env", "grep KEY < .env", "cat sub/.env.local", "cat deep/id_rsa"),
-        *(
-            "cat .e*",
-            "sed -n p .env",
-            "cp .env x",
-            "cat src/lib.py .env",
-            "tar cf x.tar .env",
-            "cd sub && cat .env.local",
-        ),
+        *("cat .e*", "cp .env x", "cat src/lib.py .env", "tar cf x.tar .env", "cd sub && cat .env.local"),
     )
     plain = ("cat .env.example", "cat .envx a.env", "ls -a", "git status", "grep -r KEY src", "rg KEY")
     found: list[tuple[str, ...]] = []
@@ -216,5 +191,3 @@ def test_a_file_with_secrets_is_read_only_with_an_answer_or_by_a_rule(desk: Desk
     assert found == []
     without = PermissionPolicy(desk.root, secret_files=())
     assert without.check(desk.tools["read"], {"path": ".env"}).decision == "allow"
-    decision = desk.bash("cat .env")
-    assert decision.reason == "a rule says to ask first: read(.env) (default)"

@@ -7,14 +7,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.git.repository import data_directories, protected_repository
-from tui_agent.permissions.commands.invocation import Reach
-from tui_agent.permissions.paths.protected_paths import (
-    TreeSearch,
-    fold_name,
-    hit_by_git,
-    protected_name,
-    swept_top,
-)
+from tui_agent.permissions.paths.protected_paths import fold_name, protected_name
 
 
 def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:
@@ -75,42 +68,3 @@ def test_git_directories_of_every_form(desk: Desk, tmp_path: Path) -> None:
     (desk.root / ".git" / "commondir").write_text("shared\n", "utf-8")
     assert data_directories(str(desk.root)) == [f"{desk.root}/.git", f"{desk.root}/.git/shared"]
     assert data_directories("/nowhere") == []
-    assert TreeSearch().find_protected(str(desk.root)) in (".git", "node_modules")
-    assert TreeSearch().find_protected("/nowhere") is None
-
-
-@pytest.mark.parametrize(
-    ("pathspec", "reach", "hit"),
-    [
-        (".", "tracked", ".husky/pre-push"),
-        ("*push", "tracked", ".husky/pre-push"),
-        (":(glob)**/x", "tracked", ".husky/pre-push"),
-        ("src", "tracked", None),
-        ("*.py", "tracked", None),
-        (".", "untracked", None),
-        ("nested", "untracked", None),
-        ("nested", "anything", ".git"),
-        ("packages", "anything", "node_modules"),
-    ],
-)
-def test_git_hits_protected_files_of_its_kind(tmp_path: Path, pathspec: str, reach: Reach, hit: str | None) -> None:
-    for name in (".husky/pre-push", "src/a.py", "packages/node_modules/a.js"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).touch()
-    (tmp_path / ".gitignore").write_text("node_modules\n", "utf-8")
-    for words in (("init", "-q"), ("add", ".husky", "src"), ("init", "-q", "nested")):
-        subprocess.run(("git", *words), cwd=tmp_path, check=True)
-    top, pattern = swept_top(pathspec, str(tmp_path), str(tmp_path))
-    found = hit_by_git(top, pattern, str(tmp_path), reach, is_index_current=True)
-
-    assert found == hit
-
-
-def test_git_may_clean_files_that_an_earlier_part_took_out_of_the_index(tmp_path: Path) -> None:
-    (tmp_path / ".husky").mkdir()
-    (tmp_path / ".husky" / "pre-push").touch()
-    for words in (("init", "-q"), ("add", ".husky")):
-        subprocess.run(("git", *words), cwd=tmp_path, check=True)
-
-    assert hit_by_git(str(tmp_path), "*", str(tmp_path), "untracked", is_index_current=True) is None
-    assert hit_by_git(str(tmp_path), "*", str(tmp_path), "untracked", is_index_current=False) == ".husky"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.permissions.commands.script_reader import UNKNOWN
 from tui_agent.permissions.rules.patterns import BORDER, command_patterns
-from tui_agent.permissions.shell.syntax import UNKNOWN
 
 
 def matches(pattern: str, *words: str) -> bool:

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
 from tui_agent.permissions import Rule
+from tui_agent.permissions.commands.script_reader import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.paths.path_judge import PathLookup
-from tui_agent.permissions.rules.patterns import BORDER
-from tui_agent.permissions.rules.rule_set import NormalizedCommand, RuleResolution, RuleSet
-from tui_agent.permissions.shell.syntax import UNKNOWN
+from tui_agent.permissions.rules.rule_set import RuleResolution, RuleSet
 from tui_agent.permissions.verdicts import STRICTNESS, Finding
 from tui_agent.protocol.permissions import Verdict
 
@@ -28,9 +27,9 @@ def verdict_of(found: Finding | None) -> Verdict | None:
     return None if found is None else found.decision
 
 
-def view(*words: str) -> NormalizedCommand:
-    text = BORDER.join(words)
-    return NormalizedCommand(text, text)
+def view(*words: str, assigned: str = "") -> SimpleCommand:
+    found = [Word(word, word != UNKNOWN, word) for word in words]
+    return SimpleCommand(" ".join(words), found, [Word(assigned, True, assigned)] if assigned else [])
 
 
 def test_the_first_matching_rule_of_a_list_decides() -> None:
@@ -76,7 +75,7 @@ def test_every_checked_rule_is_in_the_trace_in_order() -> None:
 
 
 def test_only_forbidding_rules_see_equivalent_forms() -> None:
-    disguised = NormalizedCommand("/bin/rm", "X=1\x00/bin/rm", ("rm",))
+    disguised = view("/bin/rm", assigned="X=1")
 
     assert verdict_of(book(rules("deny bash(rm)")).judge_command("bash", disguised, [])) == "deny"
     assert verdict_of(book(rules("allow bash(rm)")).judge_command("bash", disguised, [])) is None
@@ -102,7 +101,7 @@ def test_replacing_rules_keeps_grants() -> None:
         ("allow edit(src/**)", "src/lib.py", False, "allow"),
         ("deny edit(src/**)", "README.md", False, None),
         ("deny edit(secrets)", "secrets/key.pem", False, "deny"),
-        ("deny edit(*.pem)", "secrets", True, "ask"),
+        ("deny edit(*.pem)", "secrets", True, None),
         ("deny edit(*.zip)", "secrets", True, None),
         ("allow edit(*.pem)", "secrets", True, None),
         ("allow edit(secrets/**)", "secrets", True, "allow"),

@@ -12,7 +12,6 @@ WRITE = {"path": "src/a.py"}
 @pytest.mark.parametrize(
     ("tool", "arguments", "rule"),
     [
-        ("bash", COMMIT, "bash(git commit:*)"),
         ("bash", COMMIT, "bash(git commit -am:*)"),
         ("bash", COMMIT, "  bash(git commit -am x)  "),
         ("bash", {"command": "make all -j4"}, "bash(make all:*)"),
@@ -54,7 +53,7 @@ def test_a_narrow_rule_may_be_typed(desk: Desk, tool: str, arguments: dict[str, 
         ("bash", COMMIT, "bash(git * x)", "match any text"),
         ("bash", COMMIT, "bash(git com*)", "match any text"),
         ("bash", COMMIT, "bash(make test:*)", "would not allow the call"),
-        ("bash", COMMIT, "bash(git commit:*)\nbash(make test:*)", "does not need `bash(make test:*)`"),
+        ("bash", COMMIT, "bash(git commit -am:*)\nbash(make test:*)", "does not need `bash(make test:*)`"),
         ("bash", COMMIT, "\n".join(f"bash(make {n})" for n in range(9)), "At most 8"),
         *(
             ("bash", COMMIT, f"bash({command})", "No rule for")

@@ -114,7 +114,6 @@ def build_policy(
         layers=layers,
         mode=chosen.mode,
         resolution=chosen.rule_resolution,
-        unknown_targets=chosen.unknown_targets,
         secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,) if temporary is None else (archive, temporary),

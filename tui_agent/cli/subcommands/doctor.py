@@ -25,12 +25,11 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.extras import install_command
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
-from tui_agent.tools import Sandbox, sandbox_problem
 from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
+from tui_agent.trial.trials import Trials
 
-_OUTSIDE = "scripts, build tools and all others run with your own rights"
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
 
@@ -115,7 +114,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield from _tool_servers(directory, locations, loaded)
     yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
-    yield _sandbox(directory, loaded.settings)
+    yield _trial(directory, locations, loaded.settings)
     yield _writable("workspace", directory, "note", "not writable: files cannot be edited here")
     yield _writable("sessions", locations.state_dir, "bad", "not writable: sessions cannot be saved")
 
@@ -246,28 +245,24 @@ def _processes(directory: Path) -> Finding:
     return Finding("processes", "ok", "commands end with everything they start, and when tui-agent ends")
 
 
-def _sandbox(directory: Path, settings: Settings) -> Finding:
-    """Return whether commands can run in the sandbox, found out by running one."""
-    problem = sandbox_problem(directory, Sandbox(lambda _: (), network=settings.sandbox_network))
-    reason = " ".join((problem or "").split())
-    network = "with network" if settings.sandbox_network else "without network"
-    match settings.sandbox:
-        case "required" if problem:
-            text = f'sandbox = "bwrap" is set but does not work, so no command can run: {reason}'
-            return Finding("sandbox", "bad", text)
-        case "required":
-            return Finding("sandbox", "ok", f"every command runs in bwrap, {network}")
-        case "auto" if problem:
-            text = "not available, so commands whose targets tui-agent cannot determine ask first, "
-            text += f"and {_OUTSIDE}: {reason}"
-            return Finding("sandbox", "note", text)
-        case "auto":
-            text = f"only commands whose targets tui-agent cannot determine run in bwrap, {network}; {_OUTSIDE}"
-            return Finding("sandbox", "ok", text)
-        case "off" if problem:
-            return Finding("sandbox", "note", f"off, and not available: {reason}")
-        case "off":
-            return Finding("sandbox", "note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')
+def _trial(directory: Path, locations: Locations, settings: Settings) -> Finding:
+    """Return which kind of trial works here, found out by running a command, and why a better one does not."""
+    trials = Trials(directory, locations.state_dir / "trials", "doctor", network=settings.sandbox_network)
+    try:
+        facts = trials.facts
+    finally:
+        trials.close()
+    off = "off; " if settings.sandbox == "off" else ""
+    match facts.backend:
+        case "overlay":
+            return Finding("trial", "note" if off else "ok", f"{off}a command {facts.words}")
+        case "read_only":
+            return Finding("trial", "note", f"{off}a command {facts.words}. No layer works: {facts.problem}")
+        case _ if settings.sandbox == "required":
+            text = f'sandbox = "required" is set and no trial works, so no command can run: {facts.problem}'
+            return Finding("trial", "bad", text)
+        case _:
+            return Finding("trial", "note", f"{off}not available, so commands ask before they run: {facts.problem}")
 
 
 def _writable(subject: str, directory: Path, state: Literal["note", "bad"], problem: str) -> Finding:

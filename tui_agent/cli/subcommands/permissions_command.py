@@ -17,7 +17,8 @@ from tui_agent.cli.process.controlling_terminal import say, say_json_line
 from tui_agent.permissions import SECRET_FILES
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.protocol.tool import Tool
-from tui_agent.settings import Locations, load_settings
+from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
+from tui_agent.settings import Locations, Settings, load_settings
 
 
 @click.group()
@@ -25,8 +26,12 @@ def permissions() -> None:
     """Decide calls without running them."""
 
 
+_no_trial = click.option("--no-trial", is_flag=True, help="Decide as on a machine where no trial works.")
+
+
 @permissions.command()
-def check() -> None:
+@_no_trial
+def check(*, no_trial: bool) -> None:
     """Decide the calls on stdin.
 
     Reads JSON lines and prints one decision for each, in order.
@@ -34,12 +39,13 @@ def check() -> None:
     \b
     In:  {"tool":"bash","input":{"command":"git status"},"mode":"ask",
           "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
-    Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
+    Out: {"decision":"allow","source":"rule","reason":"…","parts":[…],"place":"outside"}
 
-    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". Nothing runs
-    but an empty command in the sandbox, to test it.
+    Rules, mode and cwd are optional. A malformed line gets a decision, too: deny, with source "invalid". No process is
+    started. The place of a shell command is outside, trial or nowhere: "allow" with "trial" means that it runs at once,
+    and that what it changes is decided afterwards.
     """
-    find_tool, defaults = _setup()
+    find_tool, defaults = _setup(no_trial=no_trial)
     for line in sys.stdin.buffer:
         try:
             record: object = json.loads(line)
@@ -52,7 +58,8 @@ def check() -> None:
 @permissions.command()
 @click.argument("tool")
 @click.argument("input_json")
-def explain(tool: str, input_json: str) -> None:
+@_no_trial
+def explain(tool: str, input_json: str, *, no_trial: bool) -> None:
     """Explain the decision about a call.
 
     Prints every rule that was checked, in order, and what would change the decision.
@@ -61,7 +68,7 @@ def explain(tool: str, input_json: str) -> None:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"the input is not valid JSON: {_reason(error)}") from error
-    find_tool, defaults = _setup()
+    find_tool, defaults = _setup(no_trial=no_trial)
     say(explain_record({"tool": tool, "input": arguments}, find_tool=find_tool, defaults=defaults))
 
 
@@ -69,7 +76,7 @@ def _reason(error: ValueError | RecursionError) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
+def _setup(*, no_trial: bool) -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
     """Return a function that finds a tool by its name, and what a start here would decide by."""
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
@@ -81,8 +88,13 @@ def _setup() -> tuple[Callable[[str], Tool | None], PermissionDefaults]:
         mode=permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
         is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
-        unknown_targets=permissions.unknown_targets,
         tool_names=rule_tool_names(),
+        trial=NO_TRIAL if no_trial else _trial(loaded.settings),
         secret_files=SECRET_FILES if permissions.secret_files is None else permissions.secret_files,
     )
     return tool_finder(Path.cwd(), load_plugins(loaded.settings, Path.cwd()).tools), defaults
+
+
+def _trial(settings: Settings) -> TrialFacts:
+    """Return the facts about a trial that works: no process is started to test it."""
+    return TrialFacts(setting=settings.sandbox, backend="overlay", network=settings.sandbox_network)

@@ -1,1 +1,1 @@
-"""Facts about commands, and what one command reads, changes and runs by its words."""
+"""Shell commands: their words, wrappers around them, and the short list of those that only read."""

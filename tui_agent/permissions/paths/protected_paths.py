@@ -6,7 +6,6 @@ after a command (promise 10), need every one that exists, because a program may 
 """
 
 import os
-import re
 import stat
 import sys
 import threading
@@ -26,15 +25,12 @@ from tui_agent.git.repository import (
     data_directories,
     files_of_repository,
     holds_repository,
-    index_names,
     names_in,
 )
-from tui_agent.permissions.commands.invocation import Reach
-from tui_agent.permissions.shell.syntax import names
+from tui_agent.permissions.commands.script_reader import names
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.regular_file import read_regular_file
 
-from .path_resolution import TooMuchError, entries_below, is_within, resolve
+from .path_resolution import is_within
 
 PROTECTED_NAMES = {
     **dict.fromkeys(REPOSITORY_NAMES, "version control data"),
@@ -62,17 +58,6 @@ _OBEYED_NAMES = names(
 )
 """Patterns for other names of what programs run or agents obey by themselves."""
 
-MAX_ENTRIES = 50_000
-"""Maximum number of directory entries to search for protected ones, for one decision."""
-
-_PLAIN_BRACKETS = re.compile(r"\[[a-z0-9_.-]+\]")
-_PATTERN = frozenset("*?[")
-_PATHSPEC = re.compile(r"\A:|[*?\[\\]")
-_PLAIN_PATHSPEC = re.compile(r"(?!.*\.\.(?:/|\Z))[^:/\[\\][^\[\\]*\Z", re.DOTALL)
-"""A pattern that `fnmatch` understands as git does, for paths below the working directory."""
-_FIRST_LETTERS = frozenset(letter for name in PROTECTED_NAMES for letter in (name[0], name[0].upper()))
-_PLAIN_NAME = re.compile(r"[\w. -]+\Z", re.ASCII)
-"""A name that no file system takes for one with another first letter."""
 _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
                      (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0000, 0xE0FFF))  # fmt: skip
 
@@ -110,15 +95,6 @@ def obeyed_name(path: str) -> str | None:
     return None
 
 
-def may_mean_protected(pattern: str) -> bool:
-    """True if a component with a pattern and with literal characters matches a protected name."""
-    if _PATTERN.isdisjoint(pattern) or not pattern.strip("*?[]"):
-        return False
-    if "[" in _PLAIN_BRACKETS.sub("", pattern):
-        pattern = re.sub(r"\[.*\]", "*", pattern, flags=re.DOTALL)  # Where such brackets end is easily misread.
-    return any(fnmatchcase(name, pattern.lower()) for name in PROTECTED_NAMES)
-
-
 @lru_cache(maxsize=4_096)
 def fold_name(name: str) -> str:
     """Return a file name as the most lenient file system compares it.
@@ -131,106 +107,6 @@ def fold_name(name: str) -> str:
         composed = unicodedata.normalize("NFKC", name).casefold()
         folded = "".join(letter for letter in composed if not _is_ignorable(letter))
     return folded.partition(":")[0].rstrip(". ") or folded
-
-
-class TreeSearch:
-    """Searches directories that are to be changed as a whole for protected entries, each only once.
-
-    All searches together look at no more than `MAX_ENTRIES` entries.
-    """
-
-    def __init__(self) -> None:
-        self._entries_left = MAX_ENTRIES
-        self._found: dict[str, str | None] = {}
-
-    def find_protected(self, top: str) -> str | None:
-        """Return the path of a protected entry below a directory, or None."""
-        if top not in self._found:
-            self._found[top] = self._search(top)
-        return self._found[top]
-
-    def _search(self, top: str) -> str | None:
-        try:
-            for entry in entries_below(top, self._entries_left):
-                self._entries_left -= 1
-                name = entry.name
-                if name == "HEAD" and (directory := os.path.dirname(entry.path)) != top and holds_repository(directory):
-                    return os.path.relpath(directory, top)
-                if (name[0] in _FIRST_LETTERS or not _PLAIN_NAME.match(name)) and protected_name(name):
-                    return os.path.relpath(entry.path, top)
-        except TooMuchError:
-            return "more files than are searched for one decision"
-        return None
-
-
-def swept_top(pathspec: str, directory: str, repository: str) -> tuple[str, str]:
-    """Return the directory in which a pathspec of git looks for files, and a pattern for their paths below it."""
-    if not _PATHSPEC.search(pathspec):
-        return resolve(pathspec, directory).path, "*"
-    if _PLAIN_PATHSPEC.match(pathspec):
-        return directory, pathspec
-    # Magic such as `:/` and `:(icase)`, and patterns of other forms.
-    return repository, "*"
-
-
-def hit_by_git(top: str, pattern: str, repository: str, reach: Reach, *, is_index_current: bool) -> str | None:
-    """Return a protected path that git may restore, remove or clean below a directory, or None.
-
-    git never changes the data of its repository this way, and does not clean another one unless asked to.
-
-    Args:
-        top: absolute, links followed.
-        pattern: for paths below it.
-        repository: the top of the repository in which git works.
-        reach: the files that it takes.
-        is_index_current: False if the index may have changed.
-    """
-    tracked = index_names(top)
-    if reach == "tracked" and tracked is not None:
-        found: Iterable[str] = filter(protected_name, tracked)
-    else:
-        try:
-            known = (tracked or ()) if is_index_current and reach != "tracked" else ()
-            found = [
-                name
-                for name in _protected_below(top, repository, reach)
-                if not any(_is_part(name, one) for one in known)
-            ]
-        except TooMuchError:
-            return f"one of more than {MAX_ENTRIES:,} files"
-    return next((name for name in found if fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")), None)
-
-
-def _is_part(name: str, tracked: str) -> bool:
-    return is_within(tracked, name) or is_within(name, tracked)
-
-
-def _protected_below(top: str, own: str, reach: Reach) -> Iterator[str]:
-    """Yield the protected entries below a directory that git may take, without those that it normally leaves alone."""
-    for entry in entries_below(top, MAX_ENTRIES, enters=lambda entry: not protected_name(entry.name)):
-        directory = os.path.dirname(entry.path)
-        name = fold_name(entry.name)
-        if entry.name == "HEAD" and holds_repository(directory):
-            yield os.path.relpath(directory, top)
-        if not protected_name(entry.name) or (name in REPOSITORY_NAMES and directory == own):
-            continue
-        is_left = name in REPOSITORY_NAMES and (
-            reach == "tracked" or any(map(holds_repository, data_directories(directory)))
-        )
-        is_left = is_left or (name == "node_modules" and (reach == "tracked" or _ignores(name, own, directory)))
-        if reach == "anything" or not is_left:
-            yield os.path.relpath(entry.path, top)
-
-
-def _ignores(name: str, *directories: str) -> bool:
-    """True if a list of ignored files in one of these directories names it."""
-    for directory in directories:
-        try:
-            if name.encode() in read_regular_file(f"{directory}/.gitignore"):
-                return True
-        except OSError:
-            continue
-    return False
 
 
 def _is_ignorable(letter: str) -> bool:

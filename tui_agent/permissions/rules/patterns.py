@@ -16,9 +16,8 @@ from typing import Literal
 
 from pathspec import GitIgnoreSpec
 
-from tui_agent.permissions.commands.invocation import FileFilter
+from tui_agent.permissions.commands.script_reader import UNKNOWN
 from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
-from tui_agent.permissions.shell.syntax import PIPE, UNKNOWN, VARIABLE
 
 Match = Literal["yes", "maybe", "no"]
 """Result of matching a rule; `maybe` if only the running shell knows."""
@@ -29,7 +28,6 @@ BORDER = "\x00"
 BLANKS = " \t\n\r\v\f"
 """Blanks of a rule. Others, such as a no-break space or U+2028, are ordinary characters to bash."""
 _BLANKS = re.compile(f"[{BLANKS}]+")
-_MARK = re.compile(f"[{UNKNOWN}{VARIABLE}{PIPE}]")
 _QUOTED = re.compile(r"\\(.)|'([^']*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 _LITERAL = {ord(letter): 0xDC00 + at for at, letter in enumerate(f"*{BLANKS}")}
 """Code points that no text contains, for quoted stars and blanks."""
@@ -62,22 +60,17 @@ class CommandPattern:
         """Number of words, from the first, that the pattern spells out in full."""
         return self.pieces[0].count(BORDER) + (len(self.pieces) == 1)
 
-    @property
-    def spelled(self) -> frozenset[str]:
-        """Words that the pattern spells out in full, at any position; parts of words beside a star are among them."""
-        return frozenset(word for piece in self.pieces for word in piece.split(BORDER) if word)
-
     def match(self, text: str) -> bool:
         """True if a command's joined words match."""
         return self.expression.match(text + BORDER) is not None
 
     def may_match(self, text: str) -> bool:
         """True if a command could match, whatever its unknown words become."""
-        mark = _MARK.search(text)
-        if mark is None:
+        known, mark, _ = text.partition(UNKNOWN)
+        if not mark:
             return self.match(text)
         # Only the text before the first unknown part can rule a match out.
-        known, is_whole = text[: mark.start()], len(self.pieces) == 1
+        is_whole = len(self.pieces) == 1
         first = self.pieces[0] + (BORDER if self.is_prefix and is_whole else "")
         return first.startswith(known) or (known.startswith(first) and not self.is_exact)
 
@@ -138,20 +131,27 @@ class PathPattern:
         probe = os.path.join(directory, _PROBE)
         return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
 
-    def may_match_below(self, directory: str, includes: FileFilter | None = None) -> bool:
-        """True if the pattern matches something in a directory, at any depth, or if the search exceeds its limit.
-
-        Args:
-            directory: absolute, without links.
-            includes: filter for the files that count; None for all.
-        """
-        if includes is None and self.matches(os.path.join(directory, _PROBE)):
+    def may_match_below(self, directory: str) -> bool:
+        """True if the pattern matches something in a directory, at any depth, or if the search exceeds its limit."""
+        if self.matches(os.path.join(directory, _PROBE)):
             return True
         for base in self.bases:
             start = os.path.join(base, self._anchor()).rstrip("/") or "/"
             if is_within(directory, start) or (is_within(start, directory) and os.path.lexists(start)):
-                return self._is_below(max(start, directory, key=len), directory, includes)
+                return self._is_below(max(start, directory, key=len))
         return False
+
+    def _is_below(self, start: str) -> bool:
+        # A pattern of one component matches by name alone.
+        name = self.text.removeprefix("**/").rstrip("/")
+        is_name = _SIMPLE_NAME.match(name) is not None
+        try:
+            return self.matches(start) or any(
+                fnmatchcase(entry.name, name) if is_name else self.matches(entry.path)
+                for entry in entries_below(start, MAX_NAMES if is_name else MAX_ENTRIES)
+            )
+        except TooMuchError:
+            return True
 
     def overlaps(self, directory: str) -> bool:
         """True if the pattern may match something in a directory, by their texts alone."""
@@ -164,31 +164,6 @@ class PathPattern:
         if len(parts) == 1 and not self.text.startswith("/"):
             return ""
         return "/".join(takewhile(_GLOB.isdisjoint, parts))
-
-    def _is_below(self, start: str, top: str, includes: FileFilter | None) -> bool:
-        """True if the pattern matches a path at or below `start` that the filter includes, by its path below `top`."""
-
-        def counts(path: str, *, is_directory: bool) -> bool:
-            below = path[len(top) :].lstrip("/")
-            return includes is None or (includes.enters(below) if is_directory else includes.includes(below))
-
-        if self.matches(start) and (start == top or counts(start, is_directory=False)):
-            return True
-        # A pattern of one component matches by name alone.
-        name = self.text.removeprefix("**/").rstrip("/")
-        is_name = _SIMPLE_NAME.match(name) is not None
-        try:
-            return any(
-                (fnmatchcase(entry.name, name) if is_name else self.matches(entry.path))
-                and counts(entry.path, is_directory=entry.is_dir(follow_symlinks=False))
-                for entry in entries_below(
-                    start,
-                    MAX_NAMES if is_name else MAX_ENTRIES,
-                    enters=lambda entry: counts(entry.path, is_directory=True),
-                )
-            )
-        except TooMuchError:
-            return True
 
 
 def path_pattern(text: str, workspace: str, root: str) -> PathPattern:

@@ -84,6 +84,11 @@ class Rule:
         return cls.parse(verdict, text, origin)
 
     @property
+    def is_unbounded(self) -> bool:
+        """True if the rule covers every call of its tool."""
+        return self.pattern is None or self.pattern.strip() in ("*", ":*")
+
+    @property
     def cited(self) -> str:
         """The rule as written, with its source."""
         return f"{self.text} ({self.origin})" if self.origin else self.text

@@ -6,16 +6,13 @@ grant by the user answers an `ask`, never a `deny` (S1-14).
 
 import os
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Literal
 
-from tui_agent.permissions.commands.builtins import is_harmless_setting
-from tui_agent.permissions.commands.invocation import FileFilter
-from tui_agent.permissions.commands.version_control import forms_of
+from tui_agent.permissions.commands.script_reader import SimpleCommand, names
+from tui_agent.permissions.commands.wrappers import forms_of
 from tui_agent.permissions.paths.path_resolution import PathFacts
-from tui_agent.permissions.shell.expansion import has_glob
-from tui_agent.permissions.shell.syntax import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.verdicts import STRICTNESS, Finding, finding_for_rule
 
 from .patterns import BORDER, CommandPattern, Match, command_patterns, path_pattern
@@ -24,56 +21,9 @@ from .rule import Intent, Rule
 RuleResolution = Literal["first_match", "severity"]
 """The deciding rule of a list: the first that matches, or the strictest."""
 
-_GLOB = "\x02"
-"""Placeholder that no rule contains."""
-
-
-@dataclass(frozen=True, slots=True)
-class NormalizedCommand:
-    """Texts of one simple command for comparison with rules: words joined by `BORDER`."""
-
-    words: str
-    """The words as written, which an `allow` must match."""
-    with_assignments: str
-    """The same with the assignments before it, for an `allow` that spells them out."""
-    normalized_forms: tuple[str, ...] = ()
-    """Equivalent forms, which only forbidding rules are compared with."""
-
-    sets_more: bool = False
-    """True if the assignments may change what programs do, so that a rule must spell them out."""
-
-    def allowed_by(self, pattern: CommandPattern) -> bool:
-        """True if a pattern of an allow rule matches."""
-        is_covered = not self.sets_more or pattern.is_everything
-        return self.spelled_by(pattern) or (is_covered and pattern.match(self.words))
-
-    def spelled_by(self, pattern: CommandPattern) -> bool:
-        """True if a pattern spells out the assignments, if there are any, and matches the words."""
-        count = self.with_assignments.count(BORDER) - self.words.count(BORDER)
-        return pattern.spelled_words > count and pattern.match(self.with_assignments)
-
-
-def normalize_command(command: SimpleCommand) -> NormalizedCommand:
-    """Return the forms of a command, whose braces are already expanded, that rules are compared with."""
-    words = [word.value for word in command.words]
-    if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
-        words[0] = UNKNOWN
-    pairs = zip(command.words, words, strict=True)
-    literal = [_without_globs(word) if word.value == value else value for word, value in pairs]
-    shown = BORDER.join(literal)
-    assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
-    name = words[0].rsplit("/", 1)[-1] if words else ""
-    forms = (words, [name, *words[1:]], *forms_of((name, *words[1:]))) if words else ()
-    normalized = dict.fromkeys(form for form in map(BORDER.join, forms) if form != shown)
-    sets_more = not is_harmless_setting(command)
-    return NormalizedCommand(shown, BORDER.join((*assigned, *literal)), tuple(normalized), sets_more)
-
-
-def _without_globs(word: Word) -> str:
-    """Return a word with `_GLOB` for `[` and `?` that the shell takes for a pattern: a rule's are literal."""
-    if not word.live or word.value in ("[", "[["):
-        return word.value
-    return "".join(_GLOB if at in word.live and letter in "[?" else letter for at, letter in enumerate(word.value))
+HARMLESS_VARIABLES = names("LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES")
+"""Variables that an allow rule need not name, and those that begin with `LC_`: they change how a program displays
+something, never what it runs or reads."""
 
 
 class RuleSet:
@@ -116,28 +66,49 @@ class RuleSet:
         return any(rule.verdict != "allow" and rule.applies_to(tool) for rule in self.rules)
 
     @property
-    def forbids_reading(self) -> bool:
-        """True if a rule denies or asks about reading some paths."""
-        return any(rule.verdict != "allow" and rule.applies_to_path(None, "read") for rule in self.rules)
+    def forbids_paths(self) -> bool:
+        """True if a rule denies or asks about some paths."""
+        intents: tuple[Intent, ...] = ("read", "write")
+        applying = (rule for rule in self.rules if rule.verdict != "allow" and rule.pattern is not None)
+        return any(rule.applies_to_path(None, intent) for rule in applying for intent in intents)
 
-    @property
-    def denies_changes(self) -> bool:
-        """True if a rule denies changes of some paths."""
-        return any(rule.verdict == "deny" and rule.applies_to_path(None, "write") for rule in self.rules)
+    def judge_command(self, tool: str, command: SimpleCommand, trace: list[str]) -> Finding | None:
+        """Return the finding of the rules for `tool` on one simple command; None if no rule matches.
 
-    def judge_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Finding | None:
-        """Return the finding of the rules for `tool` on one simple command; None if no rule matches."""
-        texts = dict.fromkeys((view.words, view.with_assignments, *view.normalized_forms))
+        An allow rule must match literal words as written, a rule that forbids any form of them.
+        """
+        assigned = [word.value for word in command.assignments]
+        whole = BORDER.join((*assigned, *command.argv))
+        texts = dict.fromkeys((whole, *map(BORDER.join, forms_of(command.argv))))
+        names = {word.partition("=")[0] for word in assigned}
+        is_harmless = all(name in HARMLESS_VARIABLES or name.startswith("LC_") for name in names)
+
+        def allows(pattern: CommandPattern) -> bool:
+            is_spelled = pattern.spelled_words > len(assigned) and pattern.match(whole)
+            is_covered = (is_harmless or pattern.is_everything) and pattern.match(BORDER.join(command.argv))
+            return is_spelled or is_covered
 
         def match(rule: Rule, pattern: str) -> Match:
             patterns = command_patterns(pattern)
             if rule.verdict == "allow":
-                return "yes" if any(view.allowed_by(one) for one in patterns) else "no"
-            if any(one.match(text) for one in patterns for text in texts):
-                return "yes"
-            return "maybe" if any(one.may_match(text) for one in patterns for text in texts) else "no"
+                is_meant = rule.is_unbounded or (command.is_literal and any(map(allows, patterns)))
+                return "yes" if is_meant else "no"
+            return _forbids(patterns, texts)
 
-        return self._judge(lambda rule: rule.applies_to(tool), match, view.words.replace(BORDER, " "), trace)
+        return self._judge(lambda rule: rule.applies_to(tool), match, whole.replace(BORDER, " "), trace)
+
+    def forbid_command(self, tool: str, argv: Sequence[str], trace: list[str]) -> Finding | None:
+        """Return the finding of the rules that forbid `tool` a command which another one runs; None if none does."""
+        texts = dict.fromkeys(map(BORDER.join, forms_of(argv)))
+
+        def match(_: Rule, pattern: str) -> Match:
+            return _forbids(command_patterns(pattern), texts)
+
+        def applies(rule: Rule) -> bool:
+            return rule.verdict != "allow" and rule.pattern is not None and rule.applies_to(tool)
+
+        found = self._judge(applies, match, " ".join(argv), trace)
+        return found if found is None or found.decision != "allow" else None
 
     def judge_path(
         self,
@@ -147,15 +118,14 @@ class RuleSet:
         trace: list[str],
         *,
         whole: bool = False,
-        includes: FileFilter | None = None,
         filtered: bool = False,
     ) -> Finding | None:
         """Return the finding of the rules on a path; None if no rule matches.
 
-        `whole` includes everything below it; `includes` filters that; if `filtered`, what `denied_below` names does not
-        count.
+        `whole` names everything below it, too, of which only rules that match all of it count; a search looks for
+        matches. If `filtered`, what `denied_below` names does not count.
         """
-        whole = whole or intent == "search"
+        is_search, whole = intent == "search", whole or intent == "search"
 
         def match(rule: Rule, text: str) -> Match:
             pattern = path_pattern(text, self._workspace, self._root)
@@ -169,7 +139,7 @@ class RuleSet:
             if filtered and rule.verdict == "deny":
                 trace.append(f"{rule.shown}: files that it matches are left out")
                 return "no"
-            return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
+            return "maybe" if is_search and any(map(pattern.may_match_below, names)) else "no"
 
         def applies(rule: Rule) -> bool:
             # A rule without a pattern is not meant for the rest of the machine.
@@ -257,6 +227,12 @@ class RuleSet:
                     trace.append(f"granted {grant.text}: answers {subject!r}")
                     return finding_for_rule(grant, is_grant=True)
         return decided
+
+
+def _forbids(patterns: Sequence[CommandPattern], texts: Iterable[str]) -> Match:
+    if any(one.match(text) for one in patterns for text in texts):
+        return "yes"
+    return "maybe" if any(one.may_match(text) for one in patterns for text in texts) else "no"
 
 
 _RESULTS = {"yes": "matches", "maybe": "may match", "no": "does not match"}

@@ -1,1 +1,0 @@
-"""The walk over a script: values, directories and effects of its commands, compared with rules and paths."""

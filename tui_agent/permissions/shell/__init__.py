@@ -1,1 +1,0 @@
-"""Shell text: its syntax, words and expansions. Knows no command, file or rule."""
