@@ -8,7 +8,7 @@ _BLOCK = 1024 * 1024
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def is_same_content(one: Path, other: Path) -> bool:
+def is_same_content(one: str | Path, other: str | Path) -> bool:
     """Return True if two regular files have equal content. Links are not followed. Blocks.
 
     Raises:

@@ -30,7 +30,7 @@ _MOST_SYNCED = 64
 def keep_changes(
     directory: Path, roots: Sequence[LayerRoot], changes: LayerChanges, selection: KeepSelection
 ) -> KeepReport:
-    """Apply a part of a layer to the workspace. Blocks.
+    """Apply a part of a layer to the workspace. What an interrupted keeping still had to do comes first. Blocks.
 
     Args:
         directory: the layer's own directory, which receives the journal and the old files.
@@ -41,8 +41,7 @@ def keep_changes(
     Raises:
         OSError: the journal cannot be written; nothing was changed.
     """
-    if (report := finish_keeping(directory)) is not None:
-        return report
+    finished = finish_keeping(directory) or KeepReport()
     problems: dict[str, str] = {}
     chosen = list(_chosen(changes, selection, problems))
     journal = KeepJournal(directory)
@@ -54,7 +53,9 @@ def keep_changes(
     journal.steps = _without_changed(journal, problems)
     journal.problems = problems
     journal.write()
-    return _take_steps(journal)
+    report = _take_steps(journal)
+    is_kept = finished.repository or report.repository
+    return KeepReport((*finished.files, *report.files), is_kept, {**finished.problems, **report.problems})
 
 
 def finish_keeping(directory: Path) -> KeepReport | None:
@@ -158,13 +159,13 @@ class _Plan:
             str(source or ""),
             () if is_new else change.seen,
             stat.S_IMODE(change.seen[2]) if change.new == "absent" and change.seen else change.mode,
-            str(self._journal.saved / str(self._number)) if saved else "",
+            str(self._journal.saved / f"{self._journal.mark[:8]}-{self._number}") if saved else "",
             is_repository or change.with_repository,
         )
 
     def _write_text(self, change: LayerChange, text: str) -> Path:
         self._number += 1
-        path = self._journal.saved / f"{self._number}.text"
+        path = self._journal.saved / f"{self._journal.mark[:8]}-{self._number}.text"
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return path
 

@@ -38,16 +38,17 @@ def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter
 
 def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) -> LayerChanges:
     found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
+    places = [root.place for root in roots]
     repository = repository_in(roots)
     if repository is None or not found:
-        kept, dropped = sorter.sort(found)
+        kept, dropped = sorter.sort(found, places)
         return LayerChanges(_as_changes(kept), dropped=dropped)
     state = RepositoryState(repository, found, made_ns)
     inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
     rest = [change for change in found if id(change) not in inside]
     for change in state.protected:
         change.sort = "protected"
-    kept, dropped = sorter.sort(rest)
+    kept, dropped = sorter.sort(rest, places)
     for change in kept if state.words else ():
         change.with_repository = change.sort == "workspace" and state.is_tied(change)
     return LayerChanges(_as_changes(kept), state.words, dropped, repository_changes=_as_changes(state.files))
@@ -109,7 +110,7 @@ class _Walk:
             yield from self._read(self._waiting.pop())
 
     def _read(self, directory: _Directory) -> Iterator[Found]:
-        upper, lower = self.root.upper / directory.path, self.root.place / directory.path
+        upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
         is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
         with _readable(upper), os.scandir(upper) as entries:
             names: set[str] = set()
@@ -118,13 +119,13 @@ class _Walk:
                 yield from self._compare(directory, entry.name, entry.stat(follow_symlinks=False), is_changed)
         if directory.is_hidden and directory.has_lower:
             for name in set(os.listdir(lower)) - names:
-                yield from self._deleted(directory.path + name, status_of(lower / name))
+                yield from self._deleted(directory.path + name, status_of(lower + name))
 
     def _compare(self, directory: _Directory, name: str, status: os.stat_result, is_changed: bool) -> Iterator[Found]:
         """Yield the difference at one name of the upper directory, and queue what is below it."""
         path = directory.path + name
-        upper = self.root.upper / path
-        lower = status_of(self.root.place / path) if directory.has_lower else None
+        upper = f"{self.root.upper}/{path}"
+        lower = status_of(f"{self.root.place}/{path}") if directory.has_lower else None
         if is_whiteout(upper, status):
             yield from self._deleted(path, lower)
             return
@@ -152,9 +153,9 @@ class _Walk:
             return
         yield self._found(path, status, lower, conflict)
 
-    def _is_same(self, upper: Path, status: os.stat_result, lower: os.stat_result, path: str) -> bool:
+    def _is_same(self, upper: str, status: os.stat_result, lower: os.stat_result, path: str) -> bool:
         """Return True if the content of a file, a link or a special file did not change."""
-        target = self.root.place / path
+        target = f"{self.root.place}/{path}"
         if stat.S_ISLNK(status.st_mode):
             return os.readlink(upper) == os.readlink(target)
         if not stat.S_ISREG(status.st_mode):
@@ -183,7 +184,7 @@ class _Walk:
         waiting = [top]
         while waiting:
             path = waiting.pop()
-            with os.scandir(self.root.place / path) as entries:
+            with os.scandir(f"{self.root.place}/{path}") as entries:
                 found = [(f"{path}/{entry.name}", entry.stat(follow_symlinks=False)) for entry in entries]
             if not found and path != top:
                 yield self._found(path, None, os.lstat(self.root.place / path), "")
@@ -209,14 +210,14 @@ class _Walk:
     ) -> Found:
         old, new = kind_of(lower), kind_of(status)
         kind = "deleted" if status is None else "added" if lower is None else "changed"
-        target = self.root.place / path
+        target = Path(f"{self.root.place}/{path}")
         return Found(
             path=str(target) if self.is_outside else path,
             target=target,
             kind="mode" if is_mode or (old == new == "directory") else kind,
             old=old,
             new=new,
-            source=self.root.upper / path,
+            source=Path(f"{self.root.upper}/{path}"),
             size=status.st_size if status is not None and new == "file" else 0,
             mode=stat.S_IMODE(status.st_mode) if status is not None else 0,
             conflict=conflict,
@@ -228,7 +229,7 @@ def _modes_differ(one: os.stat_result, other: os.stat_result) -> bool:
     return (one.st_mode ^ other.st_mode) & _ALL != 0
 
 
-def _is_empty(upper: Path) -> bool:
+def _is_empty(upper: str) -> bool:
     """Return True if a directory that the command made has no entries but whiteouts."""
     with _readable(upper), os.scandir(upper) as entries:
         return all(is_whiteout(entry.path, entry.stat(follow_symlinks=False)) for entry in entries)
@@ -237,7 +238,7 @@ def _is_empty(upper: Path) -> bool:
 class _readable:  # noqa: N801 - a context manager, used like a function
     """Make a directory of the layer readable for a moment: a command may have taken the permission away."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._mode: int | None = None
 

@@ -79,7 +79,8 @@ class RepositoryState:
         self._view = LayerView(repository.root)
         self._made_ns = made_ns
         self._common = repository.root.place / repository.common
-        self.inside = [change for change in found if change.target.is_relative_to(self._common)]
+        start = os.path.join(self._common, "")
+        self.inside = [change for change in found if str(change.target).startswith(start)]
         """All changes in the repository's directory."""
         self.protected: list[Found] = []
         """Those that are decided one by one."""

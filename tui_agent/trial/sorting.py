@@ -5,7 +5,6 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
 from pathlib import Path
 
 from tui_agent.git.read_only_git import read_git
@@ -27,6 +26,7 @@ _PROTECTED = frozenset(
 """Names that are protected whatever the caller knows, in lower case."""
 _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
 _GIT_SECONDS = 20.0
+_UP_AFTER_NAME = re.compile(r"(?:^|/)(?!\.\.?/)[^/]+/(?:.*/)?\.\.(?:/|$)", re.DOTALL)
 _IGNORED_NAMES = re.compile(rb"[^\0]+")
 
 
@@ -74,16 +74,23 @@ class PathSorter:
         self._is_protected = is_protected
         self._is_denied = is_denied
         self._is_trusted = is_trusted
+        self._tops: dict[str, str] = {}
 
     def run_git(self, directory: Path, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes | None:
         """Return the output of a git that only reads; None if it may not run or fails. Blocks."""
         return read_git(directory, arguments, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=self._is_trusted)
 
-    def sort(self, found: Sequence[Found]) -> tuple[list[Found], int]:
-        """Set sort, reason and tree of each path; return them without known caches, and the number of those. Blocks."""
+    def sort(self, found: Sequence[Found], places: Sequence[Path]) -> tuple[list[Found], int]:
+        """Set sort, reason and tree of each path; return them without known caches, and the number of those. Blocks.
+
+        Args:
+            found: the changed paths.
+            places: the covered directories, to one of which each link must lead.
+        """
         kept = [change for change in found if not self._is_cache(change)]
         ignored = self._ignored(kept)
         for change in kept:
+            change.reason = self._refusal(change, places)
             self._sort_one(change, ignored)
         _group(kept)
         return kept, len(found) - len(kept)
@@ -91,7 +98,6 @@ class PathSorter:
     def _sort_one(self, change: Found, ignored: dict[str, str]) -> None:
         path = change.path
         parts = path.split("/")
-        change.reason = self._refusal(change)
         if change.reason:
             change.sort = "refused"
         if change.sort != "workspace":
@@ -102,11 +108,11 @@ class PathSorter:
             is_tree = named is not None and named < len(parts) - 1
             change.tree = "/".join(parts[: named + 1]) + "/" if is_tree and named is not None else ""
             return
-        if (packages := self._packages(parts)) or path in ignored:
+        if (packages := self._packages(path.rpartition("/")[0])) or path in ignored:
             change.sort = "packages" if packages else "ignored"
             change.tree = packages or ignored[path]
 
-    def _refusal(self, change: Found) -> str:
+    def _refusal(self, change: Found, places: Sequence[Path]) -> str:
         """Return why a change is never kept; empty if it may be."""
         if self._is_denied(change.path):
             return "a rule denies to edit it"
@@ -115,28 +121,18 @@ class PathSorter:
         if change.new == "file" and change.mode & _SPECIAL_BITS:
             return "it would run with the rights of its owner or group"
         if change.new == "link":
-            return self._leads_out(change)
+            return _leads_out(change, places)
         return ""
 
-    def _leads_out(self, change: Found) -> str:
-        """Return why a link is refused: it leads out of the workspace, by its text or by other links on the way."""
-        to = os.readlink(change.source)
-        parent = change.target.parent
-        plain = os.path.normpath(parent / to)
-        resolved = os.path.realpath(parent / to)
-        is_inside = all(Path(one).is_relative_to(self._workspace) for one in (plain, resolved))
-        # What `..` after a name means depends on what that name is by then.
-        climbs = ".." in dropwhile(lambda name: name in ("", ".", ".."), to.split("/"))
-        is_safe = is_inside and not climbs and not os.path.isabs(to)
-        return "" if is_safe else f"it is a link to {to}, which may lead out of the workspace"
-
-    def _packages(self, parts: Sequence[str]) -> str:
-        """Return the top directory of the environment or packages that a path is in; empty if it is in none."""
-        for at, name in enumerate(parts[:-1]):
-            top = "/".join(parts[: at + 1])
-            if name in PACKAGES or os.path.lexists(self._workspace / top / "pyvenv.cfg"):
-                return top + "/"
-        return ""
+    def _packages(self, directory: str) -> str:
+        """Return the topmost environment or directory of packages around a path; empty if there is none."""
+        if not directory:
+            return ""
+        if directory not in self._tops:
+            above, _, name = directory.rpartition("/")
+            is_one = name in PACKAGES or os.path.lexists(f"{self._workspace}/{directory}/pyvenv.cfg")
+            self._tops[directory] = self._packages(above) or (f"{directory}/" if is_one else "")
+        return self._tops[directory]
 
     def _is_cache(self, change: Found) -> bool:
         """Return True for a file in a known cache, unless the whole cache is deleted."""
@@ -187,6 +183,16 @@ class PathSorter:
             return set()
         output = self.run_git(self._workspace, ("check-ignore", "-z", "--stdin"), stdin) or b""
         return {os.fsdecode(name) for name in _IGNORED_NAMES.findall(output)}
+
+
+def _leads_out(change: Found, places: Sequence[Path]) -> str:
+    """Return why a link is refused: it leads out of the covered directories, by its text or by links on the way."""
+    to = os.readlink(change.source)
+    plain, resolved = os.path.normpath(change.target.parent / to), os.path.realpath(change.target.parent / to)
+    is_inside = all(any(Path(one).is_relative_to(place) for place in places) for one in (plain, resolved))
+    # After a link that the layer has, too, `..` may lead anywhere.
+    is_plain = not _UP_AFTER_NAME.search(to)
+    return "" if is_inside and is_plain else f"it is a link to {to}, outside of the workspace"
 
 
 def _top_in(path: str, tops: set[str]) -> str:
