@@ -8,6 +8,7 @@ command that left a trace; the exit code is then 1.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -114,12 +115,14 @@ def left_over(*, wait: bool) -> list[int]:
         tasks = Path("/proc/self/task").iterdir()
         children = [child for task in tasks for child in (task / "children").read_text("ascii").split()]
         for child in map(int, children):
-            os.waitpid(child, os.WNOHANG)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, os.WNOHANG)
         if not children:
             return []
         time.sleep(0.1)
     for child in children:
-        os.kill(int(child), 9)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(child), 9)
     return [*map(int, children)]
 
 
