@@ -1,7 +1,7 @@
 """The protected paths that exist in a workspace, by name and by content.
 
-A repository under another path is as protected as the file that points to it. Walls, and the check after a command, need
-every path, because a program may open any.
+A repository under another path is as protected as the file that points to it. Walls, and the check after a command,
+need every path, because a program may open any.
 """
 
 import os

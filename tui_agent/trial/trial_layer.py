@@ -23,6 +23,7 @@ from .layer_changes import read_changes
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, remove_tree
+from .layer_view import identity_of, status_of
 from .sorting import PathSorter
 from .trial_environment import trial_environment
 
@@ -138,7 +139,7 @@ class TrialLayer:
 
     def changes(self, *, again: bool = False) -> LayerChanges:
         """Return what the command changed; `again`: compared with the workspace as it is now."""
-        if self._changes is None or again:
+        if self._changes is None or (again and _is_outdated(self._changes)):
             self.end()
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)
@@ -196,6 +197,12 @@ class TrialLayer:
         self._files.append(os.memfd_create("trial", os.MFD_CLOEXEC))
         os.write(self._files[-1], content)
         return os.lseek(self._files[-1], 0, os.SEEK_SET) or self._files[-1]
+
+
+def _is_outdated(changes: LayerChanges) -> bool:
+    """Return True if a changed path is not in the workspace as it was when the layer was read. Blocks."""
+    every = (*changes.changes, *changes.repository_changes)
+    return any(identity_of(status_of(change.target)) != change.seen for change in every)
 
 
 def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:
