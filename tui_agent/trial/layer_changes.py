@@ -31,9 +31,13 @@ def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter
         sorter: decides which kind of change each path is.
     """
     try:
-        found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
+        return _read_changes(roots, made_ns, sorter)
     except (OSError, _UnreadableLayerError) as error:
         return LayerChanges(problem=f"the changes cannot be read: {error}")
+
+
+def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) -> LayerChanges:
+    found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
     places = [root.place for root in roots]
     repository = repository_in(roots)
     if repository is None or not found:

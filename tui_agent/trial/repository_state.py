@@ -310,7 +310,8 @@ class _NeutralGit:
         objects = [place / repository.common / "objects" for place in (root.upper, root.place)]
         # Objects of another repository must not be read because a command named it.
         is_foreign = status_of(objects[0] / "info" / "alternates") is not None
-        self._objects = [] if is_foreign else [str(place) for place in objects if place.is_dir()]
+        places = [] if is_foreign else objects
+        self._objects = [str(place) for place in places if kind_of(status_of(place)) == "directory"]
         self._environment = bare_environment(repository.workspace.place) | {
             "GIT_DIR": str(self._place),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self._objects)),
@@ -356,6 +357,8 @@ class _NeutralGit:
             return None
         environment = self._environment
         if index is not None:
+            if kind_of(status_of(index)) != "file":
+                return None
             # A copy: git may want to write beside it.
             shutil.copyfile(index, self._place / "index")
         places = [str(self._place), *self._objects]

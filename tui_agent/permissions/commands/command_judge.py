@@ -169,11 +169,11 @@ class CommandJudge:
             # What may match runs in the trial after a yes.
             is_certain = forbidding.rule is not None and forbidding.rule.verdict == "ask" and not forbidding.is_open
             return forbidding, "outside" if is_certain or leaves else facts.place
-        named = self._names_forbidden(case)
+        stays = self._names_forbidden(case) is not None or self._is_distrusted_git(case)
         is_everything = mode is PermissionMode.ALLOW and facts.setting != "required"
-        if is_everything and not named:
+        if is_everything and not stays:
             return finding_for_mode(mode, "effect", "every command"), "outside"
-        if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not named:
+        if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not stays:
             return self._hardest(case), "outside"
         if leaves:
             how = "" if subject.leaves_sandbox else "in the background, "
@@ -191,6 +191,9 @@ class CommandJudge:
             return finding_for_mode(mode, "effect", "the command"), "nowhere"
         if forbidding is not None:
             return forbidding, "outside"
+        if self._is_distrusted_git(case) and mode is not PermissionMode.DENY:
+            asks = "git would apply the settings of this folder, which is not trusted, and may run its programs"
+            return Finding("ask", "floor", asks), "outside"
         is_unbounded = bool(case.allowing) and all(
             found and found.rule and found.rule.is_unbounded for found in case.allowing
         )
@@ -242,6 +245,16 @@ class CommandJudge:
             if found.decision != "allow":
                 return None
         return Finding("allow", "read_only", "it only reads, and only inside the workspace")
+
+    def _is_distrusted_git(self, case: _Case) -> bool:
+        """Return True for a command that names git in a folder that is not trusted: only an answer lets it outside."""
+        if self._is_trusted:
+            return False
+        pairs = zip(case.script.commands, case.allowing, strict=True)
+        # The safe list has uses of git that look at no repository.
+        doubtful = (one for one, found in pairs if found is None or found.source != "read_only")
+        argvs = (argv for one in doubtful for argv in (one.argv, *inner_commands(one)))
+        return any(argv and base_name(argv[0]) == "git" for argv in argvs)
 
     # --- paths that its words name ---
 
