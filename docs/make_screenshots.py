@@ -1,5 +1,5 @@
 """Makes README's pictures: plays the recordings of `docs/recordings` to the moments that are marked in them, and shows
-the fleet screen with the units of its tests.
+the question about changes and the fleet screen with the sessions of their tests.
 
 `python docs/make_screenshots.py` writes `docs/images/*.svg`, and PNG files beside them where resvg-py is installed and
 `--png DIRECTORY` names a place for them. `docs/make_recordings.py` makes the recordings.
@@ -30,7 +30,21 @@ def pictures() -> Iterator[tuple[str, str, str]]:
                 yield name, stage.picture("tui-agent"), stage.text()
         finally:
             stage.close()
+    yield "trial", *asyncio.run(trial_picture())
     yield "fleet", *asyncio.run(fleet_picture())
+
+
+async def trial_picture() -> tuple[str, str]:
+    """The question about the changes of a command as SVG, and its title."""
+    sys.path.append(str(Path(__file__).parents[1]))
+    from tests.ui.still import drawn, shown, still_app
+    from tests.ui.trial_story import asking, formatted
+
+    app = still_app(asking(formatted()), running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot)
+        await drawn(pilot)
+        return app.export_screenshot(title="tui-agent"), "Keep what black . changed?"
 
 
 async def fleet_picture() -> tuple[str, str]:

@@ -31,14 +31,8 @@ MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
 
 REPEATING = (
-    "test_everyday_commands",
-    "test_hostile_commands",
     "test_opaque_command_checks",
-    "test_promises",
-    "test_shfmt_agreement",
     "test_stop_and_abort",
-    "test_unknown_targets",
-    "test_usability",
 )
 """Modules with hundreds of commands or runs that take branches which other tests take, too; measuring triples their
 time."""

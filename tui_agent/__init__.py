@@ -162,13 +162,13 @@ if TYPE_CHECKING:
         GlobTool,
         GrepTool,
         ReadTool,
-        Sandbox,
         TodoTool,
         TypedTool,
         Workspace,
         WriteTool,
         default_tools,
     )
+    from .trial.trials import Trials
     from .ui.app.agent_app import AgentApp
 
 __version__ = "0.1.0"
@@ -265,7 +265,6 @@ __all__ = [
     "RunLimitError",
     "RunReason",
     "RunReport",
-    "Sandbox",
     "ScriptedProvider",
     "Sequential",
     "SessionError",
@@ -304,6 +303,7 @@ __all__ = [
     "ToolResult",
     "ToolResultMessage",
     "ToolSpec",
+    "Trials",
     "TuiAgentError",
     "TypedTool",
     "UrlSubject",
@@ -363,9 +363,9 @@ _NAMES = (
     ("protocol.tool", "Accesses CommandSubject PathSubject Preview Subject UrlSubject"),
     (
         "tools",
-        "Arguments BashTool EditTool GlobTool GrepTool ReadTool Sandbox TodoTool TypedTool Workspace "
-        "WriteTool default_tools",
+        "Arguments BashTool EditTool GlobTool GrepTool ReadTool TodoTool TypedTool Workspace WriteTool default_tools",
     ),
+    ("trial.trials", "Trials"),
     # Execution of calls
     (
         "execution",

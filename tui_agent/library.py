@@ -63,6 +63,7 @@ from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
 from tui_agent.tools import Workspace, default_tools
+from tui_agent.trial.trials import Trials
 
 _T = TypeVar("_T")
 
@@ -403,16 +404,22 @@ class Agent(AgentLoop, Generic[OutputT]):
         self.close()
 
 
-def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
+def coding_tools(workspace: str | os.PathLike[str] = ".", *, trials: Trials | None = None) -> list[Tool]:
     """Return the built-in tools for one directory: read, write, edit, bash, glob, grep and todo.
 
     An agent with these tools works in their directory.
+
+    Args:
+        workspace: the directory.
+        trials: makes the layers in which commands run first; the policy needs its `facts` as `trial`. None: commands
+            run outside.
     """
     root, spool = _expect_directory("the workspace of coding_tools", workspace).resolve(), _spool_dir()
     return default_tools(
         Workspace(root, spool_dir=spool),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         accesses_of_command=lambda command: accesses_of_command(command, root),
+        trials=trials,
     )
 
 

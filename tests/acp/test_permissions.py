@@ -44,6 +44,27 @@ async def test_only_an_offered_yes_lets_a_call_run(
     assert words in result
 
 
+@pytest.mark.parametrize(("answer", "content"), [("once", "2\n"), ("deny", "1\n"), (None, "1\n")])
+async def test_changes_of_a_command_are_a_question_with_diffs(
+    answer: str | None, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "auto")
+    (tmp_path / "a.txt").write_text("1\n")
+    command = calls(call("bash", command="echo 2 > a.txt"))
+    async with connected([command, says("Done.")]) as link:
+        link.editor.answer = lambda _: answer
+        await link.editor.say(await link.editor.open(tmp_path), "Change it")
+        result = str(link.server.requests[-1].body["messages"][-1])
+
+    (question,) = link.editor.questions
+    assert [option.name for option in question.options][:1] == ["Keep the changes"]
+    assert question.options[-1].name == "Discard the changes"
+    [diff] = [part for part in question.call.content or [] if part.type == "diff"]
+    assert (diff.path, diff.old_text, diff.new_text) == (str(tmp_path / "a.txt"), "1\n", "2\n")
+    assert (tmp_path / "a.txt").read_text() == content
+    assert ("kept: a.txt" if content == "2\n" else "discarded: a.txt") in result
+
+
 async def test_a_yes_for_the_session_asks_no_second_time(tmp_path: Path) -> None:
     async with connected([WRITE, WRITE, says("Done.")]) as link:
         link.editor.answer = lambda _: "session"

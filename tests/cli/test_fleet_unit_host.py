@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.repositories import git
 from tests.fleet.test_unit_runner import HandLink
-from tui_agent.cli.fleet_unit_host import unit_host
+from tui_agent.cli.fleet_unit_host import unit_host, walls_work
 from tui_agent.fleet.unit_process import run_shell
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import (
@@ -18,10 +18,9 @@ from tui_agent.fleet.worker_messages import (
     WorkerMessage,
 )
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
-from tui_agent.tools import sandbox_problem
 
-PROBLEM = sandbox_problem(Path.cwd())
-real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
+WORKS = walls_work(Path.cwd())
+real = pytest.mark.skipif(not WORKS, reason="no walls work here")
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def host_in(tmp_path: Path) -> UnitHost:
 
 @pytest.mark.usefixtures("home")
 def test_the_host_confines_exactly_where_the_sandbox_works(tmp_path: Path) -> None:
-    assert (host_in(tmp_path).confine is None) is (PROBLEM is not None)
+    assert (host_in(tmp_path).confine is None) is not WORKS
 
 
 def test_a_sandbox_that_is_off_confines_nothing(home: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Every block of `docs/extending.md` is complete and works as described."""
 
-import tomllib
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +9,7 @@ from textual.app import App
 from tests.docs.programs import DOCS, Block, blocks_of, printed_by, programs_of
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.permissions.commands.catalogue import CommandFacts, all_facts, parse_row
+from tui_agent.permissions.commands.safe_commands import SafeCommand, read_table, safe_commands
 from tui_agent.ui.app.themes import ThemeCatalogue
 
 PAGE = DOCS / "extending.md"
@@ -36,7 +35,7 @@ def test_a_program_prints_the_output_below_it(
     ("command", "decision"),
     [
         ("wordstat -n 3 notes.txt", "allow"),
-        ("wordstat --list notes.txt -i", "allow"),
+        ("wordstat --ignore-case notes.txt -i", "allow"),
         ("wordstat ../notes.txt", "ask"),
         ("wordstat -o counts notes.txt", "ask"),
         ("wordstat --output=.git/config notes.txt", "ask"),
@@ -47,9 +46,9 @@ def test_a_command_needs_one_row(command: str, decision: str, tmp_path: Path, mo
     policy, bash = PermissionPolicy(tmp_path), sample_tools(tmp_path)["bash"]
     assert policy.check(bash, {"command": "wordstat -n 3 notes.txt"}).decision == "ask"
 
-    ((name, row),) = tomllib.loads(example("A read-only command").text).items()
+    ((name, row),) = read_table(example("A read-only command").text).items()
     with monkeypatch.context() as changed:
-        changed.setitem(cast(dict[str, CommandFacts], all_facts()), name, parse_row(name, row))
+        changed.setitem(cast(dict[str, SafeCommand], safe_commands()), name, row)
         assert policy.check(bash, {"command": command}).decision == decision
 
 

@@ -270,3 +270,49 @@ def test_what_the_user_types_runs_outside_at_once(machine: UserMachine) -> None:
         app.quit()
 
     assert not any(event["type"].startswith("approval.") for event in machine.events())
+
+
+def test_plain_mode_keeps_the_files_that_a_line_names(machine: UserMachine) -> None:
+    repository(machine)
+    with ServerThread([calls(call("bash", command=FORMAT)), says("Done.")]) as server:
+        process = machine.piped("--plain", variables=server.environment)
+        with Piped(process):
+            lines: list[str] = []
+
+            def type_line(text: str, until: str) -> str:
+                process.stdin.write(f"{text}\n")
+                process.stdin.flush()
+                for line in process.stdout:
+                    lines.append(line)
+                    if until in line or "only just come" in line:
+                        return line
+                raise AssertionError(lines)
+
+            type_line("format it", "Type y to keep the changes, n to discard them")
+            type_line("f 9", "Type f and the numbers or names of what to keep: 1 a.txt; 2 b.py")
+            while "only just come" in type_line("f 2", "Type the next message"):
+                pass
+
+    assert any("Keep what" in line and "2 files" in line for line in lines)
+    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
+    assert (machine.work / "b.py").read_text() == "x = 1\n"
+
+
+def test_four_commands_run_beside_one_another_and_the_next_request_follows_the_longest(machine: UserMachine) -> None:
+    """Each command waits until all of them run: one after another, they would never end."""
+    repository(machine)
+    meet = (
+        "touch /tmp/{0}; until [ $(ls /tmp/meet-* | wc -l) = 4 ]; do sleep 0.02; done; echo {1} > x{1}; echo {1} > y{1}"
+    )
+    commands = [meet.format(f"meet-{number}", number) for number in range(4)]
+    script = [calls(*(call("bash", command=command, timeout=60) for command in commands)), says("Done.")]
+
+    with ServerThread(script) as server:
+        done = machine.run("-p", "--permission-mode", "accept_edits", "all", variables=server.environment)
+        results = results_in(bodies_of(server)[1])
+
+    assert done.stdout == "Done.\n"
+    assert [is_error for _, is_error in results] == [False] * 4
+    assert sorted(path.name for path in machine.work.glob("[xy]?")) == [f"{name}{n}" for name in "xy" for n in range(4)]
+    changes = [event["data"]["call_id"] for event in machine.events() if event["type"] == "changes.kept"]
+    assert len(changes) == 4

@@ -86,6 +86,12 @@ class App(Terminal):
         self.wait_until_armed("y yes")
         return self.screen.text
 
+    def answer_trial(self, key: str) -> None:
+        """Answer the question about a command: about its changes, or where no trial works before it runs."""
+        self.wait_for_row(r"▲ (Keep what|Run this command)")
+        self.wait_until_armed("y keep" if "Keep what" in self.screen.text else "y yes")
+        self.press(key)
+
     def wait_until_armed(self, hint: str) -> None:
         """Wait until the key of a hint, such as `y yes`, has another colour than its text."""
         words = hint.index(" ") + 1

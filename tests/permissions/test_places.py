@@ -59,3 +59,14 @@ def test_a_command_outside_needs_a_rule_or_an_answer(tmp_path: Path, how: str) -
     assert _decide(tmp_path, "npm start", "allow", how=how) == "allow outside"
     assert _decide(tmp_path, "npm start", "plan", how=how) == "deny nowhere"
     assert _decide(tmp_path, "make test", how=how) == "allow outside"
+
+
+@pytest.mark.parametrize("mode", ["ask", "accept_edits", "allow"])
+@pytest.mark.parametrize("command", ["git status", "make test && /usr/bin/git commit -m x", "timeout 9 git commit"])
+def test_git_in_an_untrusted_folder_runs_outside_only_after_an_answer(tmp_path: Path, command: str, mode: str) -> None:
+    rules = (*RULES, "allow bash(git status)", "allow bash(timeout:*)")
+    bash = sample_tools(tmp_path)["bash"]
+    for facts, expected in ((OVERLAY, "allow trial"), (TrialFacts(), "ask outside")):
+        policy = PermissionPolicy(tmp_path, rules=rules, mode=mode, trial=facts, is_trusted=False)
+        decision = policy.check(bash, {"command": command})
+        assert f"{decision.decision} {decision.place}" == expected, decision.reason

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tui_agent.git.repository import data_directories, protected_repository
-from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.regular_file import read_regular_file
 
 
@@ -46,20 +45,6 @@ def test_a_high_limit_allocates_no_memory(tmp_path: Path) -> None:
 def test_only_regular_files_are_read(name: str) -> None:
     with pytest.raises(OSError, match=r"not a regular file|Is a directory"):
         read_regular_file(name)
-
-
-@pytest.mark.parametrize("name", ["config", "index", "config.worktree"])
-def test_a_pipe_in_a_repository_does_not_block_and_needs_approval(tmp_path: Path, name: str) -> None:
-    os.mkfifo(repository(tmp_path) / name)
-
-    assert not is_read_only_command("git status", tmp_path)
-
-
-def test_endless_settings_need_approval(tmp_path: Path) -> None:
-    with open(repository(tmp_path) / "config", "wb") as file:
-        file.truncate(10**12)
-
-    assert not is_read_only_command("git status", tmp_path)
 
 
 def test_a_pipe_as_commondir_does_not_block(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.execution.kit import Ran, call, run
 from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.protocol.events import FileChanged, ToolBlockedOn
+from tui_agent.protocol.events import ToolBlockedOn
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.changing_calls import ChangingCalls
 from tui_agent.tools.content_store import ContentStore
@@ -72,26 +72,6 @@ async def test_an_edit_knows_what_an_own_command_changed(root: Path) -> None:
     assert "+line7 = 77" in texts[4]
     assert (root / "f.py").read_text().startswith("line1 = 2\n")
     assert "line5 = 6\n" in (root / "f.py").read_text()
-
-
-async def test_commands_that_change_different_files_run_at_once(root: Path) -> None:
-    (root / "sub").mkdir()
-    (root / "sub" / "b").write_text("old\n")
-    async with go_when_there(root, "a", "sub/n", "c"):
-        ran = await run_all(root, f"echo 1 > a; {WAIT}", f"cd sub && rm b && touch n; cd ..; {WAIT}", ("c", "3"))
-
-    assert ran.statuses == ["ok", "ok", "ok"]
-    assert not ran.of(ToolBlockedOn)
-    changed = {(event.call_id, Path(event.path).name, event.change) for event in ran.of(FileChanged)}
-    assert changed == {("c0", "a", "created"), ("c1", "b", "deleted"), ("c1", "n", "created"), ("c2", "c", "created")}
-    assert [event.before.size for event in ran.of(FileChanged) if event.before] == [4]
-
-
-async def test_a_command_waits_for_one_that_changes_what_it_reads(root: Path) -> None:
-    ran = await run_all(root, "sleep 0.1; echo 1 > a", "cat a; echo 2 > b", "cat a b")
-
-    assert ran.texts[1:] == ["1", "1\n2"]
-    assert [(event.call_id, event.on) for event in ran.of(ToolBlockedOn)] == [("c1", ("c0",)), ("c2", ("c0", "c1"))]
 
 
 async def test_a_command_with_unknown_accesses_runs_alone(root: Path) -> None:

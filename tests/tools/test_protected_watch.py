@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import Recorded, call, details_of
-from tui_agent.permissions.paths import protected_paths
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
+from tui_agent.git import protected_tree
+from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.workspace import Workspace
@@ -176,9 +176,9 @@ async def test_settings_that_a_repository_shares_are_watched(bash: BashTool, roo
 async def test_a_flood_of_names_hides_no_change(
     bash: BashTool, warnings: list[str], monkeypatch: pytest.MonkeyPatch, flood: str
 ) -> None:
-    monkeypatch.setattr(protected_paths, "MAX_DIRECTORIES", 40)
-    monkeypatch.setattr(protected_paths, "MAX_FILES", 25)
-    monkeypatch.setattr(protected_paths, "MAX_FILES_OF_PLACE", 20)
+    monkeypatch.setattr(protected_tree, "MAX_DIRECTORIES", 40)
+    monkeypatch.setattr(protected_tree, "MAX_FILES", 25)
+    monkeypatch.setattr(protected_tree, "MAX_FILES_OF_PLACE", 20)
 
     result = await call(bash, command=f"{flood}; echo evil > .git/hooks/a; echo evil > repo/.git/hooks/b")
 
@@ -191,7 +191,7 @@ async def test_a_workspace_too_large_to_watch_is_reported_once_and_watched_as_fa
 ) -> None:
     for number in range(9):
         (root / f"d{number}" / ".git").mkdir(parents=True)
-    monkeypatch.setattr(protected_paths, "MAX_DIRECTORIES", 6)
+    monkeypatch.setattr(protected_tree, "MAX_DIRECTORIES", 6)
 
     for _ in range(3):
         await call(bash, command="true")
@@ -207,7 +207,7 @@ async def test_a_workspace_too_large_to_watch_is_reported_once_and_watched_as_fa
 async def test_a_slow_scan_stops_and_the_names_at_the_top_are_watched_all_the_same(
     bash: BashTool, warnings: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protected_paths, "SCAN_SECONDS", -1)
+    monkeypatch.setattr(protected_tree, "SCAN_SECONDS", -1)
 
     await call(bash, command="echo evil > .git/config; echo evil > repo/.git/config")
 
@@ -229,11 +229,11 @@ def test_a_known_tree_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / f"d{number}" / "e").mkdir(parents=True)
     listed: list[object] = []
     scan = os.scandir
-    monkeypatch.setattr(protected_paths.os, "scandir", lambda path: (listed.append(path), scan(path))[1])
+    monkeypatch.setattr(protected_tree.os, "scandir", lambda path: (listed.append(path), scan(path))[1])
     past = time.time() - 60
     tree = ProtectedTree(tmp_path)
     # Directories that changed a moment ago are listed again: their times might not show the next change.
-    monkeypatch.setattr(protected_paths, "_TICK_NS", -60_000_000_000)
+    monkeypatch.setattr(protected_tree, "_TICK_NS", -60_000_000_000)
     tree.places()
     assert len(listed) == 101
     listed.clear()

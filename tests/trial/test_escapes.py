@@ -199,6 +199,7 @@ def run_all(world: World, script: str) -> str:
     for top in (layer._directory, temporary):
         for path in top.rglob("*"):
             if path.is_file() and not path.is_symlink():
+                path.chmod(0o600)
                 assert SECRET.encode() not in path.read_bytes(), path
     layer.discard()
     return ran.text

@@ -22,6 +22,7 @@ COMMANDS = (
     "rm mv; mkdir mv; rm -r rep; echo f > rep",
     "rm mv; mkdir -p mv/x; echo 1 > mv/x/y; rm -r d rep",
     "chmod 755 tomode; chmod 711 d d/e; mv tomode tomode2; chmod 000 d/b",
+    "mkdir new; mv a new/a; mv d/b new/b",
     "mkdir -p nn/oo pp; rmdir emptydir; ln -sf b l; ln -s d/e inner",
     "mkdir -p closed/x; echo y > closed/x/y; chmod 500 closed/x; chmod 500 closed",
     "touch a; cp a b; ln b b2; truncate -s 20M sparse; printf x >> sparse",

@@ -148,6 +148,49 @@ def test_kept_changes_are_in_the_workspace_and_others_are_not(trial: Made) -> No
     assert [(root / name).read_text("utf-8") for name in ("a", "c", "d/e")] == ["new\n", "c", "new\n"]
 
 
+REFUSED = {
+    'python3 -c \'import os; os.rename("sub", "moved")\'': "cannot be renamed",
+    "touch /usr/x": "cannot write outside",
+    "chown 1:1 file": "no owner can",
+    "mount -t tmpfs t sub || echo Operation not permitted": "no privileges",
+    "python3 -c 'import urllib.request as u; u.urlopen(\"http://192.0.2.1/\")'": "no network",
+    "getent hosts example.com || curl -s https://example.com || echo 'curl: Could not resolve host'": "no network",
+    "ls $HOSTHOME/notes": "only programs, tools and caches are there",
+    "echo fatal: cannot lock: Value too large for defined data type": "another owner or group",
+    "echo Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?": "sockets",
+}
+"""Commands that the walls refuse something, and words of what they say."""
+
+
+def test_what_the_walls_refused_is_named(trial: Made, tmp_path: Path) -> None:
+    _, root, run = trial
+    (root / "sub").mkdir()
+    (root / "sub" / "file").touch()
+    (root / "file").touch()
+    (tmp_path / "notes").touch()
+    for script, words in REFUSED.items():
+        ran = run(script, environment={"HOSTHOME": str(tmp_path)})
+        assert words in ran.layer.refused(ran.text), (script, ran.text, ran.layer.refused(ran.text))
+    assert run("true").layer.refused("FAILED (failures=1)\nassert 1 == 2") == ""
+
+
+def test_programs_find_caches_and_no_network_in_their_variables(trial: Made, tmp_path: Path) -> None:
+    trials, _, run = trial
+    names = "XDG_CACHE_HOME PYTHONPYCACHEPREFIX MYPY_CACHE_DIR RUFF_CACHE_DIR UV_CACHE_DIR GOCACHE npm_config_cache"
+    ran = run(f"for n in {names}; do mkdir -p ${{!n}} && touch ${{!n}}/x && echo ${{!n}}; done")
+    assert len(set(ran.text.split())) == len(names.split())
+    assert all(line.startswith("/var/cache/tui-agent/") for line in ran.text.split())
+    offline = run("echo $npm_config_offline $PIP_NO_INDEX $UV_OFFLINE $CARGO_NET_OFFLINE $GOPROXY").text
+    assert offline == "true 1 1 true off\n"
+    # Modules of the workspace are compiled once for the project, and leave nothing beside them.
+    ran = run("echo x=1 > module.py; python3 -c 'import module; print(module.__cached__)'")
+    assert ran.text.startswith("/var/cache/tui-agent/pycache/")
+    assert "TOKEN" not in run("env", environment={}).text
+    with_network = Trials(trials._workspace, tmp_path / "state/trials", "two", network=True)
+    assert run_in(with_network.open("call"), "echo $PIP_NO_INDEX$GOPROXY").text == "\n"
+    with_network.close()
+
+
 LIMITS = {
     "size": ("for n in 1 2 3 4 5 6 7 8 9; do head -c 9M /dev/zero > f$n; sleep 0.1; done; sleep 60", "16 MiB"),
     "a size in /tmp": ("for n in 1 2 3 4 5 6; do head -c 9M /dev/zero > /tmp/f$n; done; sleep 60", "16 MiB"),

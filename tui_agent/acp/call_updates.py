@@ -144,10 +144,11 @@ class CallUpdates:
         """
         call = self._calls.get((envelope.origin.agent_id, request.call_id))
         changes: list[Content] = []
-        if request.preview is not None and request.preview.kind == "diff":
+        if request.changes is not None:
+            for file in request.changes.files:
+                changes += changes_of(file.diff, os.path.normpath(self._cwd / file.path))
+        elif request.preview is not None and request.preview.kind == "diff":
             changes += changes_of(request.preview.text, request.preview.path or "")
-        for file in () if request.changes is None else request.changes.files:
-            changes += changes_of(file.diff, os.path.normpath(self._cwd / file.path))
         del changes[MOST_CHANGES:]
         return ToolCallUpdate(
             tool_call_id=call.id if call is not None else request.call_id,

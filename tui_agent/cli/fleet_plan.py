@@ -7,9 +7,9 @@ from pathlib import Path
 from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.tools import sandbox_problem
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text
 
+from .fleet_unit_host import walls_work
 from .process.controlling_terminal import say
 
 _PROMPT_WIDTH = 100
@@ -20,7 +20,7 @@ def show_plan(units: Sequence[UnitTask], cluster: ClusterChoice | None, places: 
     if cluster is not None:
         where, sandboxed = cluster.scheduler or f"a Dask cluster of {cluster.workers} on this machine", None
     else:
-        where, sandboxed = f"this machine, {places or 1} at a time", sandbox_problem(Path.cwd()) is None
+        where, sandboxed = f"this machine, {places or 1} at a time", walls_work(Path.cwd())
     lines = plan_lines(units, where, sandboxed=sandboxed)
     say("\n".join(lines))
     return 1 if any(line.startswith("!") for line in lines) else 0

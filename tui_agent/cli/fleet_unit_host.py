@@ -1,14 +1,15 @@
-"""The worker that units run on: this program, its directories, and the sandbox around `verify`."""
+"""The worker that units run on: this program, its directories, and the walls around `verify`."""
 
 import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
 from tui_agent.fleet.unit_runner import UnitHost
-from tui_agent.protocol.programs import find_program
 from tui_agent.settings import Locations, load_settings
-from tui_agent.tools import Sandbox, sandbox_problem
+from tui_agent.tools.processes.sandbox import Sandbox
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 
 from .built_in_tools import own_directories
 
@@ -32,7 +33,7 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
         shown=(Path(os.path.realpath(mirrors)),),
         network=settings.sandbox_network,
     )
-    works = settings.sandbox != "off" and sandbox_problem(work, sandbox) is None
+    works = settings.sandbox != "off" and walls_work(work, sandbox)
     return UnitHost(
         worker=name,
         work=work,
@@ -42,9 +43,19 @@ def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
     )
 
 
+def walls_work(root: Path, sandbox: Sandbox | None = None) -> bool:
+    """Return True if commands can run behind walls in a directory, found out by running an empty one. Blocks."""
+    argv = (*_confined(sandbox or Sandbox(lambda _: ()), root), "true")
+    try:
+        done = subprocess.run(argv, capture_output=True, check=False, timeout=PROBE_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
 def _confined(sandbox: Sandbox, root: Path) -> tuple[str, ...]:
     """Return the start of a command line that runs the rest of it in the sandbox. Blocks."""
     place = Path(os.path.realpath(root))
-    bwrap = find_program("bwrap", place)
     # If it was removed since the test, the command fails, as it must not run without it.
-    return (str(bwrap or "bwrap"), *sandbox.arguments(place, (), os.environ.get("PATH", os.defpath)), "--")
+    bwrap = next((str(one.path) for one in found_bubblewraps(place)), "bwrap")
+    return (bwrap, *sandbox.arguments(place, (), os.environ.get("PATH", os.defpath)), "--")

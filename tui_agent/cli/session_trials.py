@@ -15,7 +15,7 @@ from tui_agent.trial.trials import Trials
 from .built_in_tools import own_directories
 
 _MOST_LISTED = 200_000
-"""Most files and directories among which denied ones are looked for."""
+"""Most files and directories in a workspace whose rules deny reading some of them."""
 
 
 class TrialRules:

@@ -8,8 +8,10 @@ from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
+    ApprovalRequested,
     ApprovalResolved,
     BackgroundEnded,
+    ChangesDiscarded,
     Failed,
     McpStatus,
     Noticed,
@@ -148,6 +150,8 @@ class _WithNotes:
 
     def __init__(self) -> None:
         self._errors: set[str] = set()
+        self._about_changes: set[str] = set()
+        """Questions about changes of commands, by id."""
 
     def render(self, envelope: Envelope) -> bytes:
         """Return nothing: only the end of a run is written."""
@@ -172,8 +176,13 @@ class _WithNotes:
                 return f"note: {text}"
             case StepRetry() as retry:
                 return f"note: {retry_text(retry)}"
-            case ApprovalResolved(by="nobody", note=note):
-                return f"note: {note}"
+            case ApprovalRequested(request_id=request_id, changes=ProposedChanges()):
+                self._about_changes.add(request_id)
+                return ""
+            case ChangesDiscarded(count=count, reason=reason):
+                return f"note: discarded {count} changed {'file' if count == 1 else 'files'} of a command: {reason}"
+            case ApprovalResolved(by="nobody", note=note, request_id=request_id):
+                return "" if request_id in self._about_changes else f"note: {note}"
             case _:
                 return _job_note(envelope)
 

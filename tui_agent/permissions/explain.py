@@ -199,30 +199,17 @@ def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
     rule = policy.grant_rule(request.tool, request.arguments)
-    by_hand = _rule_by_hand(request) if decision.decision == "ask" and not rule else None
     if rule:
         lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.split("\n"))
-    elif by_hand:
-        lines.append(f'written by hand, rule ["allow", "{by_hand}"]: allow')
     elif decision.decision == "ask":
         lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.decision == "ask":
         trial = TrialFacts(setting="auto", backend="overlay")
         if request.is_command and request.decide(trial=trial).decision == "allow":
             lines.append("where a trial works: it runs there, and its changes are kept afterwards")
-    if decision.source == "floor" and not rule and not by_hand:
+    if decision.source == "floor" and not rule:
         lines.append("no rule and no grant: the floor holds under all of them")
     return lines or ["nothing: the decision is the same in every mode"]
-
-
-def _rule_by_hand(request: _Request) -> str | None:
-    """Return the rule that spells a command out, if it would allow it."""
-    subject = subject_of(request.tool, request.arguments)
-    text = subject.command if isinstance(subject, CommandSubject) else ""
-    if not text or not text.isprintable() or text != text.strip() or "*" in text:
-        return None
-    rule = Rule.parse("allow", f"{request.tool.name}({text})")
-    return rule.text if request.decide(layers=[[rule]]).decision == "allow" else None
 
 
 def _clean(text: str) -> str:

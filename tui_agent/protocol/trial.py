@@ -287,7 +287,7 @@ class Layer(Protocol):
 
     def changes(self, *, again: bool = False) -> LayerChanges:
         """Return what the command changed. Call it once no process of the command lives; `again` compares it with the
-        workspace as it is now. Blocks."""
+        workspace as it is now, and returns the same object if that is as it was. Blocks."""
         ...
 
     def keep(self, selection: KeepSelection) -> KeepReport:

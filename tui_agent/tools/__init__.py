@@ -14,7 +14,6 @@ from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .kill_bash_tool import KillBashTool
 from .processes.background_jobs import BackgroundJobs
-from .processes.sandbox import Sandbox, sandbox_problem
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
 from .typed_tool import Arguments, TypedTool
@@ -38,14 +37,12 @@ __all__ = [
     "KillBashTool",
     "ReadOnlyCheck",
     "ReadTool",
-    "Sandbox",
     "TodoTool",
     "ToolSetup",
     "TypedTool",
     "Workspace",
     "WriteTool",
     "default_tools",
-    "sandbox_problem",
     "web_tools",
 ]
 

@@ -28,7 +28,6 @@ from tui_agent.protocol.trial import (
     ProposedFile,
     ProposedTree,
 )
-from tui_agent.trial.layer_view import identity_of, status_of
 
 from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
@@ -66,6 +65,7 @@ class LayerProposal:
         """
         self._workspace = workspace
         self._layer = layer
+        self._found: LayerChanges = found
         self._changes = {change.path: change for change in found.changes}
         self._emit = emit
         self._members: dict[str, list[str]] = {}
@@ -107,16 +107,14 @@ class LayerProposal:
 
     async def refresh(self) -> None:
         """Compare the changes with the workspace again: what other calls kept meanwhile is in conflict."""
-        if await asyncio.to_thread(self._is_outdated):
-            await run_shielded_in_thread(self._read_again)
-
-    def _is_outdated(self) -> bool:
-        return any(identity_of(status_of(change.target)) != change.seen for change in self._changes.values())
+        await run_shielded_in_thread(self._read_again)
 
     def _read_again(self) -> None:
         found = self._layer.changes(again=True)
-        self._changes, self._members = {change.path: change for change in found.changes}, {}
-        self.proposed = self._proposal(found)
+        if found is not self._found:
+            self._found = found
+            self._changes, self._members = {change.path: change for change in found.changes}, {}
+            self.proposed = self._proposal(found)
 
     async def record(self, result: str) -> None:
         """Store the call's result as JSON beside the changes, so that the question survives the end of the program."""

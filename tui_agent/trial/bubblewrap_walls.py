@@ -1,7 +1,7 @@
 """Walls of bubblewrap around a command: over a layer, or over the workspace read-only."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class BubblewrapWalls:
         settings: int,
         status: int,
         calls: int,
+        opened: Callable[[str], int],
     ) -> list[str]:
         """Return the start of the command line. Blocks.
 
@@ -80,6 +81,7 @@ class BubblewrapWalls:
             settings: descriptor of git's settings.
             status: descriptor to which bubblewrap writes its status.
             calls: descriptor of a filter of system calls.
+            opened: opens a file that bubblewrap copies.
 
         Raises:
             ToolError: no command can run, with the reason.
@@ -88,7 +90,7 @@ class BubblewrapWalls:
         options = [*own_user] if "--user" in self.unshare else ["--unshare-user-try"]
         places = [root.place for root in roots]
         private = _private_options(box, [*places, *map(Path, visible.shown), *box.hidden])
-        options += system_options(visible, network=box.network, private=private, git_settings=settings)
+        options += system_options(visible, network=box.network, private=private, git_settings=settings, opened=opened)
         for root in roots:
             options += self._over(root)
             options += [word for path in mounts_inside(root.place) for word in ("--ro-bind-try", str(path), str(path))]

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class LandlockWalls:
         settings: int,
         status: int,
         calls: int,
+        opened: Callable[[str], int],
     ) -> list[str]:
         """Return the start of the command line. Blocks; the arguments are those of `BubblewrapWalls`."""
         (layer / GIT_SETTINGS).write_bytes(os.pread(settings, os.fstat(settings).st_size, 0))

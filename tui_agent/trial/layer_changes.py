@@ -91,6 +91,8 @@ class _Directory:
     """True if nothing of the covered directory shows through."""
     has_lower: bool
     """True if the covered directory has a directory there."""
+    had_lower: bool
+    """True if it had one when the command used it."""
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ class _Walk:
     def run(self) -> Iterator[Found]:
         """Yield every difference between the layer and the covered directory."""
         has_lower = kind_of(status_of(self.root.place)) == "directory"
-        self._waiting.append(_Directory("", marks_of(self.root.upper).get("opaque", b"").decode() == "y", has_lower))
+        self._waiting.append(_Directory("", marks_of(self.root.upper).get("opaque") == b"y", has_lower, had_lower=True))
         while self._waiting:
             yield from self._read(self._waiting.pop())
 
@@ -135,11 +137,13 @@ class _Walk:
                 raise _UnreadableLayerError(f"{path} is {what}")
         old, new = kind_of(lower), kind_of(status)
         conflict = self._conflict(lower, old)
-        if lower is None and "origin" in marks and (is_changed or new == "directory" or not directory.has_lower):
+        # A file may also come from elsewhere, by a rename; a directory may not.
+        is_lost = directory.had_lower and not directory.has_lower
+        if lower is None and "origin" in marks and (is_changed or new == "directory" or is_lost):
             conflict = _DELETED_MEANWHILE
         if new == "directory":
             is_hidden = directory.is_hidden or marks.get("opaque") == b"y"
-            self._waiting.append(_Directory(path + "/", is_hidden, old == "directory"))
+            self._waiting.append(_Directory(path + "/", is_hidden, old == "directory", "origin" in marks))
             is_shown = old in ("file", "link", "special") or (lower is None and _is_empty(upper))
             if is_shown or (lower is not None and old == "directory" and _modes_differ(status, lower)):
                 yield self._found(path, status, lower, conflict if old != "directory" else "")

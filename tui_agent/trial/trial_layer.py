@@ -23,6 +23,7 @@ from .layer_changes import read_changes
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, remove_tree
+from .layer_view import identity_of, status_of
 from .sorting import PathSorter
 from .trial_environment import trial_environment
 
@@ -35,8 +36,8 @@ _ERRORS = (
         ("Invalid cross-device link", "EXDEV", "cross-device link", "Cross-device link"),
     ),
     (
-        "files of another owner or group cannot be changed",
-        ("Value too large for defined data type", "EOVERFLOW"),
+        "files of another owner or group cannot be changed, and no owner can",
+        ("Value too large for defined data type", "EOVERFLOW", "changing ownership of", "changing group of"),
     ),
     ("mounts and paths that a rule denies to read cannot be moved", ("Device or resource busy", "EBUSY")),
     ("commands have no privileges in it", ("Operation not permitted", "EPERM")),
@@ -102,8 +103,16 @@ class TrialLayer:
         self._status = status = WallsStatus()
         try:
             settings, calls = map(self._file_with, (plain_git_settings(box.workspace), filter_for_namespaces()))
-            descriptors = {"settings": settings, "status": status.writing, "calls": calls}
-            start = walls.command_line(box, self._roots, self._directory, visible, **descriptors)
+            start = walls.command_line(
+                box,
+                self._roots,
+                self._directory,
+                visible,
+                settings=settings,
+                status=status.writing,
+                calls=calls,
+                opened=self._opened,
+            )
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
@@ -111,7 +120,7 @@ class TrialLayer:
         self._watch = LayerWatch(status, [*watched, box.temporary, box.other_temporary], limits)
         limiter = () if isinstance(walls, LandlockWalls) else _limiter(box.workspace, limits)
         variables |= walls.variables(self._directory)
-        return WalledCommand((*start, *limiter, *argv), variables, (*descriptors.values(),))
+        return WalledCommand((*start, *limiter, *argv), variables, (status.writing, *self._files))
 
     def started(self, output: bytes, returncode: int | None) -> str:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
@@ -130,7 +139,7 @@ class TrialLayer:
 
     def changes(self, *, again: bool = False) -> LayerChanges:
         """Return what the command changed; `again`: compared with the workspace as it is now."""
-        if self._changes is None or again:
+        if self._changes is None or (again and _is_outdated(self._changes)):
             self.end()
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)
@@ -178,11 +187,22 @@ class TrialLayer:
         while self._files:
             os.close(self._files.pop())
 
+    def _opened(self, path: str) -> int:
+        """Return a descriptor of a file, which lasts until the end."""
+        self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        return self._files[-1]
+
     def _file_with(self, content: bytes) -> int:
         """Return a descriptor for reading some bytes, which lasts until the end."""
         self._files.append(os.memfd_create("trial", os.MFD_CLOEXEC))
         os.write(self._files[-1], content)
         return os.lseek(self._files[-1], 0, os.SEEK_SET) or self._files[-1]
+
+
+def _is_outdated(changes: LayerChanges) -> bool:
+    """Return True if a changed path is not in the workspace as it was when the layer was read. Blocks."""
+    every = (*changes.changes, *changes.repository_changes)
+    return any(identity_of(status_of(change.target)) != change.seen for change in every)
 
 
 def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:

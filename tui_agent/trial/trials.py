@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tui_agent.protocol.errors import ToolError
@@ -29,6 +30,8 @@ from .trial_layer import LayerKind, TrialLayer, layer_roots
 Walls = BubblewrapWalls | LandlockWalls
 _LONGEST = 200
 """Most characters of a reason."""
+_FORBIDDEN = ("namespace", "uid map", "uid_map", "not permitted", "ermission denied")
+"""Words in the messages of programs that the system forbids namespaces."""
 _PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
 
 
@@ -79,15 +82,20 @@ class Trials:
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
+        self._storage_held: Path | None = None
+        self._testing = Lock()
 
     @property
     def facts(self) -> TrialFacts:
         """Facts about what works here, tested at the first use. Blocks then."""
-        if self._facts is None:
-            self._walls, problem = (None, "") if self._setting == "off" else self._try_all()
-            backend: TrialBackend = "" if self._walls is None else "overlay" if self._walls.has_layer else "read_only"
-            self._facts = TrialFacts(setting=self._setting, backend=backend, network=self._network, problem=problem)
-        return self._facts
+        with self._testing:
+            if (facts := self._facts) is None:
+                self._walls, problem = (None, "") if self._setting == "off" else self._try_all()
+                has_layer = self._walls is not None and self._walls.has_layer
+                backend: TrialBackend = "" if self._walls is None else "overlay" if has_layer else "read_only"
+                facts = TrialFacts(setting=self._setting, backend=backend, network=self._network, problem=problem)
+                self._facts = facts
+            return facts
 
     @property
     def temporary(self) -> Path | None:
@@ -132,7 +140,7 @@ class Trials:
         """Remove all layers that wait for no answer. Blocks."""
         if self._held is not None:
             self._held.close()
-            self._held = None
+            self._held = self._storage_held = None
             self._facts = None
 
     def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
@@ -160,30 +168,35 @@ class Trials:
         if reason := impossible_root(self._workspace):
             return None, reason
         problems: list[str] = []
+        # Once a storage is held, other commands may have their layers in it.
+        held = self._storage_held
+        storages = [held] if held is not None else storage_candidates(self._storage, self._workspace)
         for walls in self._ways():
-            for storage in storage_candidates(self._storage, self._workspace):
+            for storage in storages:
                 try:
                     self._try(walls, storage)
                 except (OSError, ToolError, subprocess.TimeoutExpired) as error:
-                    problems.append(f"{error}{self._mounted() if walls.has_layer else ''}")
+                    problems.append(f"{self._mounted() if walls.has_layer else ''}{_shortened(str(error))}")
                 else:
                     return walls, "" if walls.has_layer else self._reason(problems)
+        if held is None:
+            self.close()
         if reason := landlock_problem():
             problems.append(reason)
         return None, self._reason(problems)
 
     def _reason(self, problems: Iterable[str]) -> str:
         """Return why a better way does not work, and what would mend it."""
-        found = dict.fromkeys(" ".join(problem.split())[:_LONGEST] for problem in problems)
+        found = dict.fromkeys(problems)
         has_bubblewrap = bool(found_bubblewraps(self._workspace))
         words = "; ".join([*([] if has_bubblewrap else ["bubblewrap is not installed"]), *found])
-        remedy = remedies(has_bubblewrap=has_bubblewrap)
+        remedy = remedies(has_bubblewrap=has_bubblewrap, is_forbidden=any(word in words for word in _FORBIDDEN))
         return f"{words}. To mend it: {remedy}" if remedy else words
 
     def _mounted(self) -> str:
         """Return a remark on a mount in the workspace: over one, only root can mount a layer."""
         mounts = mounts_inside(self._workspace)
-        return f" (the reason may be that {mounts[0]} is mounted inside the workspace)" if mounts else ""
+        return f"{mounts[0]} is mounted inside the workspace: " if mounts else ""
 
     def _ways(self) -> Iterator[Walls]:
         programs = found_bubblewraps(self._workspace)
@@ -203,10 +216,11 @@ class Trials:
         Raises:
             OSError, ToolError, subprocess.TimeoutExpired: it does not work, with the reason.
         """
-        if self._held is None or not self._held.layers.is_relative_to(storage):
+        if self._held is None or self._storage_held != storage:
             self.close()
             clear_dead_sessions(storage)
             self._held = SessionStorage(storage, self._session, self._workspace)
+            self._storage_held = storage
         directory = self._held.layers / secrets.token_hex(8)
         try:
             (directory / "lower").mkdir(parents=True, mode=0o700)
@@ -241,6 +255,12 @@ class Trials:
         if done.returncode != 0:
             reason = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
             raise ToolError(reason or f"{command.argv[0]} ended with code {done.returncode}")
+
+
+def _shortened(problem: str) -> str:
+    """Return a reason in one line; the middle of a long one, such as options of a mount, is left out."""
+    line, half = " ".join(problem.split()), _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 def _check(root: LayerRoot) -> None:

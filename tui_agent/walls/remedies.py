@@ -23,18 +23,23 @@ _INSTALLERS = {
 _CONTAINERS = ("/.dockerenv", "/run/.containerenv")
 
 
-def remedies(*, has_bubblewrap: bool, settings: Path = Path("/proc/sys"), files: Path = Path("/")) -> str:
+def remedies(
+    *, has_bubblewrap: bool, is_forbidden: bool, settings: Path = Path("/proc/sys"), files: Path = Path("/")
+) -> str:
     """Return in words what would let user namespaces and bubblewrap work; empty if that is unknown. Blocks.
 
     Args:
         has_bubblewrap: True if a bubblewrap was found.
+        is_forbidden: True if one failed because the system forbids something.
         settings: directory of the kernel's settings.
         files: directory of the file system.
     """
-    return "; ".join(_remedies(has_bubblewrap=has_bubblewrap, settings=settings, files=files))
+    return "; ".join(
+        _remedies(has_bubblewrap=has_bubblewrap, is_forbidden=is_forbidden, settings=settings, files=files)
+    )
 
 
-def _remedies(*, has_bubblewrap: bool, settings: Path, files: Path) -> Iterator[str]:
+def _remedies(*, has_bubblewrap: bool, is_forbidden: bool, settings: Path, files: Path) -> Iterator[str]:
     if not has_bubblewrap:
         program = next((command for name, command in _INSTALLERS.items() if shutil.which(name)), "")
         yield f"`{_as_root(program)}` installs it" if program else "install bubblewrap"
@@ -43,7 +48,7 @@ def _remedies(*, has_bubblewrap: bool, settings: Path, files: Path) -> Iterator[
             if (settings / name).read_text("utf-8").strip() == forbids:
                 command = f"sysctl -w {name.replace('/', '.')}={allows}"
                 yield f"`{_as_root(command)}` allows user namespaces"
-    if any((files / path.lstrip("/")).exists() for path in _CONTAINERS):
+    if is_forbidden and any((files / path.lstrip("/")).exists() for path in _CONTAINERS):
         yield (
             "this is a container, which may forbid user namespaces: `--security-opt seccomp=unconfined` of docker and "
             "podman allows them"

@@ -13,6 +13,7 @@ from tui_agent.cli.subcommands.doctor import examine
 from tui_agent.permissions import Rule
 from tui_agent.protocol.extras import install_command
 from tui_agent.tools import JOB_TOOLS
+from tui_agent.trial.trials import Trials
 
 
 def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -264,37 +265,25 @@ def test_the_doctor_reports_whether_commands_can_outlive_the_program(
     assert processes() == ("note", missing)
 
 
-def test_the_doctor_reports_whether_commands_can_run_in_the_sandbox(
+def test_the_doctor_reports_whether_commands_can_run_in_a_trial(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def sandbox() -> tuple[str, str]:
-        (found,) = [finding for finding in examine(place) if finding.subject == "sandbox"]
+    def trial() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(place) if finding.subject == "trial"]
         return found.state, found.message
 
-    place, programs = tmp_path / "work", tmp_path / "programs"
+    place = tmp_path / "work"
     place.mkdir()
-    programs.mkdir()
-    (programs / "bash").symlink_to(shutil.which("bash") or "")
-    monkeypatch.setenv("PATH", str(programs))
+    words = "a command runs in a trial: changes are kept afterwards, no network"
 
-    assert sandbox() == ("note", "off, and not available: bwrap is not installed")
+    assert trial() == ("note", f"off; {words}")
     monkeypatch.delenv("TUI_AGENT_SANDBOX")
-    outside = "scripts, build tools and all others run with your own rights"
-    missing = f"commands whose targets tui-agent cannot determine ask first, and {outside}: bwrap is not installed"
-    assert sandbox() == ("note", f"not available, so {missing}")
-    user_file.write_text('sandbox = "bwrap"\n', "utf-8")
-    assert sandbox() == (
-        "bad",
-        'sandbox = "bwrap" is set but does not work, so no command can run: bwrap is not installed',
-    )
-    (programs / "bwrap").write_text("#!/bin/sh\nexit 0\n", "utf-8")
-    (programs / "bwrap").chmod(0o755)
-    assert sandbox() == ("ok", "every command runs in bwrap, without network")
-    user_file.write_text("", "utf-8")
-    which = "only commands whose targets tui-agent cannot determine run in bwrap, without network"
-    assert sandbox() == ("ok", f"{which}; {outside}")
-    user_file.write_text('sandbox = "off"\n', "utf-8")
-    assert sandbox() == ("note", 'off; bwrap works here: sandbox = "auto" or "bwrap" uses it')
+    assert trial() == ("ok", words)
+    monkeypatch.setattr(Trials, "_try_all", lambda _: (None, "no user namespaces"))
+    assert trial() == ("note", "not available, so commands ask before they run: no user namespaces")
+    user_file.write_text('sandbox = "required"\n', "utf-8")
+    impossible = "no trial works, so no command can run: no user namespaces"
+    assert trial() == ("bad", f'sandbox = "required" is set and {impossible}')
 
 
 @pytest.mark.slow
@@ -312,7 +301,7 @@ def test_no_command_runs_if_the_sandbox_is_missing(
 
     run_program(["--demo", "-p", "run touch ran", "--allow", "bash"])
 
-    assert "The command was not run" in capfd.readouterr().out
+    assert "commands must run in a trial, and none works here" in capfd.readouterr().out
     assert not (place / "ran").exists()
 
 

@@ -12,7 +12,7 @@ from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.protocol.events import ApprovalRequested
 from tui_agent.protocol.messages import ToolCall
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Containment
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools import Workspace, default_tools
 
@@ -275,19 +275,3 @@ async def test_a_call_whose_target_keeps_changing_does_not_run(scene: Scene) -> 
     assert ran.statuses == ["denied_policy"]
     assert not (scene.root / "d" / "new").exists()
     assert not (scene.root / "e" / "new").exists()
-
-
-async def test_a_command_edited_out_of_the_sandbox_needs_a_question_of_its_own(scene: Scene) -> None:
-    answers = iter((ApprovalDecision(decision="approve", scope="session", input={"command": "touch d/new"}),
-                    ApprovalDecision(decision="deny")))  # fmt: skip
-    policy = PermissionPolicy(scene.root, containment=Containment(setting="auto", works=True))
-    gate = ApprovalGate(approver=lambda _: next(answers))
-
-    asked = call("bash", command='touch "$(cat d/a)"')
-    ran = await run(scene.tools, [asked], ExecutionOptions(strategy=Sequential()), policy=policy, gate=gate)
-
-    notes = [one.preview.note if one.preview else "" for one in questions(ran)]
-    assert [bool(note) for note in notes] == [True, False]
-    assert ran.statuses == ["denied_user"]
-    assert policy.session_rules == ()
-    assert not (scene.root / "d" / "new").exists()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.file_modes import enforce_file_modes
-from tui_agent.permissions.paths import protected_paths as page
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
+from tui_agent.git import protected_tree as page
+from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.errors import ToolError
 
 

@@ -2,13 +2,14 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.guided_tour import READ_FIRST, DemoWorkspace
+from tui_agent.providers.demo.guided_tour import READ_FIRST, TRIAL_COMMAND, DemoWorkspace
 from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
 
 DENIED = ("The user denied this call: leave it", True)
@@ -37,14 +38,16 @@ class RealTools:
                 return "edited"
             case _:
                 environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
-                done = subprocess.run(
-                    ["bash", "--noprofile", "--norc", "-c", arguments["command"]],
-                    capture_output=True,
-                    text=True,
-                    env=environment,
-                    check=False,
-                )
-                return done.stdout + done.stderr, done.returncode != 0
+                with tempfile.TemporaryDirectory() as here:
+                    done = subprocess.run(
+                        ["bash", "--noprofile", "--norc", "-c", arguments["command"]],
+                        capture_output=True,
+                        text=True,
+                        env=environment,
+                        cwd=here,
+                        check=False,
+                    )
+                return done.stdout + done.stderr or "(no output)", done.returncode != 0
 
 
 @pytest.fixture
@@ -58,8 +61,9 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
     tools = RealTools()
     talk = DemoConversation(tools, demo_workspace=place)
 
-    start, tests, proposal, again, end = (
+    start, tests, proposal, again, trial, end = (
         talk.ask("fix the failing test"),
+        talk.go_on(),
         talk.go_on(),
         talk.go_on(),
         talk.go_on(),
@@ -73,8 +77,10 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
     assert "`also show prices.py`" in tests.text
     assert called(proposal) == [("edit", place.path_of("cart.py"))]
     assert "1 test of 8 fails" in proposal.text or "A test fails" in proposal.text
+    assert "**All 8 tests pass.**" in trial.text
+    assert called(trial) == [("bash", TRIAL_COMMAND)]
     assert end.calls == ()
-    assert "**All 8 tests pass.**" in end.text
+    assert "not in a trial, and wrote `tour-prices.csv`" in end.text
     assert tools.edits == 1
     assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
@@ -91,7 +97,29 @@ def test_a_correction_while_the_tests_run_is_followed_next(place: DemoWorkspace)
     assert called(steered) == [("read", place.path_of("prices.py"))]
     assert "You wrote “also show prices.py”" in steered.text
     assert called(resumed) == [("read", place.path_of("README.md"))]
-    assert "All 8 tests pass" in talk.finish().text
+    talk.finish()
+    assert any("All 8 tests pass" in turn.text for turn in talk.turns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("done\n[kept: tour-notes.txt; discarded: tour-prices.csv (not chosen by the user)]", "waited for you"),
+        ("done\n[discarded: tour-notes.txt, tour-prices.csv]", "discarded: tour-notes.txt, tour-prices.csv."),
+        (DENIED, "The command did not run, so your folder is as it was."),
+    ],
+)
+def test_the_summary_says_what_became_of_the_trial(place: DemoWorkspace, answer: Result, words: str) -> None:
+    tools = RealTools()
+
+    def run(name: str, arguments: JsonObject) -> Result:
+        return answer if arguments.get("command") == TRIAL_COMMAND else tools(name, arguments)
+
+    talk = DemoConversation(run, demo_workspace=place)
+    talk.ask("fix the failing test")
+
+    assert words in talk.finish().text
 
 
 def test_outside_the_tour_names_mean_the_users_own_files(place: DemoWorkspace) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,11 +90,11 @@ def test_an_edited_text_is_kept_with_the_chosen_parts(tmp_path: Path) -> None:
 
 @given(LINES, LINES, st.sets(st.integers(0, 20)))
 def test_some_hunks_are_the_old_text_with_only_their_lines(
-    tmp_path_factory: object, old: list[str], new: list[str], wanted: set[int]
+    tmp_path_factory: pytest.TempPathFactory, old: list[str], new: list[str], wanted: set[int]
 ) -> None:
     before, after = "".join(old), "".join(new)
     changes = ProposedChanges(layer="l", files=(changed("a.txt", before, after),))
-    directory = tmp_path_factory.mktemp("w")  # type: ignore[attr-defined]
+    directory = tmp_path_factory.mktemp("w")
     (directory / "a.txt").write_bytes(before.encode())
     texts = new_texts(directory, changes)
     parts = proposed_parts(changes, texts)

@@ -87,17 +87,26 @@ class CommandJudge:
         decision = decision_of(self._parts(case, found, mode) or [PartFindings("", (found,))], trace)
         update = {"decision": found.decision, "source": found.source, "reason": found.reason, "place": place}
         update |= {"rule": found.rule and found.rule.cited, "parts": decision.parts[:MAX_PARTS] if case.parts else ()}
-        return decision.model_copy(update=update | {"scripts": self._scripts(case)})
+        return decision.model_copy(update=update | self._bound(case))
 
-    def _scripts(self, case: _Case) -> tuple[str, ...]:
-        """Return the files that the commands name as programs or scripts."""
-        named: list[str] = []
-        for argv in (command.argv for command in case.script.commands if command.argv):
-            named += [argv[0]] if "/" in argv[0] else []
-            if base_name(argv[0]) in INTERPRETERS:
-                named += [word for word in argv[1:] if not word.startswith("-")][:1]
-        known = (self._paths.path_lookup.look(word).resolved for word in named if UNKNOWN not in word)
-        return tuple(dict.fromkeys(path for path in islice(known, MAX_PATHS) if os.path.isfile(path)))
+    def _bound(self, case: _Case) -> dict[str, tuple[str, ...]]:
+        """Return the files to which an approval is bound: targets of redirections, and programs and scripts by name."""
+        commands = case.script.commands
+        directories, scripts, targets = list[str | None]((None,)), list[str](), list[str]()
+        look = self._paths.path_lookup.look
+        for command in commands:
+            targets += [word.value for word in command.targets]
+            for argv in (command.argv, *inner_commands(command)):
+                runs_file = argv[:1] and (base_name(argv[0]) in INTERPRETERS or base_name(argv[0]) == "make")
+                scripts += [argv[0]] if argv and "/" in argv[0] else []
+                scripts += [word for word in (*argv[1:], *targets) if not word.startswith("-")][:3] if runs_file else []
+            if command.argv[:1] == ("cd",) and command.is_literal:
+                directories += [look(word).resolved for word in command.argv[1:2]]
+        found = [
+            tuple(dict.fromkeys(look(word, top).resolved for word in words[:MAX_PATHS] for top in directories[:3]))
+            for words in ([word for word in words if UNKNOWN not in word] for words in (scripts, targets))
+        ]
+        return {"scripts": tuple(filter(os.path.isfile, found[0])), "targets": found[1]}
 
     def _parts(self, case: _Case, found: Finding, mode: PermissionMode) -> list[PartFindings]:
         """Return the parts, each with its own finding: that of a rule or the safe list, else that of the whole line."""
@@ -160,11 +169,11 @@ class CommandJudge:
             # What may match runs in the trial after a yes.
             is_certain = forbidding.rule is not None and forbidding.rule.verdict == "ask" and not forbidding.is_open
             return forbidding, "outside" if is_certain or leaves else facts.place
-        named = self._names_forbidden(case)
+        stays = self._names_forbidden(case) is not None or self._is_distrusted_git(case)
         is_everything = mode is PermissionMode.ALLOW and facts.setting != "required"
-        if is_everything and not named:
+        if is_everything and not stays:
             return finding_for_mode(mode, "effect", "every command"), "outside"
-        if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not named:
+        if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not stays:
             return self._hardest(case), "outside"
         if leaves:
             how = "" if subject.leaves_sandbox else "in the background, "
@@ -182,6 +191,9 @@ class CommandJudge:
             return finding_for_mode(mode, "effect", "the command"), "nowhere"
         if forbidding is not None:
             return forbidding, "outside"
+        if self._is_distrusted_git(case) and mode is not PermissionMode.DENY:
+            asks = "git would apply the settings of this folder, which is not trusted, and may run its programs"
+            return Finding("ask", "floor", asks), "outside"
         is_unbounded = bool(case.allowing) and all(
             found and found.rule and found.rule.is_unbounded for found in case.allowing
         )
@@ -233,6 +245,16 @@ class CommandJudge:
             if found.decision != "allow":
                 return None
         return Finding("allow", "read_only", "it only reads, and only inside the workspace")
+
+    def _is_distrusted_git(self, case: _Case) -> bool:
+        """Return True for a command that names git in a folder that is not trusted: only an answer lets it outside."""
+        if self._is_trusted:
+            return False
+        pairs = zip(case.script.commands, case.allowing, strict=True)
+        # The safe list has uses of git that look at no repository.
+        doubtful = (one for one, found in pairs if found is None or found.source != "read_only")
+        argvs = (argv for one in doubtful for argv in (one.argv, *inner_commands(one)))
+        return any(argv and base_name(argv[0]) == "git" for argv in argvs)
 
     # --- paths that its words name ---
 

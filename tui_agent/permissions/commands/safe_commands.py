@@ -34,24 +34,28 @@ class SafeRead:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class SafeCommand:
+    """One command of the list."""
+
     flags: frozenset[str]
     valued: frozenset[str]
     operands: Operands
 
 
 @cache
-def safe_commands() -> dict[str, _Entry]:
+def safe_commands() -> dict[str, SafeCommand]:
     """Return the list, by the program and, for git, its subcommand."""
-    table = tomllib.loads(
-        files("tui_agent.permissions.commands").joinpath("safe_commands.toml").read_text(encoding="utf-8")
-    )
-    found: dict[str, _Entry] = {}
-    for name, row in table.items():
+    return read_table(files("tui_agent.permissions.commands").joinpath("safe_commands.toml").read_text("utf-8"))
+
+
+def read_table(text: str) -> dict[str, SafeCommand]:
+    """Parse a list of commands in TOML."""
+    found: dict[str, SafeCommand] = {}
+    for name, row in tomllib.loads(text).items():
         options = row.get("options", "").split()
         valued = frozenset(option[:-1] for option in options if option.endswith(":"))
         flags = frozenset(option for option in options if not option.endswith(":"))
-        found[name] = _Entry(flags, valued, cast(Operands, row.get("operands", "none")))
+        found[name] = SafeCommand(flags, valued, cast(Operands, row.get("operands", "none")))
     return found
 
 
@@ -82,7 +86,7 @@ def safe_read(argv: Sequence[str]) -> SafeRead | None:
     )
 
 
-def _parse(entry: _Entry, words: Sequence[str], *, is_long: bool) -> tuple[list[str], list[str]] | None:
+def _parse(entry: SafeCommand, words: Sequence[str], *, is_long: bool) -> tuple[list[str], list[str]] | None:
     """Return the options and operands; None if an option is not in the list."""
     options, operands, at = list[str](), list[str](), 0
     while at < len(words):
@@ -101,7 +105,7 @@ def _parse(entry: _Entry, words: Sequence[str], *, is_long: bool) -> tuple[list[
     return options, operands
 
 
-def _known_option(entry: _Entry, word: str, *, is_long: bool) -> tuple[list[str], bool]:
+def _known_option(entry: SafeCommand, word: str, *, is_long: bool) -> tuple[list[str], bool]:
     """Return the options in a word, none if one is not in the list, and True if the next word is a value."""
     if word in entry.flags:
         return [word], False

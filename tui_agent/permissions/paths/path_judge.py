@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.git.protected_names import names_project_definition, obeyed_name, protected_name
 from tui_agent.git.repository import protected_repository
 from tui_agent.git.repository_safety import settings_with_secret
 from tui_agent.permissions.rules.rule import Intent
@@ -14,7 +15,6 @@ from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_resolution import PathFacts, is_within, resolve
-from .protected_paths import names_project_definition, obeyed_name, protected_name
 
 _OWN_DEFINITIONS = (
     *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),

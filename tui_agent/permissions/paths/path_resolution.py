@@ -5,13 +5,11 @@ longest existing parent.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_LINKS = 40
 """Maximum number of links before a path counts as a loop, as in the kernel."""
-MAX_ENTRIES = 5_000
-"""Maximum number of directory entries to check for links."""
 MAX_LENGTH = 4_096
 """Maximum length of a path in characters, as in the kernel; a longer one is not followed."""
 
@@ -98,36 +96,11 @@ def is_within(path: str, directory: str) -> bool:
     return path == directory or directory == "/" or path.startswith(directory + "/")
 
 
-def links_stay_inside(root: str) -> bool:
-    """True if no link below a directory (absolute, without links) leads out of it.
-
-    False if the directory has too many entries.
-    """
-    try:
-        links = (entry for entry in entries_below(root, MAX_ENTRIES, must_read=True) if entry.is_symlink())
-        return all(is_within(os.path.realpath(link.path), root) for link in links)
-    except (TooMuchError, OSError):
-        return False
-
-
-def entries_below(
-    root: str,
-    limit: int,
-    *,
-    enters: Callable[[os.DirEntry[str]], bool] | None = None,
-    must_read: bool = False,
-) -> Iterator[os.DirEntry[str]]:
+def entries_below(root: str, limit: int) -> Iterator[os.DirEntry[str]]:
     """Yield the entries below an absolute directory, in no order; none if it is a file. Links are not followed. Blocks.
 
-    Args:
-        root: absolute.
-        limit: maximum number of entries.
-        enters: True for a yielded directory that is to be entered; None to enter all.
-        must_read: an unreadable directory is an error; else it is skipped.
-
     Raises:
-        TooMuchError: there are more entries.
-        OSError: `must_read`, and a directory cannot be read.
+        TooMuchError: there are more entries than the limit.
     """
     waiting = [root]
     left = limit
@@ -139,10 +112,7 @@ def entries_below(
                     if left < 0:
                         raise TooMuchError(root)
                     yield entry
-                    if entry.is_dir(follow_symlinks=False) and (enters is None or enters(entry)):
+                    if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-        except (NotADirectoryError, ValueError):
-            continue  # A file, or a text that cannot be a path on this file system.
-        except OSError:
-            if must_read:
-                raise
+        except (OSError, ValueError):
+            continue  # A file, a directory that cannot be read, or a text that cannot be a path on this file system.

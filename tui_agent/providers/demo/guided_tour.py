@@ -1,6 +1,6 @@
-"""The guided tour: read, run, fix and rerun a failing test of a small sample project.
+"""The guided tour: read, run, fix and rerun a failing test of a small sample project, then one command in a trial.
 
-In two minutes it shows parallel reads, live output, steering and an approval.
+In two minutes it shows parallel reads, live output, steering, an approval, and changes that wait to be kept.
 """
 
 import re
@@ -20,6 +20,15 @@ RIGHT_LINES = (
     "            total -= total * BULK_DISCOUNT // 100\n"
 )
 
+TRIAL_FILES = ("tour-prices.csv", "tour-notes.txt")
+TRIAL_COMMAND = (
+    f"printf 'apple,40\\nbread,320\\n' > {TRIAL_FILES[0]}; "
+    f"printf 'Ten or more of an item: 20 %% off.\\n' > {TRIAL_FILES[1]}"
+)
+"""Command that writes two files into the user's folder: in a trial they are there only once the user keeps them."""
+
+_NOTE = re.compile(r"\[((?:kept|discarded): [^\]]*)\]")
+_REASON = re.compile(r" \([^)]*\)")
 _FAILED = re.compile(r"(\d+) failed|FAILED \((?:failures|errors)=(\d+)")
 _PASSED = re.compile(r"(\d+) passed|Ran (\d+) tests?\b.*\n\s*OK\b", re.DOTALL)
 
@@ -64,7 +73,7 @@ def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
 
 def is_tour(turn: DemoTurn) -> bool:
     """Return True if a turn belongs to the tour."""
-    return isinstance(turn.waits, _FilesRead | _TestsRun | _EditMade | _TestsRunAgain)
+    return isinstance(turn.waits, _FilesRead | _TestsRun | _EditMade | _TestsRunAgain | _TrialMade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +153,7 @@ class _EditMade:
 
 @dataclass(frozen=True, slots=True)
 class _TestsRunAgain:
-    """The tests run for the second time; after that comes the summary."""
+    """The tests run for the second time; next a command runs in a trial."""
 
     demo_workspace: DemoWorkspace
 
@@ -157,17 +166,50 @@ class _TestsRunAgain:
                 f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; please check it yourself."
             )
         text = (
-            f"**All {_tests(passed)} pass.** You have seen:\n\n"
-            "- three reads that ran at the same time, without asking you\n"
-            "- a test run with live output, which you could steer\n"
-            "- one edit that waited for your answer\n\n"
+            f"**All {_tests(passed)} pass.** Last, a trial: a command that writes two files into your folder. It runs "
+            "at once, on a copy of the folder, and nothing is in your folder before you keep it. **Press `h` to keep "
+            "one of the two files, or `n` to discard both.**\n\n"
+            "Where trials do not work, the same command asks before it runs."
+        )
+        call = DemoCall("bash", {"command": TRIAL_COMMAND, "description": "Write two files into your folder"})
+        return DemoTurn(text, (call,), _TrialMade(self.demo_workspace))
+
+    def skip(self) -> DemoTurn:
+        return DemoTurn("Skipping the second test run: the edit is in place, but untested. The tour ends here.")
+
+
+@dataclass(frozen=True, slots=True)
+class _TrialMade:
+    """The changes of a command wait for an answer; after that comes the summary."""
+
+    demo_workspace: DemoWorkspace
+
+    def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
+        output = "\n".join(outcome.text for outcome in outcomes)
+        names = " and ".join(f"`{name}`" for name in TRIAL_FILES)
+        if note := _NOTE.search(output):
+            return self._summary(f"The result: {_REASON.sub('', note[1])}.", "a command whose changes waited for you")
+        if any(outcome.is_error for outcome in outcomes):
+            return self._summary("The command did not run, so your folder is as it was.")
+        return self._summary(f"It ran in your folder itself, not in a trial, and wrote {names}.")
+
+    def skip(self) -> DemoTurn:
+        return self._summary("Skipping the trial.")
+
+    def _summary(self, finding: str, *seen: str) -> DemoTurn:
+        points = (
+            "three reads that ran at the same time, without asking you",
+            "a test run with live output, which you could steer",
+            "one edit that waited for your answer",
+            *seen,
+        )
+        listed = "\n".join(f"- {point}" for point in points)
+        text = (
+            f"{finding}\n\nYou have seen:\n\n{listed}\n\n"
             f"The project stays in `{self.demo_workspace.directory}` until you quit. Now try your own files: "
             "`list files`, `show README.md` or `find TODO`. Type `help` for everything I understand."
         )
         return DemoTurn(text)
-
-    def skip(self) -> DemoTurn:
-        return DemoTurn("Skipping the second test run: the edit is in place, but untested. The tour ends here.")
 
 
 def with_sample_names(demo_workspace: DemoWorkspace) -> DemoWorkspace:

@@ -252,7 +252,8 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         rows: list[Line] = []
         starts: list[int] = []
         for rule, group in self._groups:
-            heading = f"{rule.replace(chr(10), ', ')} would allow" if rule else "no rule would allow"
+            verb = "keep" if all(request.changes is not None for request in group) else "allow"
+            heading = f"{rule.replace(chr(10), ', ') or 'no rule'} would {verb}"
             rows.extend([*([Line()] if rows else []), *wrapped([(visible(heading), "muted")], width)])
             for request in group:
                 at_cursor = len(starts) == self._cursor

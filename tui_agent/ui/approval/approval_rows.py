@@ -82,7 +82,7 @@ def request_in_short(request: ApprovalRequest) -> str:
     """Return the question and what it is about, for one line, such as `Run this command? make test`."""
     title, path = request_title(request), request.args.get("path")
     if request.changes is not None:
-        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:]}"
+        return f"{waiting_text(request.changes)}: {title[:1].lower()}{title[1:].partition('? ')[0]}?"
     about = joined_lines(request.summary) or request.reason
     if request.tool == "agent":
         return title

@@ -103,6 +103,8 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     if not right and view.status != "ok" and (path := _fitted_summary(text, kept)).startswith(f"{ELLIPSIS}/"):
         # Cut at a slash, the path leaves some of its half to the state.
         right = next((form for form in forms if cell_len(form) + 2 + cell_len(path) <= room), "")
+    if (words := _trial_words(view)) and words not in right and cell_len(words) + 2 + context.width // 4 <= room:
+        right = words  # What the command did to files is worth more than the end of its text.
     summary = _fitted_summary(text, max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return (
@@ -193,6 +195,14 @@ def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str
             return (text, after, call), "waiting"
         case _:
             return ("queued",), "waiting"
+
+
+def _trial_words(view: CallViewState) -> str:
+    """Return in short what waits of a command's changes, or what became of them; empty if there are none."""
+    request = view.approval.request
+    if view.phase == "asking":
+        return question_text(request) if request is not None and request.changes is not None else ""
+    return settled_text(view.changes, in_short=True)
 
 
 def _named_summary(view: CallViewState) -> str:

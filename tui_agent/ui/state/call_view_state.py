@@ -123,7 +123,7 @@ class CallViewState:
     def diff(self) -> str:
         """Unified diffs of its changes, else of the proposed ones; empty if there are none."""
         done = "\n".join(change.diff.rstrip("\n") for change in self.changes.files if change.diff)
-        if done:
+        if done or self.changes.trial.is_settled:
             return done
         reported = (self.outcome.details or {}).get("diff")
         if isinstance(reported, str) and reported:

@@ -11,7 +11,7 @@ from .call_records import CallChanges, CallTrial
 
 def lines_text(added: int, removed: int) -> str:
     """Return numbers of changed lines, such as `+12 −9`; empty if there are none."""
-    return f"+{added} −{removed}" if added or removed else ""
+    return " ".join(filter(None, (f"+{added}" if added else "", f"−{removed}" if removed else "")))
 
 
 def open_count(changes: ProposedChanges) -> int:
