@@ -65,7 +65,7 @@ class LayerProposal:
         """
         self._workspace = workspace
         self._layer = layer
-        self._found = found
+        self._found: LayerChanges = found
         self._changes = {change.path: change for change in found.changes}
         self._emit = emit
         self._members: dict[str, list[str]] = {}
