@@ -17,7 +17,7 @@ from tests.benchmarks.hostile_trials import commands_of
 from .trial_cage import TrialCage, all_corpora
 from .ways import LANDLOCK
 
-COUNT = 400 if os.environ.get("CI") else 60
+COUNT = 200 if os.environ.get("CI") else 60
 OUTSIDE: dict[str, Callable[[TrialCage], object]] = {
     "content": lambda cage: (cage.work / "a.txt").write_text("evil"),
     "a new file": lambda cage: (cage.home / "new").touch(),

@@ -1,5 +1,6 @@
 """A kill at any step of keeping: after the next start everything that was chosen is kept, or nothing is."""
 
+import errno
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tui_agent.protocol.trial import REPOSITORY
 from tui_agent.trial.keeping import finish_keeping, keep_changes
 
 from .layers import RealLayer, everything, outside, tree_of
@@ -133,3 +135,65 @@ def test_everything_or_nothing_after_a_kill(tmp_path: Path, storage: Path, case:
         number -= step
     assert set(seen) == {False, True}
     print(f"{len(seen)} kill points")
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_an_error_leaves_no_half_of_a_repository(tmp_path: Path, storage: Path, error: int) -> None:
+    """One call fails, or no call that needs space works from then on: the state is kept, or as it was before.
+
+    Where the old files are copies on another file system, a full disk may leave that to the next start.
+    """
+    start = START
+    command = "echo 5 > a; rm d/b; git add -A; git commit -qm Five; git branch -D side; git checkout -qb x/y"
+    expected: list[object] = []
+    for number, commands in enumerate(((start,), (start, command))):
+        (place := tmp_path / f"expected-{number}").mkdir()
+        for one in commands:
+            outside(place, one)
+        expected.append(state_of(place))
+    outcomes: set[bool] = set()
+    number, step = 100_000, 0
+    while number > 0:
+        (place := tmp_path / f"place-{number}").mkdir()
+        outside(place, start)
+        layer = RealLayer.over(storage / str(number), place)
+        layer.run(command)
+        changes = layer.changes()
+        with pytest.MonkeyPatch.context() as patch:
+            count = _failing(patch, number, error)
+            try:
+                report = layer.keep(everything(changes), changes)
+            except OSError:
+                report = None
+        is_kept = report is not None and report.repository
+        assert is_kept or report is None or REPOSITORY in report.problems, number
+        if report is None or "at the next start" not in report.problems.get(REPOSITORY, ""):
+            assert state_of(place) == expected[is_kept], (number, report)
+        assert [path for path in tree_of(place) if path.endswith((".lock", ".tmp"))] == [], number
+        finish_keeping(layer.directory)
+        assert state_of(place) == expected[is_kept], (number, report)
+        outcomes.add(is_kept)
+        step, number = step or max(1, count[0] // POINTS), min(number, count[0] + 1)
+        number -= step
+    assert outcomes == {False, True}
+
+
+def _failing(patch: pytest.MonkeyPatch, first: int, error: int) -> list[int]:
+    """Let one call of `os` fail; for a full disk, also all later ones that need space. Return the number of calls."""
+    count = [0]
+
+    def wrapped(function: Callable[..., Any], *, needs_space: bool) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            count[0] += 1
+            is_full = error == errno.ENOSPC and needs_space and count[0] > first
+            if count[0] == first or is_full:
+                raise OSError(error, os.strerror(error))
+            return function(*arguments, **options)
+
+        return call
+
+    for name in CALLS:
+        if name not in ("open", "unlink"):
+            needs_space = name in ("link", "mkdir", "symlink", "write", "fsync")
+            patch.setattr(os, name, wrapped(getattr(os, name), needs_space=needs_space))
+    return count

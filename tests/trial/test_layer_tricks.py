@@ -143,6 +143,13 @@ def _restore(root: Path, around: Path) -> None:
     prepare(root)
 
 
+def test_limits_hold_for_what_a_command_writes_at_its_end(trial: Made) -> None:
+    _, _, run = trial
+    ran = run("sleep 0.4; for i in {1..5100}; do : > n$i; done")
+
+    assert "files" in ran.layer.changes().problem
+
+
 @pytest.mark.parametrize("name", ["d", "d/e", "rep"])
 def test_a_directory_that_turns_into_a_link_during_keeping_leads_nowhere(tmp_path: Path, name: str) -> None:
     root = tmp_path / "work"

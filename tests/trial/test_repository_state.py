@@ -229,3 +229,17 @@ def test_reftable_and_sha256(tmp_path: Path) -> None:
     second = RealLayer.over(tmp_path / "layer2", place)
     second.run("echo 5 > a; git commit -qam Five")
     assert second.keep_all().repository
+
+
+def test_git_does_not_read_a_layer_without_walls(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question then says in plain words that the repository changed, with the files that go with it."""
+    layer = RealLayer.over(tmp_path / "layer", repository)
+    layer.run("echo 5 > a; git commit -qam Five")
+    monkeypatch.setattr("tui_agent.git.git_walls._works", lambda *_: False)
+    changes = layer.changes()
+    assert changes.repository == ("the repository changed",)
+    assert [(change.path, change.with_repository) for change in changes.changes] == [("a", True)]
+    assert layer.keep(everything(changes), changes).problems == {}
+    assert git(repository, "status", "--porcelain") + git(repository, "log", "-1", "--format=%s") == "Five\n"

@@ -318,3 +318,34 @@ def test_no_trial_covers_a_home_or_the_whole_system(place: str, tmp_path: Path) 
     assert "as the working directory" in trials.facts.problem
     with pytest.raises(ToolError, match="no trial works here"):
         trials.open("call")
+
+
+def test_a_layer_waits_no_longer_than_its_session(trial: Made, tmp_path: Path) -> None:
+    """One whose session was deleted is removed at the next start."""
+    _, root, _ = trial
+    stored = tmp_path / "session"
+    stored.touch()
+    for is_deleted in (False, True):
+        trials = Trials(root, tmp_path / "state" / "trials", "mine", stored=stored)
+        layer = trials.open("call")
+        layer.record("{}")
+        trials.close()
+        if is_deleted:
+            stored.unlink()
+        other = Trials(root, tmp_path / "state" / "trials", "other")
+        assert other.facts.backend == "overlay"
+        assert (tmp_path / "state/trials/sessions/mine").exists() != is_deleted
+        other.close()
+
+
+def test_the_cache_of_a_project_is_limited(trial: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is emptied when the last of its programs ends."""
+    trials, root, run = trial
+    run("mkdir -p $XDG_CACHE_HOME; seq 100000 > $XDG_CACHE_HOME/numbers")
+    monkeypatch.setattr("tui_agent.trial.layer_storage.MOST_CACHED", LayerLimits(size=4096))
+    other = Trials(root, tmp_path / "state" / "trials", "two")
+    assert run_in(other.open("call"), "ls $XDG_CACHE_HOME").text == "numbers\n"
+    trials.close()
+    assert run_in(other.open("call"), "ls $XDG_CACHE_HOME").text == "numbers\n"
+    other.close()
+    assert run_in(trials.open("call"), "ls $XDG_CACHE_HOME || mkdir -p $XDG_CACHE_HOME").text.count("numbers") == 0

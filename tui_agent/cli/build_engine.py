@@ -264,7 +264,7 @@ async def _open_session(
         # Read here, beside the test of the trial: the first decision would block the event loop for it.
         group.create_task(asyncio.to_thread(safe_commands))
         trials = await asyncio.to_thread(
-            session_trials, options.cwd, loaded.settings, locations, session.id, archive, rules
+            session_trials, options.cwd, loaded.settings, locations, session, archive, rules
         )
     stack.push_async_callback(run_shielded_in_thread, trials.close)
     jobs = BackgroundJobs(bus.publish, first_number=session.background_jobs + 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Tool
+from tui_agent.session import StoredSession
 from tui_agent.settings import Locations, Settings
 from tui_agent.trial.sorting import PathSorter
 from tui_agent.trial.trials import Trials
@@ -73,7 +74,7 @@ class TrialRules:
 
 
 def session_trials(
-    root: Path, settings: Settings, locations: Locations, session: str, archive: Path, rules: TrialRules
+    root: Path, settings: Settings, locations: Locations, session: StoredSession, archive: Path, rules: TrialRules
 ) -> Trials:
     """Return what makes the layers of a session, tested. Blocks.
 
@@ -81,7 +82,7 @@ def session_trials(
         root: the workspace.
         settings: the settings.
         locations: tui-agent's own directories, which commands do not see.
-        session: id of the session.
+        session: the session.
         archive: directory of saved tool output, which commands may read.
         rules: the rules on paths.
     """
@@ -89,13 +90,14 @@ def session_trials(
     trials = Trials(
         workspace,
         locations.state_dir / "trials",
-        session,
+        session.id,
         PathSorter(workspace, is_protected=rules.is_protected, is_denied=rules.is_denied),
         setting=settings.sandbox,
         network=settings.sandbox_network,
         hidden=own_directories(locations),
         shown=(Path(os.path.realpath(archive)),),
         unreadable=rules.unreadable,
+        stored=session.path or archive,
     )
     trials.facts  # noqa: B018 — tested now, while the session is opened
     return trials

@@ -188,9 +188,9 @@ class WalledCommand:
     """Open files that the process inherits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LayerChange:
-    """One changed path of a layer, with the files to compare."""
+    """One changed path of a layer, with the files to compare. It is filled while the layer is read."""
 
     path: str
     """As in `ProposedFile.path`."""

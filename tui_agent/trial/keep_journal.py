@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -56,7 +56,7 @@ class KeepJournal:
     """Files by which git keeps others from changing the repository."""
     mark: str = field(default_factory=lambda: secrets.token_hex(16))
     """Content of the locks, and part of the names of temporary files."""
-    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
     is_done: bool = False
 
     @property
@@ -71,7 +71,7 @@ class KeepJournal:
             OSError: it cannot be written.
         """
         content = {"steps": list(self.steps), "locks": list(self.locks), "mark": self.mark}
-        content |= {"problems": dict(self.problems), "is_done": self.is_done}
+        content |= {"problems": self.problems, "is_done": self.is_done}
         temporary = self.directory / f"{_FILE}.tmp"
         with open(temporary, "w", encoding="ascii") as file:
             json.dump(content, file)
@@ -79,6 +79,24 @@ class KeepJournal:
             os.fsync(file.fileno())
         temporary.rename(self.directory / _FILE)
         sync_directory(self.directory)
+
+    def remove(self) -> None:
+        """Remove it, so that nothing is repeated.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        (self.directory / _FILE).unlink()
+
+    @classmethod
+    def is_open(cls, directory: Path) -> bool:
+        """Return True if the keeping of a layer has begun and not ended.
+
+        Raises:
+            OSError: the journal cannot be read.
+        """
+        journal = cls.read(directory)
+        return journal is not None and not journal.is_done
 
     @classmethod
     def read(cls, directory: Path) -> "KeepJournal | None":

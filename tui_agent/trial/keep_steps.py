@@ -51,6 +51,29 @@ class StepRunner:
             if step.action != "prune" and not (step.action == "remove" and status_of(step.saved) is not None):
                 raise
 
+    def undo(self, step: Step) -> None:
+        """Take a step of the repository's state back, if it was taken; objects stay.
+
+        Raises:
+            OSError: the system refuses it.
+        """
+        if step.is_object:
+            return
+        with self._place(step.target) as path:
+            now = status_of(path)
+            if step.action == "directory":
+                with suppress(OSError):
+                    os.rmdir(path)
+            elif step.action == "prune" and now is None:
+                os.mkdir(path, step.mode or 0o755)
+            elif step.action == "mode" and step.seen and now is not None and now.st_ino == step.seen[1]:
+                os.chmod(path, stat.S_IMODE(step.seen[2]))
+            elif step.action in ("put", "remove") and _is_taken(step, path, now):
+                if status_of(step.saved) is not None:
+                    self._move(step.saved, path)
+                elif now is not None and (not step.seen or _was_directory(step)):
+                    os.unlink(path)
+
     def check(self, step: Step, *, is_strict: bool) -> None:
         """Check that a step can still be taken, or was taken.
 
@@ -132,15 +155,24 @@ class StepRunner:
         if now is not None:
             self._save(step, path)
         self._make_ready(step)
+        self._move(step.source, path)
+
+    def _move(self, source: str, path: Path) -> None:
+        """Put a stored file in place at once; between file systems, by a copy beside it."""
         try:
-            os.rename(step.source, path)
+            os.rename(source, path)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
             beside = path.with_name(f".{path.name[:40]}.{self._mark[:16]}.tmp")
-            _copy(Path(step.source), beside)
-            os.rename(beside, path)
-            os.unlink(step.source)
+            try:
+                _copy(Path(source), beside)
+                os.rename(beside, path)
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(beside)
+                raise
+            os.unlink(source)
 
     def _set_mode(self, step: Step, path: Path) -> None:
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)

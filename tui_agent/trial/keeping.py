@@ -53,7 +53,7 @@ def keep_changes(
     journal.steps = _without_changed(journal, problems)
     journal.problems = problems
     journal.write()
-    report = _take_steps(journal)
+    report = _take_steps(journal, is_resumed=False)
     is_kept = finished.repository or report.repository
     return KeepReport((*finished.files, *report.files), is_kept, {**finished.problems, **report.problems})
 
@@ -67,7 +67,7 @@ def finish_keeping(directory: Path) -> KeepReport | None:
     journal = KeepJournal.read(directory)
     if journal is None:
         return None
-    return _report(journal) if journal.is_done else _take_steps(journal)
+    return _report(journal) if journal.is_done else _take_steps(journal, is_resumed=True)
 
 
 def _chosen(changes: LayerChanges, selection: KeepSelection, problems: dict[str, str]) -> Iterator[LayerChange]:
@@ -151,6 +151,7 @@ class _Plan:
     ) -> Step:
         self._number += 1
         is_repository = change.sort == "repository"
+        is_old = change.new == "absent" or action == "prune"
         return Step(
             action,
             repository_phase(self._name(change, change.target), action) if is_repository else phase,
@@ -158,7 +159,7 @@ class _Plan:
             str(change.target),
             str(source or ""),
             () if is_new else change.seen,
-            stat.S_IMODE(change.seen[2]) if change.new == "absent" and change.seen else change.mode,
+            stat.S_IMODE(change.seen[2]) if is_old and change.seen else change.mode,
             str(self._journal.saved / f"{self._journal.mark[:8]}-{self._number}") if saved else "",
             is_repository or change.with_repository,
         )
@@ -242,32 +243,53 @@ def _words(step: Step, error: Exception) -> str:
     return f"{step.path}: {words}" if step.is_repository else words
 
 
-def _take_steps(journal: KeepJournal) -> KeepReport:
-    """Take the steps of a complete journal."""
-    problems = dict(journal.problems)
+def _take_steps(journal: KeepJournal, *, is_resumed: bool) -> KeepReport:
+    """Take the steps of a complete journal; those of the repository all or none."""
+    problems = journal.problems
     runner = StepRunner(journal.mark)
+    # A program that was killed may have taken any of them.
+    taken = [step for step in journal.steps if step.is_repository and is_resumed]
     _sync_sources(journal)
     try:
-        hold_locks(journal.locks, journal.mark)
-        _check_repository(journal, runner)
+        if REPOSITORY not in problems:
+            hold_locks(journal.locks, journal.mark)
+            _check_repository(journal, runner)
     except (NotKeptError, OSError) as error:
         problems[REPOSITORY] = str(error)
     try:
         for step in journal.steps:
             if step.is_repository and REPOSITORY in problems:
                 continue
+            taken += [step] if step.is_repository and not is_resumed else []
             try:
                 runner.run(step)
             except (NotKeptError, OSError) as error:
                 if name := REPOSITORY if step.is_repository else step.path:
                     problems[name] = _words(step, error)
+        journal.is_done = REPOSITORY not in problems or _undo(journal, runner, taken)
     finally:
         runner.close()
         release_locks(journal.locks, journal.mark)
     _sync_targets(journal)
-    journal.problems, journal.is_done = problems, True
-    journal.write()
+    try:
+        journal.write()
+    except OSError:
+        if journal.is_done:
+            journal.remove()
     return _report(journal)
+
+
+def _undo(journal: KeepJournal, runner: StepRunner, taken: Sequence[Step]) -> bool:
+    """Take steps back, the last one first; return False if the next start has to try it again."""
+    with suppress(OSError):
+        journal.write()
+    try:
+        for step in reversed(taken):
+            runner.undo(step)
+    except OSError as error:
+        journal.problems[REPOSITORY] += f"; the rest is undone at the next start: {error}"
+        return False
+    return True
 
 
 def _check_repository(journal: KeepJournal, runner: StepRunner) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from .file_comparison import is_same_content
 from .layer_root import LayerRoot
 from .layer_view import identity_of, is_whiteout, kind_of, marks_of, status_of
 from .repository_state import RepositoryState, repository_in
-from .sorting import Found, PathSorter
+from .sorting import PathSorter
 
 MEANWHILE = "it changed in the workspace since the command started"
 _DELETED_MEANWHILE = "it was deleted in the workspace since the command started"
@@ -42,7 +42,7 @@ def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) 
     repository = repository_in(roots)
     if repository is None or not found:
         kept, dropped = sorter.sort(found, places)
-        return LayerChanges(_as_changes(kept), dropped=dropped)
+        return LayerChanges(_in_order(kept), dropped=dropped)
     state = RepositoryState(repository, found, made_ns)
     inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
     rest = [change for change in found if id(change) not in inside]
@@ -51,30 +51,11 @@ def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) 
     kept, dropped = sorter.sort(rest, places)
     for change in kept if state.words else ():
         change.with_repository = change.sort == "workspace" and state.is_tied(change)
-    return LayerChanges(_as_changes(kept), state.words, dropped, repository_changes=_as_changes(state.files))
+    return LayerChanges(_in_order(kept), state.words, dropped, repository_changes=_in_order(state.files))
 
 
-def _as_changes(found: Sequence[Found]) -> tuple[LayerChange, ...]:
-    return tuple(map(_as_change, sorted(found, key=lambda change: change.path)))
-
-
-def _as_change(found: Found) -> LayerChange:
-    return LayerChange(
-        found.path,
-        found.target,
-        found.kind,
-        found.sort,
-        found.old,
-        found.new,
-        found.source,
-        found.size,
-        found.mode,
-        found.reason,
-        found.conflict,
-        found.tree,
-        found.with_repository,
-        found.seen,
-    )
+def _in_order(changes: Iterable[LayerChange]) -> tuple[LayerChange, ...]:
+    return tuple(sorted(changes, key=lambda change: change.path))
 
 
 class _UnreadableLayerError(Exception):
@@ -104,14 +85,14 @@ class _Walk:
     is_outside: bool
     _waiting: list[_Directory] = field(default_factory=list[_Directory])
 
-    def run(self) -> Iterator[Found]:
+    def run(self) -> Iterator[LayerChange]:
         """Yield every difference between the layer and the covered directory."""
         has_lower = kind_of(status_of(self.root.place)) == "directory"
         self._waiting.append(_Directory("", marks_of(self.root.upper).get("opaque") == b"y", has_lower, had_lower=True))
         while self._waiting:
             yield from self._read(self._waiting.pop())
 
-    def _read(self, directory: _Directory) -> Iterator[Found]:
+    def _read(self, directory: _Directory) -> Iterator[LayerChange]:
         upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
         is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
         with _readable(upper), os.scandir(upper) as entries:
@@ -123,7 +104,9 @@ class _Walk:
             for name in set(os.listdir(lower)) - names:
                 yield from self._deleted(directory.path + name, status_of(lower + name))
 
-    def _compare(self, directory: _Directory, name: str, status: os.stat_result, is_changed: bool) -> Iterator[Found]:
+    def _compare(
+        self, directory: _Directory, name: str, status: os.stat_result, is_changed: bool
+    ) -> Iterator[LayerChange]:
         """Yield the difference at one name of the upper directory, and queue what is below it."""
         path = directory.path + name
         upper = f"{self.root.upper}/{path}"
@@ -171,7 +154,7 @@ class _Walk:
         except OSError:  # Without permission to read it, its times must do.
             return status.st_mtime_ns == lower.st_mtime_ns
 
-    def _deleted(self, path: str, lower: os.stat_result | None) -> Iterator[Found]:
+    def _deleted(self, path: str, lower: os.stat_result | None) -> Iterator[LayerChange]:
         """Yield a deletion; of a directory that was not empty, what was in it."""
         if lower is None:
             return
@@ -184,7 +167,7 @@ class _Walk:
                 return
         yield self._found(path, None, lower, self._conflict(lower, kind_of(lower)))
 
-    def _deleted_below(self, top: str) -> Iterator[Found]:
+    def _deleted_below(self, top: str) -> Iterator[LayerChange]:
         waiting = [top]
         while waiting:
             path = waiting.pop()
@@ -211,14 +194,15 @@ class _Walk:
         conflict: str,
         *,
         is_mode: bool = False,
-    ) -> Found:
+    ) -> LayerChange:
         old, new = kind_of(lower), kind_of(status)
         kind = "deleted" if status is None else "added" if lower is None else "changed"
         target = Path(f"{self.root.place}/{path}")
-        return Found(
+        return LayerChange(
             path=str(target) if self.is_outside else path,
             target=target,
             kind="mode" if is_mode or (old == new == "directory") else kind,
+            sort="workspace",
             old=old,
             new=new,
             source=Path(f"{self.root.upper}/{path}"),

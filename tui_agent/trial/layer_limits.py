@@ -102,19 +102,22 @@ class LayerWatch:
         self._status = status
         self._directories = [*directories]
         self._limits = limits
+        self._has_looked = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="layer-limits", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread, with a last look unless the command was too short for any."""
         self._ended.set()
         self._thread.join()
+        if self._has_looked and not self.problem:
+            self.problem = self._full()
 
     def _watch(self) -> None:
         pause = _SECONDS
         while not self._ended.wait(pause) and not self._status.has_run():
-            began = time.monotonic()
+            began, self._has_looked = time.monotonic(), True
             if (first := self._status.namespace()) is not None and (problem := self._exceeded(first[1])):
                 self.problem = problem
                 # With the first process of its namespace, the kernel ends all others.
@@ -122,12 +125,17 @@ class LayerWatch:
                     os.kill(first[0], signal.SIGKILL)
             pause = max(_SECONDS, 10 * (time.monotonic() - began))
 
-    def _exceeded(self, namespace: int) -> str:
+    def _full(self) -> str:
         size, files = usage(self._directories, self._limits)
         if size > self._limits.size:
             return f"it exceeded the limit of {self._limits.size >> 20:,} MiB for new and changed files"
         if files > self._limits.files:
             return f"it exceeded the limit of {self._limits.files:,} new and changed files"
+        return ""
+
+    def _exceeded(self, namespace: int) -> str:
+        if problem := self._full():
+            return problem
         # The kernel does not apply its own limit to root.
         processes = [name for name in os.listdir("/proc") if name.isdecimal()]
         if len(processes) > self._limits.processes and _count(processes, namespace) > self._limits.processes:

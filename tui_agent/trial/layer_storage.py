@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import shutil
 import stat
@@ -12,7 +13,9 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
+from .keep_journal import KeepJournal
 from .keeping import finish_keeping
+from .layer_limits import LayerLimits, usage
 
 RECORD = "record.json"
 """File in a layer that waits for an answer."""
@@ -20,6 +23,8 @@ _FALLBACKS = ("/var/tmp", "/dev/shm")
 """Directories for layers if the usual one cannot hold them."""
 _SESSIONS, _PROJECTS, _LOCK = "sessions", "projects", "lock"
 _LAYERS, _TEMPORARY, _OTHER_TEMPORARY, _CACHE = "layers", "tmp", "var-tmp", "cache"
+MOST_CACHED = LayerLimits(files=1_000_000)
+"""Most of what the cache of a project holds; a larger one is emptied when the last program ends."""
 _MOST_NAMES = 10
 """Most programs at the same time with one session."""
 
@@ -68,7 +73,7 @@ class SessionStorage:
         for directory in (base, base / _SESSIONS, base / _PROJECTS):
             make_private(directory)
         # A name is enough to find the cache again; nothing is read from it.
-        project = base / _PROJECTS / hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
+        self._project = project = base / _PROJECTS / hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
         self.cache = project / _CACHE
         self.directory, self._lock = _hold(base / _SESSIONS, session)
         self.layers = self.directory / _LAYERS
@@ -76,8 +81,11 @@ class SessionStorage:
         self.other_temporary = self.directory / _OTHER_TEMPORARY
         for directory in (project, self.cache, self.layers, self.temporary, self.other_temporary):
             make_private(directory)
+        self._cache_lock = os.open(project / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fcntl.flock(self._cache_lock, fcntl.LOCK_SH)
+        self.cache.mkdir(mode=0o700, exist_ok=True)
         for layer in self.layers.iterdir():
-            _is_finished(layer)
+            is_finished(layer)
 
     def waiting(self) -> Iterator[Path]:
         """Yield the layers that wait for an answer."""
@@ -91,6 +99,16 @@ class SessionStorage:
             clear_session(self.directory)
             os.close(self._lock)
             self._lock = -1
+            self._limit_cache()
+
+    def _limit_cache(self) -> None:
+        """Empty the project's cache if it is too large and no other program uses it."""
+        os.close(self._cache_lock)
+        if (lock := _lock(self._project)) is not None:
+            size, files = usage([self.cache], MOST_CACHED)
+            if size > MOST_CACHED.size or files > MOST_CACHED.files:
+                remove_tree(self.cache)
+            os.close(lock)
 
 
 def _hold(sessions: Path, session: str) -> tuple[Path, int]:
@@ -137,20 +155,28 @@ def clear_session(directory: Path) -> None:
     The keeping that a kill interrupted is finished or undone first, so that nothing stays half-kept.
     """
     layers = list((directory / _LAYERS).iterdir()) if (directory / _LAYERS).is_dir() else []
-    left = [layer for layer in layers if _is_finished(layer) and not (layer / RECORD).is_file()]
+    left = [layer for layer in layers if is_finished(layer) and not _waits(layer)]
     for layer in left:
         remove_tree(layer)
     if len(left) == len(layers):
         remove_tree(directory)
 
 
-def _is_finished(layer: Path) -> bool:
-    """Return True if nothing of the layer is half-kept."""
+def _waits(layer: Path) -> bool:
+    """Return True if a layer waits for an answer, which needs its session."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        session = json.loads((layer / RECORD).read_text("utf-8"))["session"]
+        return not session or os.path.lexists(session)
+    return False
+
+
+def is_finished(layer: Path) -> bool:
+    """Return True if nothing of the layer is half-kept, once what a kill or an error interrupted is finished."""
     try:
         finish_keeping(layer)
+        return not KeepJournal.is_open(layer)
     except OSError:
         return False
-    return True
 
 
 def remove_tree(top: Path) -> None:

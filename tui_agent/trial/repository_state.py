@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.git.git_program import bare_environment, find_git, start_git
+from tui_agent.git.git_walls import find_bubblewrap
 from tui_agent.git.repository import data_directories, repository_roots
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.trial import FileKind, LayerChange
 
 from .layer_root import LayerRoot
 from .layer_view import LayerView, identity_of, kind_of, status_of
-from .sorting import Found
 
 _RUN_LATER = re.compile(
     r"(?!(?:logs|refs)/)(?:.*/)?(?:hooks(?:/.*)?|config(?:\.worktree)?|commondir|gitdir|info/attributes"
@@ -73,7 +74,7 @@ def _below(place: Path, root: LayerRoot) -> str:
 class RepositoryState:
     """Change of one repository in a layer."""
 
-    def __init__(self, repository: Repository, found: Iterable[Found], made_ns: int) -> None:
+    def __init__(self, repository: Repository, found: Iterable[LayerChange], made_ns: int) -> None:
         """Find the files of the state among the changes of a layer; the others become protected or stay. Blocks."""
         self._repository = repository
         self._view = LayerView(repository.root)
@@ -82,9 +83,9 @@ class RepositoryState:
         start = os.path.join(self._common, "")
         self.inside = [change for change in found if str(change.target).startswith(start)]
         """All changes in the repository's directory."""
-        self.protected: list[Found] = []
+        self.protected: list[LayerChange] = []
         """Those that are decided one by one."""
-        self.files: list[Found] = []
+        self.files: list[LayerChange] = []
         """Those that are kept together, or not at all."""
         for change in self.inside:
             self._assign(change)
@@ -101,13 +102,15 @@ class RepositoryState:
             if change.conflict:
                 self.words = (*self.words, f"cannot be kept: {self._name(change)}: {change.conflict}")
 
-    def is_tied(self, change: Found) -> bool:
+    def is_tied(self, change: LayerChange) -> bool:
         """Return True if a change of the work tree is part of a checkout, merge, commit or stash. Blocks."""
         names = {self._name(file) for file in self.files if file.source != file.target}
         if not any(name.startswith("refs/") or name in map(self._own, ("HEAD", *_BEGUN)) for name in names):
             return False
         if not change.target.is_relative_to(self._repository.top):
             return False
+        if b"" in self._new_index:  # Not known.
+            return True
         name = os.fsencode(change.target.relative_to(self._repository.top))
         entries = self._new_index.get(name)
         if entries != self._old_index.get(name):
@@ -116,7 +119,7 @@ class RepositoryState:
             return False
         return entries[0].split(b" ")[2] == _blob_hash(change, len(entries[0].split(b" ")[2]))
 
-    def _assign(self, change: Found) -> None:
+    def _assign(self, change: LayerChange) -> None:
         """Put one change to the state, to the protected files, or to neither."""
         name = self._name(change)
         if name.endswith(".lock"):
@@ -132,13 +135,13 @@ class RepositoryState:
             change.sort = "repository"
             self.files.append(change)
 
-    def _name(self, change: Found) -> str:
+    def _name(self, change: LayerChange) -> str:
         return change.target.relative_to(self._common).as_posix()
 
     def _own(self, name: str) -> str:
         return self._repository.own[len(self._repository.common) :] + name
 
-    def _counts(self, change: Found) -> bool:
+    def _counts(self, change: LayerChange) -> bool:
         """Return True for a change that is worth a question by itself."""
         name = self._name(change)
         if _NOISE.match(name) or "directory" in (change.old, change.new):
@@ -147,23 +150,26 @@ class RepositoryState:
             return change.size < change.seen[3]
         return not (name.startswith("objects/") and change.kind == "added")
 
-    def _watched(self) -> Iterator[Found]:
+    def _watched(self) -> Iterator[LayerChange]:
         """Yield the files that must not change meanwhile although the layer did not change them."""
         changed = {self._name(change) for change in self.files}
         for name in (self._own("HEAD"), "packed-refs"):
-            if name in changed or (status := status_of(path := self._common / name)) is None:
-                continue
-            conflict = "it changed since the command started" if status.st_ctime_ns > self._made_ns else ""
-            yield Found(
-                str(path), path, "changed", "file", "file", path, 0, 0, conflict, identity_of(status), "repository"
-            )
+            if name not in changed and (status := status_of(self._common / name)) is not None:
+                conflict = "it changed since the command started" if status.st_ctime_ns > self._made_ns else ""
+                yield self._watch(name, "file", conflict, identity_of(status))
         if os.path.lexists(self._common / "reftable"):
-            path, conflict = self._common / "reftable", "a trial cannot keep refs in this format"
-            yield Found(str(path), path, "changed", "directory", "file", path, 0, 0, conflict, (), "repository")
+            yield self._watch("reftable", "directory", "a trial cannot keep refs in this format", ())
+
+    def _watch(self, name: str, kind: FileKind, conflict: str, seen: tuple[int, ...]) -> LayerChange:
+        path = self._common / name
+        return LayerChange(str(path), path, "changed", "repository", kind, kind, path, conflict=conflict, seen=seen)
 
     # --- words --------------------------------------------------------------------------------------------------------
 
     def _all_words(self) -> Iterator[str]:
+        if not self._neutral.can_run:
+            yield "the repository changed"
+            return
         old_head, new_head = (self._text(self._own("HEAD"), is_new=is_new) for is_new in (False, True))
         old, new = self._refs(is_new=False), self._refs(is_new=True)
         base = old.get(old_head.removeprefix("ref: "), old_head)
@@ -280,7 +286,7 @@ def _short(head: str) -> str:
     return head.removeprefix("ref: ").removeprefix("refs/heads/") if head.startswith("ref: ") else head[:10]
 
 
-def _blob_hash(change: Found, length: int) -> bytes:
+def _blob_hash(change: LayerChange, length: int) -> bytes:
     """Return the name that git gives to the content of a changed file."""
     if change.new == "link":
         content = os.fsencode(os.readlink(change.source))
@@ -316,6 +322,11 @@ class _NeutralGit:
             "GIT_DIR": str(self._place),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self._objects)),
         }
+
+    @property
+    def can_run(self) -> bool:
+        """True if git may run: never without walls."""
+        return self._git is not None and find_bubblewrap(str(self._place)) is not None
 
     def close(self) -> None:
         """Remove the repository."""
@@ -369,7 +380,6 @@ class _NeutralGit:
             seconds=_SECONDS,
             readable=places,
             directory=str(self._place),
-            without_walls=True,
         )
 
 

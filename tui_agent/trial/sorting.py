@@ -4,11 +4,10 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.git.read_only_git import read_git
-from tui_agent.protocol.trial import MOST_FILES, ChangeKind, ChangeSort, FileKind
+from tui_agent.protocol.trial import MOST_FILES, ChangeSort, LayerChange
 
 from .layer_view import kind_of, status_of
 
@@ -28,26 +27,6 @@ _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
 _GIT_SECONDS = 20.0
 _UP_AFTER_NAME = re.compile(r"(?:^|/)(?!\.\.?/)[^/]+/(?:.*/)?\.\.(?:/|$)", re.DOTALL)
 _IGNORED_NAMES = re.compile(rb"[^\0]+")
-
-
-@dataclass(slots=True)
-class Found:
-    """One changed path while it is sorted; the fields are those of `LayerChange`."""
-
-    path: str
-    target: Path
-    kind: ChangeKind
-    old: FileKind
-    new: FileKind
-    source: Path
-    size: int
-    mode: int
-    conflict: str
-    seen: tuple[int, ...]
-    sort: ChangeSort = "workspace"
-    reason: str = ""
-    tree: str = ""
-    with_repository: bool = False
 
 
 class PathSorter:
@@ -80,7 +59,7 @@ class PathSorter:
         """Return the output of a git that only reads; None if it may not run or fails. Blocks."""
         return read_git(directory, arguments, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=self._is_trusted)
 
-    def sort(self, found: Sequence[Found], places: Sequence[Path]) -> tuple[list[Found], int]:
+    def sort(self, found: Sequence[LayerChange], places: Sequence[Path]) -> tuple[list[LayerChange], int]:
         """Set sort, reason and tree of each path; return them without known caches, and the number of those. Blocks.
 
         Args:
@@ -95,7 +74,7 @@ class PathSorter:
         _group(kept)
         return kept, len(found) - len(kept)
 
-    def _sort_one(self, change: Found, ignored: dict[str, str]) -> None:
+    def _sort_one(self, change: LayerChange, ignored: dict[str, str]) -> None:
         path = change.path
         parts = path.split("/")
         if change.reason:
@@ -112,7 +91,7 @@ class PathSorter:
             change.sort = "packages" if packages else "ignored"
             change.tree = packages or ignored[path]
 
-    def _refusal(self, change: Found, places: Sequence[Path]) -> str:
+    def _refusal(self, change: LayerChange, places: Sequence[Path]) -> str:
         """Return why a change is never kept; empty if it may be."""
         if self._is_denied(change.path):
             return "a rule denies to edit it"
@@ -134,7 +113,7 @@ class PathSorter:
             self._tops[directory] = self._packages(above) or (f"{directory}/" if is_one else "")
         return self._tops[directory]
 
-    def _is_cache(self, change: Found) -> bool:
+    def _is_cache(self, change: LayerChange) -> bool:
         """Return True for a file in a known cache, unless the whole cache is deleted."""
         parts = change.path.split("/")
         for at, name in enumerate(parts):
@@ -146,7 +125,7 @@ class PathSorter:
 
     # --- files that git ignores ---------------------------------------------------------------------------------------
 
-    def _ignored(self, found: Iterable[Found]) -> dict[str, str]:
+    def _ignored(self, found: Iterable[LayerChange]) -> dict[str, str]:
         """Return the paths that git ignores, each with the ignored directory that it is in; empty if in none."""
         paths = [change.path for change in found if not os.path.isabs(change.path)]
         askable: dict[str, bool] = {"": True}
@@ -185,7 +164,7 @@ class PathSorter:
         return {os.fsdecode(name) for name in _IGNORED_NAMES.findall(output)}
 
 
-def _leads_out(change: Found, places: Sequence[Path]) -> str:
+def _leads_out(change: LayerChange, places: Sequence[Path]) -> str:
     """Return why a link is refused: it leads out of the covered directories, by its text or by links on the way."""
     to = os.readlink(change.source)
     plain, resolved = os.path.normpath(change.target.parent / to), os.path.realpath(change.target.parent / to)
@@ -215,7 +194,7 @@ _RANK: dict[ChangeSort, int] = {
 }
 
 
-def _group(found: Sequence[Found]) -> None:
+def _group(found: Sequence[LayerChange]) -> None:
     """Put the single files beyond the most that a proposal lists below their top directories."""
     single = [change for change in found if not change.tree]
     if len(single) <= MOST_FILES:

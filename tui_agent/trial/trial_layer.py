@@ -22,7 +22,7 @@ from .landlock_walls import LandlockWalls
 from .layer_changes import read_changes
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
-from .layer_storage import RECORD, remove_tree
+from .layer_storage import RECORD, is_finished, remove_tree
 from .layer_view import identity_of, status_of
 from .sorting import PathSorter
 from .trial_environment import trial_environment
@@ -55,6 +55,8 @@ class LayerKind:
     walls: BubblewrapWalls | LandlockWalls
     limits: LayerLimits
     sorter: PathSorter
+    stored: Path | None
+    """The stored session, without which no answer comes any more; None if that is not known."""
     on_failure: Callable[[], None]
     """Called when the walls could not be set up, so that they are tested again."""
 
@@ -159,6 +161,7 @@ class TrialLayer:
         """Store the call's result with the layer, so that the question survives the end of the program."""
         roots = [str(root.place) for root in self._roots]
         values = {"call": self._call_id, "result": result, "made_ns": self._made_ns, "roots": roots}
+        values["session"] = str(self._kind.stored or "")
         temporary = self._directory / f"{RECORD}.new"
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
             json.dump(values, file)
@@ -172,7 +175,8 @@ class TrialLayer:
         # A kill in between leaves a layer that no question waits for.
         with suppress(FileNotFoundError):
             (self._directory / RECORD).unlink()
-        remove_tree(self._directory)
+        if is_finished(self._directory):
+            remove_tree(self._directory)
 
     def end(self) -> None:
         """Wait until all processes of the command have ended, and close the files for it; safe to call twice."""

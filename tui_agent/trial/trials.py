@@ -52,6 +52,7 @@ class Trials:
         folders: Callable[[], Iterable[Path]] = tuple,
         unreadable: Callable[[], Iterable[Path]] = tuple,
         limits: LayerLimits | None = None,
+        stored: Path | None = None,
     ) -> None:
         """Make trials for a session; nothing is created before they are used.
 
@@ -67,6 +68,7 @@ class Trials:
             folders: returns added folders, which layers cover, too.
             unreadable: returns paths that a rule denies to read; they are empty for commands.
             limits: most of what a command may store; None: the default.
+            stored: the stored session, without which no layer of it waits any more; None: they always do.
         """
         self._workspace = Path(os.path.realpath(workspace))
         self._storage = storage
@@ -79,6 +81,7 @@ class Trials:
         self._folders = folders
         self._unreadable = unreadable
         self._limits = limits or LayerLimits()
+        self._stored = stored
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
@@ -144,7 +147,7 @@ class Trials:
             self._facts = None
 
     def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
-        return LayerKind(self._box(held), walls, self._limits, self._sorter, self._test_again)
+        return LayerKind(self._box(held), walls, self._limits, self._sorter, self._stored, self._test_again)
 
     def _box(self, held: SessionStorage) -> Confinement:
         return Confinement(
