@@ -16,7 +16,7 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.trial import NO_TRIAL, ProposedChanges, TrialFacts
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
@@ -463,11 +463,6 @@ def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence
         readable_paths: paths outside that may be read like it.
     """
     return _judge_without_rules(workspace, tuple(readable_paths)).only_reads(command)
-
-
-def accesses_of_command(_command: str, _workspace: Path) -> Accesses | None:
-    """Return None: what a command reads and changes is not known from its text."""
-    return None
 
 
 @lru_cache(maxsize=8)
