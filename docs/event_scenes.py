@@ -124,6 +124,9 @@ class ShortenedNotes:
         files = (ProposedFile(path=name, kind="changed", sort="workspace", removed=1, added=1) for name in self._texts)
         return ProposedChanges(layer="layer_1", files=tuple(files))
 
+    async def refresh(self) -> None:
+        """Find nothing new: no one else changes the notes."""
+
     async def record(self, result: str) -> None:
         """Keep nothing: this session is not resumed."""
 
