@@ -44,7 +44,7 @@ from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
 from tui_agent.execution.untrusted_calls import contained
-from tui_agent.permissions import PermissionPolicy, accesses_of_command, is_read_only_command
+from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.rules.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.callbacks import notify
@@ -418,7 +418,6 @@ def coding_tools(workspace: str | os.PathLike[str] = ".", *, trials: Trials | No
     return default_tools(
         Workspace(root, spool_dir=spool),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
-        accesses_of_command=lambda command: accesses_of_command(command, root),
         trials=trials,
     )
 

@@ -15,6 +15,7 @@ from tui_agent.protocol.events import AgentEvent, ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, UserMessage, user_message
 from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses, Preview, Timeout, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.trial import Place
 
 Behaviour = Callable[[JsonObject, ToolContext], Awaitable[Any]]
 
@@ -87,7 +88,7 @@ class FakePolicy:
     targets: Callable[[JsonObject], tuple[str, ...]] = lambda arguments: ()
     granted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     rule: str | None = "act(*)"
-    confinement: str = ""
+    place: Place = "outside"
     checks: int = 0
 
     def set_mode(self, mode: PermissionMode) -> None:
@@ -108,7 +109,7 @@ class FakePolicy:
             return PermissionDecision(decision="allow", source="grant", reason="granted")
         reason = f"{tool.name} is {verdict}"
         decided = {"decision": verdict, "source": "rule", "reason": reason, "targets": self.targets(arguments)}
-        return PermissionDecision.model_validate({**decided, "confinement": self.confinement})
+        return PermissionDecision.model_validate({**decided, "place": self.place})
 
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
         return self.rule

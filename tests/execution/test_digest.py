@@ -28,7 +28,7 @@ def test_tool_arguments_and_targets_all_count() -> None:
         call_digest("t", {"a": 1}),
         call_digest("u", {"a": 1}),
         call_digest("t", {"a": 2}),
-        call_digest("t", {"a": 1}, confinement="writes only here"),
+        call_digest("t", {"a": 1}, place="trial"),
         call_digest("t", {"a": 1}, ["x"]),
         call_digest("t", {"a": 1}, ["x", "y"]),
         call_digest("t", {"a": "1"}),

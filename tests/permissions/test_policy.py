@@ -9,7 +9,7 @@ import pytest
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import Containment, GrantScope
+from tui_agent.protocol.permissions import GrantScope
 
 from .conftest import Desk
 
@@ -295,15 +295,6 @@ def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
     assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
 
 
-def test_a_sandbox_for_every_command_is_in_the_decision(desk: Desk) -> None:
-    policy = PermissionPolicy(desk.root, containment=Containment(setting="bwrap"))
-    words = "runs in the sandbox: writes only here, no network"
-
-    decision = policy.check(desk.tools["bash"], {"command": "make"})
-    assert decision.confinement == words
-    assert policy.check(desk.tools["write"], {"path": "x"}).confinement == ""
-
-
 def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
     untrusted = PermissionPolicy(desk.root, is_trusted=False)
 
@@ -354,7 +345,7 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
         ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
         ({"is_trusted": 1}, "PermissionPolicy.is_trusted must be True or False, got 1"),
         ({"store_grant": "file"}, "PermissionPolicy.store_grant must be a function or None, got 'file'"),
-        ({"containment": "bwrap"}, "PermissionPolicy.containment must be a Containment, got 'bwrap'"),
+        ({"trial": "required"}, "PermissionPolicy.trial must be a TrialFacts, got 'required'"),
     ],
 )
 def test_an_argument_of_the_wrong_kind_is_refused(desk: Desk, arguments: dict[str, Any], words: str) -> None:

@@ -12,7 +12,7 @@ from tests.support.transcript_checks import validate_history
 from tests.support.trial_directories import CopiedLayers, TrialTool
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Sequential
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
+from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider

@@ -10,7 +10,7 @@ import pytest
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
+from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import FileChanged, RunEnded, ToolData, ToolEnded
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, joined_text

@@ -1,4 +1,4 @@
-"""The places that a command in the sandbox sees beside its workspace: programs, tools and caches, and no secrets."""
+"""The places that a command behind walls sees beside its workspace: programs, tools and caches, and no secrets."""
 
 import json
 import os
@@ -9,17 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.calls import call
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
-from tui_agent.protocol.errors import ToolError
+from tests.tools.calls import Recorded, call
 from tui_agent.tools.bash_tool import BashTool
-from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
+from tui_agent.trial.trials import Trials
 from tui_agent.walls import visible_places as page
 from tui_agent.walls.visible_places import homes_of_others, visible_places
 
-PROBLEM = sandbox_problem(Path.cwd())
-real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
 WORD = "planted-word"
 
 CREDENTIALS = (
@@ -82,10 +78,19 @@ def root(home: Path) -> Path:
 
 
 @pytest.fixture
-def bash(root: Path, tmp_path: Path) -> BashTool:
+def bash(root: Path, tmp_path: Path) -> Iterator[BashTool]:
+    """The tool with trials that work here."""
+    trials = Trials(root, tmp_path / "trials", "one")
     workspace = Workspace(root, spool_dir=tmp_path / "spool")
-    sandbox = Sandbox(lambda place: ProtectedTree(place).places())
-    return BashTool(workspace, is_read_only_command=lambda _: False, sandbox=sandbox)
+    yield BashTool(workspace, is_read_only_command=lambda _: False, trials=trials)
+    trials.close()
+
+
+def in_trial() -> Recorded:
+    """Return the context of a call in a trial, whose changes no one keeps."""
+    recorded = Recorded()
+    recorded.context.place, recorded.context.propose = "trial", lambda _: None
+    return recorded
 
 
 def plant(path: Path) -> Path:
@@ -107,7 +112,7 @@ def is_shown(root: Path, path: Path, *search_path: object, environment: Mapping[
 # --- what is absent ---------------------------------------------------------------------------------------------------
 
 
-@real
+@pytest.mark.slow
 async def test_no_credential_of_the_machine_is_readable_and_no_secret_variable_is_set(
     bash: BashTool, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +128,7 @@ async def test_no_credential_of_the_machine_is_readable_and_no_secret_variable_i
         monkeypatch.setenv(name, f"{WORD} in {name}")
 
     result = await call(
-        bash, command="env; grep -rs . ~ ..; cat /etc/shadow /etc/sudoers /etc/fstab; ls -a ~", timeout=60
+        bash, in_trial(), command="env; grep -rs . ~ ..; cat /etc/shadow /etc/sudoers /etc/fstab; ls -a ~", timeout=60
     )
 
     found = {line.partition(f"{WORD} in ")[2] for line in result.text.splitlines() if WORD in line}
@@ -144,18 +149,10 @@ def test_a_home_of_its_own_hides_nothing_around_it(tmp_path: Path, home: Path, m
     assert homes_of_others() == ()
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("place", ["export/home/me", "export/home", "export"])
-async def test_a_workspace_that_contains_a_home_is_refused(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    bwrap = plant(tmp_path / "programs" / "bwrap")
-    bwrap.chmod(0o755)
-    monkeypatch.setenv("PATH", str(bwrap.parent), prepend=os.pathsep)
-    workspace = Workspace(tmp_path / place, spool_dir=tmp_path / "spool")
-    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=Sandbox(lambda _: ()))
-
-    with pytest.raises(ToolError, match="as the working directory"):
-        await call(bash, command="true")
+def test_a_workspace_that_contains_a_home_is_refused(tmp_path: Path, place: str) -> None:
+    assert "as the working directory" in Trials(tmp_path / place, tmp_path / "trials", "one").facts.problem
 
 
 def test_settings_of_the_system_that_only_some_may_read_are_left_out(
@@ -200,7 +197,7 @@ def channels(home: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         one.close() if isinstance(one, socket.socket) else os.close(one)
 
 
-@real
+@pytest.mark.slow
 async def test_no_socket_and_no_pipe_of_another_program_is_reached(bash: BashTool, channels: list[Path]) -> None:
     command = f"""python3 - <<'END'
 import os, socket
@@ -215,7 +212,7 @@ for name in {json.dumps(list(map(str, channels)))}:
         print("cannot", error)
 END"""
 
-    result = await call(bash, command=command)
+    result = await call(bash, in_trial(), command=command)
 
     assert "reached" not in result.text, result.text
     assert result.text.count("cannot") == len(channels), result.text
@@ -311,7 +308,7 @@ def test_the_repository_of_a_work_tree_is_shown_only_if_git_has_recorded_it(home
     assert shown(settings / "editor") == {f"{settings}/.git"}
 
 
-@real
+@pytest.mark.slow
 async def test_git_knows_the_user_and_not_the_passwords(
     bash: BashTool, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,7 +321,7 @@ async def test_git_knows_the_user_and_not_the_passwords(
     )
 
     result = await call(
-        bash, command="git init -q tree; cd tree; git var GIT_AUTHOR_IDENT; git config -l; cat ~/.gitconfig"
+        bash, in_trial(), command="git init -q tree; cd tree; git var GIT_AUTHOR_IDENT; git config -l; cat ~/.gitconfig"
     )
 
     assert 'A "B" C <me@example.org>' in result.text

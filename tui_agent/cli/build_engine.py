@@ -23,9 +23,9 @@ from tui_agent.execution import (
     Sequential,
     Strategy,
 )
+from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.commands.safe_commands import safe_commands
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.permissions import accesses_of_command, is_read_only_command
-from tui_agent.permissions.paths.protected_paths import ProtectedTree
+from tui_agent.git.protected_tree import ProtectedTree
+from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.settings import Locations
@@ -70,7 +70,6 @@ def built_in_tools(
             trial_temporary=None if trials is None else trials.temporary,
         ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
-        accesses_of_command=lambda command: accesses_of_command(command, root),
         trials=trials,
         report_problem=report_problem,
         jobs=jobs or BackgroundJobs(),

@@ -15,19 +15,16 @@ def call_digest(
     arguments: JsonObject,
     targets: Iterable[str] = (),
     schema: JsonObject | None = None,
-    confinement: str = "",
     scripts: Iterable[str] = (),
     place: Place = "outside",
 ) -> str:
-    """Return a hash that is the same exactly if tool, arguments, resolved targets, scripts and surroundings are the
-    same.
+    """Return a hash that is the same exactly if tool, arguments, resolved targets, scripts and place are the same.
 
     Args:
         tool_name: the tool's name.
         arguments: arguments in effect; the order of keys does not matter.
         targets: resolved paths that the call would touch; their order does not matter.
         schema: input schema of the tool, which counts as another tool if it changes; None: any tool of that name.
-        confinement: limits of the sandbox that the call runs in; empty outside it.
         scripts: paths of files that the call runs; their contents count. Blocks for the time to read them.
         place: place in which the call runs.
 
@@ -35,7 +32,6 @@ def call_digest(
         64 hexadecimal digits.
     """
     bound = [tool_name, arguments, sorted(targets), *([] if schema is None else [schema])]
-    bound += [confinement] if confinement else []
     bound += [{"place": place}] if place != "outside" else []
     bound += [[(path, _content_mark(path)) for path in sorted(scripts)]] if scripts else []
     canonical = json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr)

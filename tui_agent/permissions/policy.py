@@ -8,15 +8,13 @@ from typing import cast, get_args
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import (
-    NO_CONTAINMENT,
     ChangesDecision,
-    Containment,
     GrantScope,
     PermissionDecision,
     PermissionMode,
     as_permission_mode,
 )
-from tui_agent.protocol.tool import Accesses, CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 from tui_agent.protocol.trial import NO_TRIAL, ProposedChanges, TrialFacts
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 from tui_agent.protocol.web_address import host_of
@@ -65,7 +63,6 @@ class PermissionPolicy:
         relaxed_reads: bool = True,
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
-        containment: Containment = NO_CONTAINMENT,
         secret_files: Sequence[str] = SECRET_FILES,
         trial: TrialFacts = NO_TRIAL,
     ) -> None:
@@ -82,7 +79,6 @@ class PermissionPolicy:
             relaxed_reads: read-only calls in the workspace need no answer (S1-17).
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else commands that apply its settings ask.
-            containment: the sandbox that shell commands can run in.
             secret_files: patterns of files that are read only with an answer or by a rule, if a call names them.
             trial: the place in which commands run that no rule and no mode lets outside.
 
@@ -94,7 +90,7 @@ class PermissionPolicy:
         expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
-        _expect_places(containment, trial)
+        expect_kind("PermissionPolicy.trial", trial, TrialFacts, "a TrialFacts")
         for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
@@ -106,7 +102,7 @@ class PermissionPolicy:
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
         self.is_trusted = is_trusted
         """True if the user trusts the contents of the workspace."""
-        self._relaxed_reads, self._containment, self._trial = relaxed_reads, containment, trial
+        self._relaxed_reads, self._trial = relaxed_reads, trial
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
@@ -128,15 +124,6 @@ class PermissionPolicy:
             ConfigurationError: no mode has this name.
         """
         self._mode = as_permission_mode("permission mode", mode)
-
-    @property
-    def containment(self) -> Containment:
-        """The sandbox that shell commands can run in."""
-        return self._containment
-
-    def set_containment(self, containment: Containment) -> None:
-        """Replace the sandbox for all later decisions."""
-        self._containment = containment
 
     @property
     def trial(self) -> TrialFacts:
@@ -181,9 +168,7 @@ class PermissionPolicy:
         except _PREDICATE_ERRORS as error:
             return invalid(f"the tool cannot tell what this call is about: {type(error).__name__}", trace)
         if isinstance(subject, CommandSubject):
-            decision = self._commands.judge(tool.name, subject, mode, self._trial, trace)
-            words = self._containment.words if self._containment.confines_all else ""
-            return decision.model_copy(update={"confinement": words}) if words else decision
+            return self._commands.judge(tool.name, subject, mode, self._trial, trace)
         is_read_only = _is_read_only(tool, arguments)
         if isinstance(subject, PathSubject):
             return self._check_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
@@ -408,11 +393,6 @@ class PermissionPolicy:
         return bool(found)
 
 
-def _expect_places(containment: object, trial: object) -> None:
-    expect_kind("PermissionPolicy.containment", containment, Containment, "a Containment")
-    expect_kind("PermissionPolicy.trial", trial, TrialFacts, "a TrialFacts")
-
-
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
     """Return a call's subject, or None if the tool cannot tell."""
     try:
@@ -463,11 +443,6 @@ def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence
         readable_paths: paths outside that may be read like it.
     """
     return _judge_without_rules(workspace, tuple(readable_paths)).only_reads(command)
-
-
-def accesses_of_command(_command: str, _workspace: Path) -> Accesses | None:
-    """Return None: what a command reads and changes is not known from its text."""
-    return None
 
 
 @lru_cache(maxsize=8)

@@ -43,45 +43,6 @@ def as_permission_mode(name: str, mode: object) -> PermissionMode:
     return PermissionMode(mode)
 
 
-SandboxSetting = Literal["off", "auto", "bwrap"]
-"""Commands in the sandbox: none, those whose targets are unknown, all."""
-
-
-class Containment(FrozenModel):
-    """The sandbox that commands can run in, as a policy needs to know it. Tested when the engine starts.
-
-    A policy that finds the targets of a command unknown lets it run in the sandbox if `is_available`, and sets the
-    decision's `confinement` to `words`; otherwise it asks. With `confines_all`, every decision has a `confinement`.
-    """
-
-    setting: SandboxSetting = "off"
-    works: bool = False
-    """True if the sandbox was tried and works here."""
-    network: bool = False
-    """True if commands in it may use the network."""
-    problem: str = ""
-    """Reason why it does not work; empty if it works or was not tried."""
-
-    @property
-    def is_available(self) -> bool:
-        """True if a command can run in the sandbox."""
-        return self.works and self.setting != "off"
-
-    @property
-    def confines_all(self) -> bool:
-        """True if every command must run in the sandbox, and none runs if it does not work."""
-        return self.setting == "bwrap"
-
-    @property
-    def words(self) -> str:
-        """Restrictions of the sandbox, for the model and the user."""
-        return f"runs in the sandbox: writes only here, {'with' if self.network else 'no'} network"
-
-
-NO_CONTAINMENT = Containment()
-"""Commands run without a sandbox."""
-
-
 class DecisionPart(FrozenModel):
     """The verdict on one part of a call, such as one simple command of a pipeline."""
 
@@ -112,11 +73,8 @@ class PermissionDecision(FrozenModel):
     """Resolved paths the call would touch. An approval is valid for these only."""
     scripts: tuple[str, ...] = ()
     """Resolved paths of files that the call names as programs or scripts. An approval is valid for their contents."""
-    confinement: str = ""
-    """Restrictions under which the call runs, such as `Containment.words`; empty: none. The tool obeys them
-    (`ToolContext.is_confined`), also after an approval."""
     place: Place = "outside"
-    """Place in which the call runs if it is allowed."""
+    """Place in which the call runs if it is allowed, also by an answer; the tool obeys it (`ToolContext.place`)."""
 
 
 class ChangesDecision(FrozenModel):
@@ -148,7 +106,7 @@ class ApprovalRequest(FrozenModel):
     request_id: str = Field(default_factory=lambda: new_id("ask"))
     call_id: str
     digest: str
-    """Hash of tool name, arguments, targets, scripts and confinement. The answer is valid for these only."""
+    """Hash of tool name, arguments, targets, scripts and place. The answer is valid for these only."""
     tool: str
     args: JsonObject
     summary: str = ""
@@ -167,9 +125,6 @@ class ApprovalRequest(FrozenModel):
     """Rules that an answer may choose from, narrowest first, `session_rule` included."""
     agent: str = "main"
     """Agent of the call: `main`, the label of a sub-agent, or `you` (`DECIDED_BY_USER`) for a command by the user."""
-    confinement: str = ""
-    """Restrictions under which an approved call runs, such as `runs in the sandbox: writes only here, no network`;
-    empty: none."""
     question: ServerQuestion | None = None
     """Question of a tool server; None for a call. Such a request belongs to no call (`call_id` is empty). To approve it
     is to accept, with the values of a form as the decision's `input`; to skip it is to dismiss it without a choice."""

@@ -235,8 +235,6 @@ class ToolContext:
     they must be reported before: a hook or a guardrail follows, or no request to the model does."""
     agent: str = ""
     """Name of the agent that made the call."""
-    is_confined: bool = False
-    """True if the policy allowed the call only in the sandbox."""
     place: Place = "outside"
     """Place in which the policy lets a command run."""
     resumed_from: str = ""

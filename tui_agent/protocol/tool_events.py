@@ -241,8 +241,6 @@ class PermissionDecided(FrozenModel):
     rule: str | None = None
     reason: str = ""
     parts: tuple[DecisionPart, ...] = ()
-    confinement: str = ""
-    """Restrictions under which the call runs, such as those of the sandbox; empty: none."""
 
 
 class PermissionModeChanged(FrozenModel):

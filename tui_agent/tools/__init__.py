@@ -7,7 +7,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 
 from .bash_output_tool import BashOutputTool
-from .bash_tool import AccessesOfCommand, BashTool, ReadOnlyCheck
+from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
@@ -25,7 +25,6 @@ __all__ = [
     "BUILT_IN_TOOLS",
     "JOB_TOOLS",
     "WEB_TOOLS",
-    "AccessesOfCommand",
     "Arguments",
     "BackgroundJobs",
     "BashOutputTool",
@@ -54,7 +53,6 @@ class ToolSetup:
     workspace: Workspace
     is_read_only_command: ReadOnlyCheck
     trials: Trials | None
-    accesses_of_command: AccessesOfCommand | None = None
     jobs: BackgroundJobs | None = None
     report_problem: Callable[[str], None] | None = None
 
@@ -66,7 +64,6 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "bash": lambda setup: BashTool(
         setup.workspace,
         is_read_only_command=setup.is_read_only_command,
-        accesses_of_command=setup.accesses_of_command,
         trials=setup.trials,
         jobs=setup.jobs,
         report_problem=setup.report_problem,
@@ -89,7 +86,6 @@ def default_tools(
     *,
     is_read_only_command: ReadOnlyCheck,
     trials: Trials | None = None,
-    accesses_of_command: AccessesOfCommand | None = None,
     jobs: BackgroundJobs | None = None,
     report_problem: Callable[[str], None] | None = None,
 ) -> list[Tool]:
@@ -100,16 +96,13 @@ def default_tools(
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
         trials: makes the layers in which shell commands run first; None: they run outside.
-        accesses_of_command: returns what a shell command reads and changes, or None if that is not certain:
-            `permissions.accesses_of_command` with the workspace's root. Without it, a command that changes files runs
-            beside no other call.
         jobs: keeps commands that run in the background, while its context is open; None: none do.
         report_problem: called with the reason when no layer could be made for a command.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.
     """
-    setup = ToolSetup(workspace, is_read_only_command, trials, accesses_of_command, jobs, report_problem)
+    setup = ToolSetup(workspace, is_read_only_command, trials, jobs, report_problem)
     tools = [build(setup) for build in BUILT_IN_TOOLS.values()]
     return tools if jobs is None else [*tools, *(build(jobs) for build in JOB_TOOLS.values())]
 

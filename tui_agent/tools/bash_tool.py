@@ -124,11 +124,6 @@ ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
 if the command only reads."""
 
 
-AccessesOfCommand: TypeAlias = Callable[[str], Accesses | None]
-"""Function of a command, such as `permissions.accesses_of_command` with a workspace; returns every path that the
-command reads or changes, or None unless the list is certainly complete."""
-
-
 def _with_line_feeds(command: str) -> str:
     """Return a command whose lines all end in CR LF with line feeds: bash would take the carriage returns for words."""
     lines = command.split("\n")
@@ -168,7 +163,6 @@ class BashTool(TypedTool[BashArguments]):
         workspace: Workspace,
         *,
         is_read_only_command: ReadOnlyCheck,
-        accesses_of_command: AccessesOfCommand | None = None,
         trials: Trials | None = None,
         jobs: BackgroundJobs | None = None,
         report_problem: Callable[[str], None] | None = None,
@@ -177,8 +171,6 @@ class BashTool(TypedTool[BashArguments]):
         Args:
             workspace: the directory that commands run in.
             is_read_only_command: returns True if a command only reads, False in doubt; never raises.
-            accesses_of_command: returns what a command reads and changes; None: a command that changes files runs
-                beside no other call.
             trials: makes the layers in which commands run that may not run outside; None: none can.
             jobs: keeps commands that run on without their calls; None: none do.
             report_problem: called with the reason on the event loop when no layer could be made for a command.
@@ -202,7 +194,6 @@ class BashTool(TypedTool[BashArguments]):
         self._workspace = workspace
         self.working_directory = workspace.root
         self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
-        self._accesses_of_command = accesses_of_command
         self._noted_variables: set[str] = set()
 
     def call_is_read_only(self, args: BashArguments) -> bool:
@@ -210,19 +201,11 @@ class BashTool(TypedTool[BashArguments]):
         return not args.run_in_background and self._is_read_only_command(args.command)
 
     def call_accesses(self, args: BashArguments) -> Accesses | None:
-        # A command that runs on changes files at any time, so that it starts beside no other call.
-        if args.run_in_background:
+        is_outside = args.run_in_background or not args.sandbox
+        if is_outside or self._trials is None or not self._trials.facts.is_available:
             return None
-        if args.sandbox and self._trials is not None and self._trials.facts.is_available:
-            # Unless a rule lets it outside, which the engine knows.
-            return Accesses(keeps=frozenset({self._workspace.root}))
-        return self._outside_accesses(args)
-
-    def _outside_accesses(self, args: BashArguments) -> Accesses | None:
-        """Return the paths that a command touches outside of a trial; None if they are unknown."""
-        if self._accesses_of_command is None or args.run_in_background:
-            return None
-        return self._accesses_of_command(args.command)
+        # Unless a rule lets it outside, which the engine knows.
+        return Accesses(keeps=frozenset({self._workspace.root}))
 
     def call_subject(self, args: BashArguments) -> Subject:
         return CommandSubject(args.command, leaves_sandbox=not args.sandbox, in_background=args.run_in_background)
@@ -395,16 +378,12 @@ class BashTool(TypedTool[BashArguments]):
         if args.run_in_background:
             jobs.check_room()
         with ExitStack() as held:
-            accesses = self._outside_accesses(args)
-            writes = None if accesses is None else accesses.writes
-            changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(writes))
+            changing = None if is_reading else held.enter_context(self._workspace.changing_calls.entered(None))
 
             def others_run() -> bool:
                 return any(job.call_id != context.call_id for job in jobs.running)
 
-            named = None if self._accesses_of_command is None else self._accesses_of_command(args.command)
-            targets = None if named is None else named.writes
-            watch = CommandWatch(self._workspace, changing, args.command, targets, others_run=others_run)
+            watch = CommandWatch(self._workspace, changing, args.command, others_run=others_run)
             result = await self._run_watched(args, context, jobs, spec, watch, held)
         if spec.cwd == self._workspace.root:
             return result

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.events import AgentEvent, FileChanged
@@ -85,7 +84,6 @@ class CommandWatch:
         workspace: Workspace,
         changing: ChangingCall | None,
         command: str = "",
-        targets: Collection[Path] | None = None,
         *,
         others_run: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -95,7 +93,6 @@ class CommandWatch:
             changing: the command among the calls that change files now; None for a command that only reads: nothing
                 is compared.
             command: the text of the command.
-            targets: every path that it changes; None if the text does not tell.
             others_run: returns True while a background command runs, which may change files at any time.
         """
         self._others_run = others_run
@@ -106,7 +103,6 @@ class CommandWatch:
         self._tree = None if changing is None else workspace.tree
         self._protected = None if changing is None else workspace.protected
         self._command = command
-        self._targets = targets
         self._named: NamedTargets | None = None
         self._files: TreeSnapshot | None = None
         self._guarded: ProtectedSnapshot | None = None
@@ -162,17 +158,14 @@ class CommandWatch:
             return
         self._files = self._tree.look()
         listed: Collection[str] = () if self._files is None else self._files.files
-        root, targets = self._tree.root, self._targets
-        if targets is None:
-            targets = named_paths(self._command, root, listed)
-        self._named = NamedTargets.look(targets, root, listed, self._tree.contents) if targets else None
+        root = self._tree.root
+        named = named_paths(self._command, root, listed)
+        self._named = NamedTargets.look(named, root, listed, self._tree.contents) if named else None
 
     async def _emit(self, changed: Callable[[JsonObject], object]) -> CommandChanges:
         changes, is_complete, protected = await run_shielded_in_thread(self._compare)
         uncovered = self._uncovered()
-        # Only changes that the command's text names are certainly its own.
-        knows_own = self._changing is not None and self._changing.writes is not None
-        self._is_alone = knows_own or (self._is_alone and not self._others_run())
+        self._is_alone = self._is_alone and not self._others_run()
         by: JsonObject = {} if self._is_alone else {"call_id": None}
         guarded = {change.path for change in protected.files}
         if self._is_alone:

@@ -107,10 +107,7 @@ class NamedTargets:
 
 
 def named_paths(command: str, root: Path, listed: Iterable[str]) -> tuple[Path, ...]:
-    """Return the existing files of the workspace, and its ignored directories, that a command line names.
-
-    Used if the command's text does not tell all that it changes. Blocks.
-    """
+    """Return the existing files of the workspace, and its ignored directories, that a command line names. Blocks."""
     starts = [root, *(root / os.path.expanduser(name) for name in _DIRECTORY_CHANGE.findall(command))]
     found: dict[Path, None] = {}
     for word in islice(dict.fromkeys(_WORD.findall(command)), _MOST_WORDS):

@@ -2,11 +2,11 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .visible_places import VisiblePlaces, homes_of_others, own_home
+from .visible_places import VisiblePlaces, homes_of_others, own_home, visible_places
 
 PRIVATE = ("/tmp", "/var/tmp", "/run")
 """Directories of which a command sees none of the host's contents: sockets of other programs in them are ways out."""
@@ -52,6 +52,27 @@ def system_options(
         options += ["--dir", str(home)]
         options += [] if git_settings is None else ["--file", str(git_settings), str(home / ".gitconfig")]
     return options
+
+
+def writable_options(
+    root: Path, search_path: str, *, hidden: Sequence[Path], shown: Iterable[Path], network: bool
+) -> list[str]:
+    """Return all options of a command that may change a directory, and nothing else. Blocks.
+
+    Args:
+        root: the directory in which it starts; absolute, links followed.
+        search_path: the command's PATH.
+        hidden: directories of tui-agent, which are empty for it.
+        shown: directories inside hidden ones that it may read.
+        network: True if it may use the network.
+    """
+    visible = visible_places(root, search_path, os.environ)
+    # Inside our own directories, nothing may be changed.
+    bind = "--ro-bind" if any(map(root.is_relative_to, hidden)) else "--bind"
+    options = ["--unshare-user-try", *system_options(visible, network=network), bind, str(root), str(root)]
+    seen = (root, *map(Path, visible.shown))
+    options += hidden_options((path for path in hidden if path != root), shown, seen)
+    return [*options, "--chdir", str(root)]
 
 
 def hidden_options(hidden: Iterable[Path], shown: Iterable[Path], seen: Iterable[Path]) -> list[str]:

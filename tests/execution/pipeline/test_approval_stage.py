@@ -25,7 +25,6 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     Noticed,
-    PermissionDecided,
     ToolBlockedOn,
     Warned,
 )
@@ -73,28 +72,6 @@ async def test_the_question_contains_everything_known() -> None:
     assert stand.state.approval.preview == preview
     assert stand.state.admission.stale
     assert len(stand.state.approval.asked) == 1
-
-
-async def test_the_question_says_under_which_restrictions_the_call_runs() -> None:
-    for note, shown in (("", "in the box"), ("first", "first\nin the box")):
-        tool = ScriptedTool(preview=Preview(kind="command", text="make", note=note))
-        policy = FakePolicy({"act": "ask"}, confinement="in the box")
-        stand = asking(tools=[tool], policy=policy, gate=approving())
-
-        assert await outcome_of(stand) is None
-        question = stand.events(ApprovalRequested)[0]
-        assert question.preview.note == shown
-        assert question.confinement == "in the box"
-        assert stand.events(PermissionDecided)[0].confinement == "in the box"
-
-
-async def test_a_question_without_a_preview_says_it_too() -> None:
-    policy = FakePolicy({"act": "ask"}, confinement="in the box")
-    stand = asking(tools=[ScriptedTool()], policy=policy, gate=approving())
-
-    assert await outcome_of(stand) is None
-    question = stand.events(ApprovalRequested)[0]
-    assert (question.preview, question.confinement) == (Preview(kind="text", text="in the box"), "in the box")
 
 
 async def test_questions_are_asked_in_call_order_however_long_a_preview_takes() -> None:

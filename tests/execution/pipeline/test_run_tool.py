@@ -17,6 +17,7 @@ from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
 from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.protocol.trial import Place
 
 
 def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitable[ToolResult]]:
@@ -46,19 +47,19 @@ class Timed:
         return task.result(), round(loop.time() - began, 6), stand
 
 
-@pytest.mark.parametrize("confinement", ["", "in the box"])
-async def test_a_tool_learns_whether_the_policy_confined_the_call(confinement: str) -> None:
-    found: list[bool] = []
+@pytest.mark.parametrize("place", ["outside", "trial"])
+async def test_a_tool_learns_where_the_policy_lets_the_call_run(place: Place) -> None:
+    found: list[Place] = []
 
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        found.append(context.is_confined)
+        found.append(context.place)
         return ToolResult.of_text("done")
 
-    stand = Stand(ScriptedTool(behaviour=behaviour), policy=FakePolicy(confinement=confinement))
+    stand = Stand(ScriptedTool(behaviour=behaviour), policy=FakePolicy(place=place))
     assert judge_now(stand.services, stand.state) is None
     await run_tool(stand.services, stand.state)
 
-    assert found == [bool(confinement)]
+    assert found == [place]
 
 
 async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> None:

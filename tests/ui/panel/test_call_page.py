@@ -139,7 +139,6 @@ def test_the_decision_is_shown_in_full() -> None:
         mode=PermissionMode.ASK,
         rule="bash(ls:*) (user)",
         parts=(DecisionPart(text="ls", decision="ask"),),
-        confinement="runs in the sandbox: writes only here, no network",
     )
     asked = ASKED.model_copy(update={"reason": "a rule asks", "trace": ("floor: fine",), "targets": ("/home/a",)})
     resolved = ApprovalResolved(
@@ -150,7 +149,6 @@ def test_the_decision_is_shown_in_full() -> None:
     assert sections(seen(QUEUED, decided, asked, resolved, hook), width=80)["Decision"] == [
         "asked by rule  bash(ls:*) (user)",
         "mode           ask",
-        "sandbox        runs in the sandbox: writes only here, no network",
         "asked because  a rule asks",
         "▲ ls",
         "touches  /home/a",

@@ -11,14 +11,12 @@ from rich.cells import cell_len
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
     FileChanged,
-    PermissionDecided,
     ToolBlockedOn,
     ToolEnded,
     ToolProgress,
     ToolStarted,
     ToolStatus,
 )
-from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.panel.call_rows import TAIL_ROWS, RowContext, row_of, sign_of, step_row, tail_lines, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
@@ -53,18 +51,6 @@ def test_a_call_that_needs_the_user_shows_that_and_for_how_long() -> None:
     story.wait(7)
 
     assert rows(story)[0].split() == ["▲", "#1", "bash", "rm", "x", "needs", "you", "7", "s"]
-
-
-def test_a_call_in_the_sandbox_has_a_mark() -> None:
-    story = Story().run("x").step(0)
-    call_id = story.queued("bash", "make")
-    decided = PermissionDecided(call_id=call_id, decision="allow", source="mode", mode=PermissionMode.ALLOW)
-    story.tell(decided.model_copy(update={"confinement": "runs in the sandbox"}))
-
-    assert rows(story)[0].split()[1:5] == ["#1", "bash", "box:", "make"]
-    (call,) = fold(story).calls
-    shown = flattened(call_rows(call, CallContext(lambda _: None), 60, is_open=False))
-    assert "box: make" in text_of_runs(shown[0].runs)
 
 
 def test_time_spent_waiting_for_the_user_is_shown_separately() -> None:

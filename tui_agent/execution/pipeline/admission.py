@@ -267,6 +267,5 @@ def _record_decision(
         rule=decision.rule,
         reason=decision.reason,
         parts=decision.parts,
-        confinement=decision.confinement,
     )
     services.publisher.publish(decided)

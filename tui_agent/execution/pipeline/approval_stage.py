@@ -108,14 +108,13 @@ def _digest(state: CallState) -> str:
     decision = state.admission.decision
     scripts = decision.scripts if decision is not None else ()
     name = state.received.call.name
-    confinement, place = _surroundings(state)
-    return call_digest(name, prepared.arguments, _targets(state), schema, confinement, scripts, place)
+    return call_digest(name, prepared.arguments, _targets(state), schema, scripts, _place(state))
 
 
-def _surroundings(state: CallState) -> tuple[str, Place]:
-    """Return the limits of the sandbox and the place in which the call runs by the latest decision."""
+def _place(state: CallState) -> Place:
+    """Return the place in which the call runs by the latest decision."""
     decision = state.admission.decision
-    return ("", "outside") if decision is None else (decision.confinement, decision.place)
+    return "outside" if decision is None else decision.place
 
 
 async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -166,7 +165,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
             return failure("error", preview.text, "tool_error")
         known = preview.error.preview if isinstance(preview.error, PreviewError) else None
         preview = known or Preview(kind="text", text=f"This call would currently fail: {preview.text}")
-    state.approval.preview = _with_note(preview if isinstance(preview, Preview) else None, decision.confinement)
+    state.approval.preview = preview if isinstance(preview, Preview) else None
     return ApprovalRequest(
         call_id=state.received.call.id,
         digest=digest,
@@ -181,17 +180,7 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         session_rule=_rule_for(services.policy, state),
         rules=_choices_for(services.policy, state),
         agent=services.agent,
-        confinement=decision.confinement,
     )
-
-
-def _with_note(preview: Preview | None, note: str) -> Preview | None:
-    """Return a preview with one more note; an empty one adds nothing."""
-    if not note:
-        return preview
-    if preview is None:
-        return Preview(kind="text", text=note)
-    return preview.model_copy(update={"note": "\n".join(filter(None, (preview.note, note)))})
 
 
 def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
@@ -251,13 +240,13 @@ async def _apply_approval(
     services: ExecutionServices, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
 ) -> Outcome | None:
     edited = decision.input is not None and decision.input != state.prepared.arguments
-    shown = _surroundings(state)
+    shown = _place(state)
     if decision.input is not None and edited:
         refusal = await _edit(services, state, decision.input)
         if refusal is not None:
             return refusal
-    if _surroundings(state) != shown:
-        # The question named the surroundings of another command: the edited one needs a question of its own.
+    if _place(state) != shown:
+        # The question named the place of another command: the edited one needs a question of its own.
         state.approval.digest, state.admission.stale = request.digest, True
         return None
     # The user saw the edited call, but not what is at its new targets: that is recorded now.
@@ -299,13 +288,10 @@ async def _grant(
     else:
         chosen = decision.model_copy(update={"input": None})
         rule = rule_to_store(request, chosen, partial(_may_store, services, state))
-    where = " (after a restart outside the sandbox)" if _surroundings(state)[0] else ""
-    await store_rule(services, state.received.call.id, rule, decision.scope, "The call was approved", where)
+    await store_rule(services, state.received.call.id, rule, decision.scope, "The call was approved")
 
 
-async def store_rule(
-    services: ExecutionServices, call_id: str, rule: str | None, scope: GrantScope, done: str, where: str = ""
-) -> bool:
+async def store_rule(services: ExecutionServices, call_id: str, rule: str | None, scope: GrantScope, done: str) -> bool:
     """Store a rule that the user chose, and judge the waiting questions by it; return False after a warning.
 
     Args:
@@ -314,7 +300,6 @@ async def store_rule(
         rule: the rule; None if none may be stored.
         scope: its scope.
         done: what the answer did all the same if it cannot be stored.
-        where: where it applies, as a part of a sentence.
     """
     context: JsonObject = {"call_id": call_id}
     stored_in: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
@@ -329,7 +314,7 @@ async def store_rule(
         return False
     if stored_in is not None:
         shown = rule.replace("\n", ", ")
-        text = f"From now on allowed{where}: {shown}. To undo this, delete it from {stored_in}."
+        text = f"From now on allowed: {shown}. To undo this, delete it from {stored_in}."
         services.publisher.publish(Noticed(code="rule_stored", text=text, context=context))
     services.gate.reconsider()
     return True

@@ -170,7 +170,6 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
 
 
 def _context(services: ExecutionServices, state: CallState, execution: ToolExecution) -> ToolContext:
-    decision = state.admission.decision
     return ToolContext(
         call_id=state.received.call.id,
         tool_name=execution.tool.name,
@@ -189,7 +188,6 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         place=place_of(state),
         resumed_from=state.run.resumed_from,
         propose=execution.propose,
-        is_confined=decision is not None and bool(decision.confinement),
         extra_seconds=lambda: execution.extra_seconds,
     )
 

@@ -203,8 +203,6 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         rows.extend(_labelled("mode", PermissionMode(decision.mode).value, width))
         place = PLACE_MARKS.get(view.changes.trial.place, "")
         rows.extend(_labelled("place", place, width) if place else [])
-        if decision.confinement:
-            rows.extend(_labelled("sandbox", decision.confinement, width))
     if request is not None and request.reason not in told:
         rows.extend(_labelled("asked because", request.reason, width))
         told |= {request.reason}

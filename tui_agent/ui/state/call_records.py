@@ -155,7 +155,7 @@ _decisions = WeakValueDictionary[tuple[object, ...], PermissionDecided]()
 
 def kept_decision(event: PermissionDecided) -> PermissionDecided:
     """Return a decision without its call: equal ones are kept once."""
-    key = (event.decision, event.source, event.mode, event.rule, event.reason, event.parts, event.confinement)
+    key = (event.decision, event.source, event.mode, event.rule, event.reason, event.parts)
     kept = _decisions.get(key)
     if kept is None:
         kept = _decisions[key] = event.model_copy(update={"call_id": ""})

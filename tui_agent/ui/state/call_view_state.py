@@ -113,11 +113,11 @@ class CallViewState:
 
     @property
     def marked_summary(self) -> str:
-        """The summary, with a mark before it if the call runs in the sandbox, or while it runs in a trial."""
-        decision, place = self.approval.decision, self.changes.trial.place
+        """The summary, with a mark before it while the call runs in a trial."""
+        place = self.changes.trial.place
         if place in PLACE_MARKS and self.phase == "running":
             return f"{PLACE_MARKS[place]}: {self.summary}"
-        return f"box: {self.summary}" if decision is not None and decision.confinement else self.summary
+        return self.summary
 
     @property
     def diff(self) -> str:
