@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from tui_agent.protocol.regular_file import sync_directory
+from tui_agent.protocol.trial import REPOSITORY
 
 Action = Literal["remove", "prune", "directory", "put", "mode", "watch"]
 """Action of a step: remove a file, remove a directory if it is empty, create a directory, put a file or link in its
@@ -17,7 +18,7 @@ place, set permission bits, or only compare a file."""
 OBJECT_PHASE = 1
 """Place of a repository's objects in the order of steps."""
 
-_FILE = "keep.json"
+_FILE, _UNDO = "keep.json", "undo.json"
 _SAVED = "kept"
 
 
@@ -58,6 +59,7 @@ class KeepJournal:
     """Content of the locks, and part of the names of temporary files."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     is_done: bool = False
+    name: str = _FILE
 
     @property
     def saved(self) -> Path:
@@ -77,7 +79,9 @@ class KeepJournal:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())
-        temporary.rename(self.directory / _FILE)
+        if self.name == _FILE:
+            (self.directory / _UNDO).unlink(missing_ok=True)
+        temporary.rename(self.directory / self.name)
         sync_directory(self.directory)
 
     def remove(self) -> None:
@@ -86,7 +90,17 @@ class KeepJournal:
         Raises:
             OSError: it cannot be removed.
         """
-        (self.directory / _FILE).unlink()
+        (self.directory / self.name).unlink()
+
+    def turn(self) -> None:
+        """Note that the repository's steps are taken back from now on: a new name needs no space on a full disk.
+
+        Raises:
+            OSError: it cannot be renamed.
+        """
+        if self.name == _FILE:
+            (self.directory / _FILE).rename(self.directory / _UNDO)
+            self.name = _UNDO
 
     @classmethod
     def is_open(cls, directory: Path) -> bool:
@@ -105,10 +119,11 @@ class KeepJournal:
         Raises:
             OSError: it cannot be read.
         """
-        try:
-            content: dict[str, Any] = json.loads((directory / _FILE).read_bytes())
-        except FileNotFoundError:
+        name = next((name for name in (_UNDO, _FILE) if (directory / name).exists()), None)
+        if name is None:
             return None
+        content: dict[str, Any] = json.loads((directory / name).read_bytes())
         rows: list[Any] = content["steps"]
         steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]
-        return cls(directory, steps, content["locks"], content["mark"], content["problems"], content["is_done"])
+        problems = ({REPOSITORY: "an error interrupted it"} if name == _UNDO else {}) | content["problems"]
+        return cls(directory, steps, content["locks"], content["mark"], problems, content["is_done"], name)

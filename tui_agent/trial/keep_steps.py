@@ -57,8 +57,8 @@ class StepRunner:
         Raises:
             OSError: the system refuses it.
         """
-        if step.is_object:
-            return
+        if step.is_object or status_of(os.path.dirname(step.target)) is None:
+            return  # It was not taken, as its directory is missing.
         with self._place(step.target) as path:
             now = status_of(path)
             if step.action == "directory":

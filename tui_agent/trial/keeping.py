@@ -281,9 +281,8 @@ def _take_steps(journal: KeepJournal, *, is_resumed: bool) -> KeepReport:
 
 def _undo(journal: KeepJournal, runner: StepRunner, taken: Sequence[Step]) -> bool:
     """Take steps back, the last one first; return False if the next start has to try it again."""
-    with suppress(OSError):
-        journal.write()
     try:
+        journal.turn()
         for step in reversed(taken):
             runner.undo(step)
     except OSError as error:
