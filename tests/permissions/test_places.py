@@ -70,3 +70,13 @@ def test_git_in_an_untrusted_folder_runs_outside_only_after_an_answer(tmp_path: 
         policy = PermissionPolicy(tmp_path, rules=rules, mode=mode, trial=facts, is_trusted=False)
         decision = policy.check(bash, {"command": command})
         assert f"{decision.decision} {decision.place}" == expected, decision.reason
+
+
+def test_where_a_rule_denies_changes_mode_allow_runs_commands_in_the_trial(tmp_path: Path) -> None:
+    for rule, expected in (("deny edit(/src/**)", "allow trial"), ("deny read(/src/**)", "allow outside")):
+        policy = PermissionPolicy(tmp_path, rules=(rule,), mode="allow", trial=OVERLAY)
+        bash = sample_tools(tmp_path)["bash"]
+        decision = policy.check(bash, {"command": "black ."})
+        assert f"{decision.decision} {decision.place}" == expected
+    leaving = PermissionPolicy(tmp_path, rules=("deny write(/src/**)",), mode="allow", trial=OVERLAY)
+    assert leaving.check(sample_tools(tmp_path)["bash"], {"command": "black .", "sandbox": False}).decision == "ask"

@@ -170,7 +170,9 @@ class CommandJudge:
             is_certain = forbidding.rule is not None and forbidding.rule.verdict == "ask" and not forbidding.is_open
             return forbidding, "outside" if is_certain or leaves else facts.place
         stays = self._names_forbidden(case) is not None or self._is_distrusted_git(case)
-        is_everything = mode is PermissionMode.ALLOW and facts.setting != "required"
+        # Outside, no one would see which paths a command changes.
+        stays_in = facts.setting == "required" or self._rules.denies_changes
+        is_everything = mode is PermissionMode.ALLOW and not stays_in
         if is_everything and not stays:
             return finding_for_mode(mode, "effect", "every command"), "outside"
         if mode is not PermissionMode.PLAN and case.script.is_plain and case.is_allowed and not stays:

@@ -72,6 +72,12 @@ class RuleSet:
         applying = (rule for rule in self.rules if rule.verdict != "allow" and rule.pattern is not None)
         return any(rule.applies_to_path(None, intent) for rule in applying for intent in intents)
 
+    @property
+    def denies_changes(self) -> bool:
+        """True if a rule denies changes of some paths."""
+        denying = (rule for rule in self.rules if rule.verdict == "deny" and rule.pattern is not None)
+        return any(rule.applies_to_path(None, "write") for rule in denying)
+
     def judge_command(self, tool: str, command: SimpleCommand, trace: list[str]) -> Finding | None:
         """Return the finding of the rules for `tool` on one simple command; None if no rule matches.
 
