@@ -103,16 +103,6 @@ class KeepJournal:
             self.name = _UNDO
 
     @classmethod
-    def is_open(cls, directory: Path) -> bool:
-        """Return True if the keeping of a layer has begun and not ended.
-
-        Raises:
-            OSError: the journal cannot be read.
-        """
-        journal = cls.read(directory)
-        return journal is not None and not journal.is_done
-
-    @classmethod
     def read(cls, directory: Path) -> "KeepJournal | None":
         """Return the journal of a layer; None if keeping was not begun.
 
