@@ -11,12 +11,12 @@ import pytest
 
 from tests.tools.calls import call
 from tui_agent.permissions.paths.protected_paths import ProtectedTree
-from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.processes.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 from tui_agent.walls import visible_places as page
 from tui_agent.walls.visible_places import homes_of_others, visible_places
+from tui_agent.walls.wall_options import impossible_root
 
 PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
@@ -145,17 +145,8 @@ def test_a_home_of_its_own_hides_nothing_around_it(tmp_path: Path, home: Path, m
 
 
 @pytest.mark.parametrize("place", ["export/home/me", "export/home", "export"])
-async def test_a_workspace_that_contains_a_home_is_refused(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    bwrap = plant(tmp_path / "programs" / "bwrap")
-    bwrap.chmod(0o755)
-    monkeypatch.setenv("PATH", str(bwrap.parent), prepend=os.pathsep)
-    workspace = Workspace(tmp_path / place, spool_dir=tmp_path / "spool")
-    bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=Sandbox(lambda _: ()))
-
-    with pytest.raises(ToolError, match="as the working directory"):
-        await call(bash, command="true")
+def test_a_workspace_that_contains_a_home_is_refused(tmp_path: Path, home: Path, place: str) -> None:
+    assert "as the working directory" in impossible_root(tmp_path / place)
 
 
 def test_settings_of_the_system_that_only_some_may_read_are_left_out(

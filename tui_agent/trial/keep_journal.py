@@ -93,7 +93,7 @@ class KeepJournal:
         (self.directory / self.name).unlink()
 
     def turn(self) -> None:
-        """Note that the repository's steps are taken back from now on: a new name needs no space on a full disk.
+        """Note that the repository's steps are undone from now on: a new name needs no space on a full disk.
 
         Raises:
             OSError: it cannot be renamed.
