@@ -26,7 +26,7 @@ UNSHARE = (shutil.which("unshare") or "unshare", "--user", "--map-root-user", "-
 def walls_of(way: str) -> BubblewrapWalls | LandlockWalls:
     """Return the walls of a way by its name."""
     newest = found_bubblewraps(Path("/nowhere"))[0]
-    old = Bubblewrap(OLD, False, False) if OLD.exists() else newest
+    old = Bubblewrap(OLD, False) if OLD.exists() else newest
     return {
         "overlay": BubblewrapWalls(newest, True),
         "unshare": BubblewrapWalls(old, True, UNSHARE),

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .layer_limits import LayerLimits
+from .sorting import PathSorter
+
 CACHE = "/var/cache/tui-agent"
 """Path at which a command under bubblewrap sees the project's cache."""
 
@@ -27,3 +30,9 @@ class Confinement:
     """Directories inside hidden ones that commands may read."""
     unreadable: Callable[[], Iterable[Path]]
     """Returns the paths that a rule denies to read, which are empty for commands."""
+    limits: LayerLimits
+    sorter: PathSorter
+    stored: Path | None
+    """The stored session, without which no answer comes any more; None if that is not known."""
+    on_failure: Callable[[], None]
+    """Called when the walls could not be set up, so that they are tested again."""

@@ -93,7 +93,7 @@ class KeepJournal:
         (self.directory / self.name).unlink()
 
     def turn(self) -> None:
-        """Note that the repository's steps are taken back from now on: a new name needs no space on a full disk.
+        """Note that the repository's steps are undone from now on: a new name needs no space on a full disk.
 
         Raises:
             OSError: it cannot be renamed.
@@ -101,16 +101,6 @@ class KeepJournal:
         if self.name == _FILE:
             (self.directory / _FILE).rename(self.directory / _UNDO)
             self.name = _UNDO
-
-    @classmethod
-    def is_open(cls, directory: Path) -> bool:
-        """Return True if the keeping of a layer has begun and not ended.
-
-        Raises:
-            OSError: the journal cannot be read.
-        """
-        journal = cls.read(directory)
-        return journal is not None and not journal.is_done
 
     @classmethod
     def read(cls, directory: Path) -> "KeepJournal | None":

@@ -33,7 +33,7 @@ class StepRunner:
             "directory": self._make_directory,
             "put": self._put,
             "mode": self._set_mode,
-            "watch": lambda _step, _path: None,
+            "watch": lambda step, path: _refuse_other(step, status_of(path)),
         }
 
     def run(self, step: Step) -> None:
@@ -74,29 +74,22 @@ class StepRunner:
                 elif now is not None and (not step.seen or _was_directory(step)):
                     os.unlink(path)
 
-    def check(self, step: Step, *, is_strict: bool) -> None:
-        """Check that a step can still be taken, or was taken.
-
-        Args:
-            step: the step.
-            is_strict: True if no step was taken yet, so that also the times of the file's status count.
+    def check(self, step: Step) -> None:
+        """Check that the file of a step is as it was when the layer was read; also the times of its status count.
 
         Raises:
             NotKeptError, OSError: as for `run`.
         """
-        if step.action in ("prune", "directory") or step.is_object or (step.action == "mode" and not step.seen):
+        is_free = step.action in ("prune", "directory") or step.is_object or (step.action == "mode" and not step.seen)
+        if is_free or _was_directory(step):
             return
         try:
             with self._place(step.target) as path:
                 now = status_of(path)
-                if not is_strict and _is_taken(step, path, now):
-                    return
         except (FileNotFoundError, NotADirectoryError):
             now = None  # Also where another step replaces a file or a link above it by a directory.
-        if is_strict and not _was_directory(step) and identity_of(now) != step.seen:
+        if identity_of(now) != step.seen:
             raise NotKeptError(CHANGED)
-        if now is not None or not _was_directory(step):
-            _refuse_other(step, now)
 
     def close(self) -> None:
         """Close the directory that is held."""
@@ -257,13 +250,8 @@ def _is_as_seen(step: Step, now: os.stat_result | None) -> bool:
 
 
 def _refuse_other(step: Step, now: os.stat_result | None) -> None:
-    seen = step.seen
-    if step.action == "mode" and now is not None and seen:
-        if (now.st_dev, now.st_ino) == seen[:2]:
-            return
-    elif _is_as_seen(step, now) or (now is not None and seen and stat.S_ISDIR(now.st_mode) and stat.S_ISDIR(seen[2])):
-        return
-    raise NotKeptError(CHANGED)
+    if not _is_as_seen(step, now):
+        raise NotKeptError(CHANGED)
 
 
 def _open_up(directory: Path) -> None:

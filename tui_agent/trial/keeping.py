@@ -223,7 +223,7 @@ def _without_changed(journal: KeepJournal, problems: dict[str, str]) -> list[Ste
     try:
         for step in journal.steps:
             try:
-                runner.check(step, is_strict=True)
+                runner.check(step)
             except (NotKeptError, OSError) as error:
                 problems[REPOSITORY if step.is_repository else step.path] = _words(step, error)
                 refused.add(step.path)
@@ -253,7 +253,6 @@ def _take_steps(journal: KeepJournal, *, is_resumed: bool) -> KeepReport:
     try:
         if REPOSITORY not in problems:
             hold_locks(journal.locks, journal.mark)
-            _check_repository(journal, runner)
     except (NotKeptError, OSError) as error:
         problems[REPOSITORY] = str(error)
     try:
@@ -289,16 +288,6 @@ def _undo(journal: KeepJournal, runner: StepRunner, taken: Sequence[Step]) -> bo
         journal.problems[REPOSITORY] += f"; the rest is undone at the next start: {error}"
         return False
     return True
-
-
-def _check_repository(journal: KeepJournal, runner: StepRunner) -> None:
-    """Check that the repository, and the files that belong to it, are as they were or as they will be."""
-    for step in journal.steps:
-        if step.is_repository:
-            try:
-                runner.check(step, is_strict=False)
-            except (NotKeptError, OSError) as error:
-                raise NotKeptError(_words(step, error)) from error
 
 
 def _sync_sources(journal: KeepJournal) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -223,19 +224,15 @@ def _is_empty(upper: str) -> bool:
         return all(is_whiteout(entry.path, entry.stat(follow_symlinks=False)) for entry in entries)
 
 
-class _readable:  # noqa: N801 - a context manager, used like a function
+@contextmanager
+def _readable(path: str) -> Generator[None, None, None]:
     """Make a directory of the layer readable for a moment: a command may have taken the permission away."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._mode: int | None = None
-
-    def __enter__(self) -> None:
-        mode = stat.S_IMODE(os.lstat(self._path).st_mode)
-        if mode & 0o700 != 0o700:
-            self._mode = mode
-            os.chmod(self._path, mode | 0o700)
-
-    def __exit__(self, *_: object) -> None:
-        if self._mode is not None:
-            os.chmod(self._path, self._mode)
+    mode = stat.S_IMODE(os.lstat(path).st_mode)
+    if mode & 0o700 == 0o700:
+        yield
+        return
+    os.chmod(path, mode | 0o700)
+    try:
+        yield
+    finally:
+        os.chmod(path, mode)

@@ -174,7 +174,7 @@ def is_finished(layer: Path) -> bool:
     """Return True if nothing of the layer is half-kept, once what a kill or an error interrupted is finished."""
     try:
         finish_keeping(layer)
-        return not KeepJournal.is_open(layer)
+        return (journal := KeepJournal.read(layer)) is None or journal.is_done
     except OSError:
         return False
 

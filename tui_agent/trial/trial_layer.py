@@ -2,9 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.git.personal_settings import plain_git_settings
@@ -24,8 +23,9 @@ from .layer_limits import LayerLimits, LayerWatch, WallsStatus
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, is_finished, remove_tree
 from .layer_view import identity_of, status_of
-from .sorting import PathSorter
 from .trial_environment import trial_environment
+
+Walls = BubblewrapWalls | LandlockWalls
 
 _READ_ONLY_ERRORS = ("Read-only file system", "EROFS", "read-only file system")
 _OUTSIDE = ("it cannot write outside of the workspace", _READ_ONLY_ERRORS)
@@ -47,32 +47,19 @@ _ERRORS = (
 """Restrictions, and the messages of programs that meet them."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerKind:
-    """Facts that all layers of a session share."""
-
-    box: Confinement
-    walls: BubblewrapWalls | LandlockWalls
-    limits: LayerLimits
-    sorter: PathSorter
-    stored: Path | None
-    """The stored session, without which no answer comes any more; None if that is not known."""
-    on_failure: Callable[[], None]
-    """Called when the walls could not be set up, so that they are tested again."""
-
-
 class TrialLayer:
     """A copy-on-write view of the workspace for one command, or walls without one. Its methods block."""
 
     def __init__(
-        self, directory: Path, call_id: str, roots: Sequence[LayerRoot], made_ns: int, kind: LayerKind
+        self, directory: Path, call_id: str, roots: Sequence[LayerRoot], made_ns: int, box: Confinement, walls: Walls
     ) -> None:
         self.id = directory.name
         self._directory = directory
         self._call_id = call_id
         self._roots = (*roots,)
         self._made_ns = made_ns
-        self._kind = kind
+        self._box = box
+        self._walls = walls
         self._status: WallsStatus | None = None
         self._watch: LayerWatch | None = None
         self._files: list[int] = []
@@ -82,7 +69,7 @@ class TrialLayer:
     @property
     def place(self) -> Place:
         """`trial`, or `read_only` for walls without a layer."""
-        return "trial" if self._kind.walls.has_layer else "read_only"
+        return "trial" if self._walls.has_layer else "read_only"
 
     def walled(self, argv: Sequence[str], environment: Mapping[str, str]) -> WalledCommand:
         """Return the command line that runs `argv` in the layer, and watch its limits from now on.
@@ -91,7 +78,7 @@ class TrialLayer:
             ToolError: no command can run in it, with the reason.
         """
         self.end()
-        box, walls, limits = self._kind.box, self._kind.walls, self._kind.limits
+        box, walls, limits = self._box, self._walls, self._box.limits
         visible = visible_places(box.workspace, environment.get("PATH", os.defpath), environment)
         gradle = str(own_home() / ".gradle/caches")
         cache, temporary = walls.seen_at(box)
@@ -128,12 +115,12 @@ class TrialLayer:
         """Return why the walls could not be set up, so that the command did not run; empty if it ran."""
         if self._status is None or returncode is None or returncode <= 0 or self._status.has_started():
             return ""
-        self._kind.on_failure()
+        self._box.on_failure()
         return output.decode("utf-8", "replace").strip() or f"the walls ended with code {returncode}"
 
     def refused(self, output: str) -> str:
         """Return in words what the walls refused, by the messages in the output of a failed command."""
-        box = self._kind.box
+        box = self._box
         writes = _OUTSIDE if self.place == "trial" else _NOTHING
         network = () if box.network else NETWORK_ERRORS
         shown = [root.place for root in self._roots]
@@ -146,7 +133,7 @@ class TrialLayer:
             if self._problem or self.place == "read_only":
                 self._changes = LayerChanges(problem=self._problem)
             else:
-                self._changes = read_changes(self._roots, made_ns=self._made_ns, sorter=self._kind.sorter)
+                self._changes = read_changes(self._roots, made_ns=self._made_ns, sorter=self._box.sorter)
         return self._changes
 
     def keep(self, selection: KeepSelection) -> KeepReport:
@@ -161,7 +148,7 @@ class TrialLayer:
         """Store the call's result with the layer, so that the question survives the end of the program."""
         roots = [str(root.place) for root in self._roots]
         values = {"call": self._call_id, "result": result, "made_ns": self._made_ns, "roots": roots}
-        values["session"] = str(self._kind.stored or "")
+        values["session"] = str(self._box.stored or "")
         temporary = self._directory / f"{RECORD}.new"
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
             json.dump(values, file)

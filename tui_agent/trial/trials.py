@@ -25,9 +25,8 @@ from .layer_limits import LayerLimits
 from .layer_root import LayerRoot
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .sorting import PathSorter
-from .trial_layer import LayerKind, TrialLayer, layer_roots
+from .trial_layer import TrialLayer, Walls, layer_roots
 
-Walls = BubblewrapWalls | LandlockWalls
 _LONGEST = 200
 """Most characters of a reason."""
 _FORBIDDEN = ("namespace", "uid map", "uid_map", "not permitted", "ermission denied")
@@ -124,7 +123,7 @@ class Trials:
             made_ns = directory.stat().st_ctime_ns
         except OSError as error:
             raise ToolError(f"no layer can be made: {error}") from error
-        return TrialLayer(directory, call_id, roots, made_ns, self._kind(self._walls, self._held))
+        return TrialLayer(directory, call_id, roots, made_ns, self._box(self._held), self._walls)
 
     def waiting(self, call_id: str) -> tuple[TrialLayer, str] | None:
         """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""
@@ -135,8 +134,8 @@ class Trials:
                 values: dict[str, Any] = json.loads((directory / RECORD).read_text("utf-8"))
                 if values["call"] == call_id:
                     roots = layer_roots(directory, [Path(place) for place in values["roots"]])
-                    kind = self._kind(self._walls, self._held)
-                    return TrialLayer(directory, call_id, roots, int(values["made_ns"]), kind), str(values["result"])
+                    made_ns, box = int(values["made_ns"]), self._box(self._held)
+                    return TrialLayer(directory, call_id, roots, made_ns, box, self._walls), str(values["result"])
         return None
 
     def close(self) -> None:
@@ -145,9 +144,6 @@ class Trials:
             self._held.close()
             self._held = self._storage_held = None
             self._facts = None
-
-    def _kind(self, walls: Walls, held: SessionStorage) -> LayerKind:
-        return LayerKind(self._box(held), walls, self._limits, self._sorter, self._stored, self._test_again)
 
     def _box(self, held: SessionStorage) -> Confinement:
         return Confinement(
@@ -159,6 +155,10 @@ class Trials:
             self._hidden,
             self._shown,
             self._unreadable,
+            self._limits,
+            self._sorter,
+            self._stored,
+            self._test_again,
         )
 
     def _test_again(self) -> None:
@@ -232,7 +232,7 @@ class Trials:
             roots = layer_roots(directory, (*places, directory / "lower"))
             if walls.has_layer:
                 walls.prepare(roots)
-            layer = TrialLayer(directory, "", roots, 0, self._kind(walls, self._held))
+            layer = TrialLayer(directory, "", roots, 0, self._box(self._held), walls)
             script = _PROBE if walls.has_layer else 'test -e "$1"'
             argv = ("sh", "-c", script, "sh", str(self._workspace), str(directory / "lower"))
             self._run(layer, argv)

@@ -20,8 +20,6 @@ class Bubblewrap:
     path: Path
     mounts_layers: bool
     """True if it mounts an overlay itself (0.11 or newer)."""
-    binds_descriptors: bool
-    """True if it binds open files instead of paths."""
 
 
 def found_bubblewraps(workspace: Path) -> tuple[Bubblewrap, ...]:
@@ -48,7 +46,7 @@ def _candidates(workspace: Path) -> Iterator[Path]:
 def _described(path: Path, _: int) -> Bubblewrap | None:
     """Return the abilities of a program, last changed at a time; None if it does not run."""
     text = output_of((str(path), "--help"))
-    return None if "--ro-bind" not in text else Bubblewrap(path, _OVERLAY in text, "--ro-bind-fd" in text)
+    return None if "--ro-bind" not in text else Bubblewrap(path, _OVERLAY in text)
 
 
 def output_of(argv: tuple[str, ...]) -> str:
