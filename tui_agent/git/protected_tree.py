@@ -1,7 +1,6 @@
 """The protected paths that exist in a workspace, by name and by content.
 
-A repository under another path is as protected as the file that points to it. Walls, and the check after a command,
-need every path, because a program may open any.
+A repository under another path is as protected as the file that points to it.
 """
 
 import os
@@ -15,25 +14,17 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.protocol.errors import ToolError
-
-from .protected_names import DEFINITIONS, PROTECTED_NAMES, is_definition, protected_name
-from .repository import OWN_DIRECTORY, data_directories, files_of_repository, holds_repository, is_within, names_in
+from .protected_names import PROTECTED_NAMES, is_definition, protected_name
+from .repository import OWN_DIRECTORY, data_directories, files_of_repository, holds_repository, is_within
 
 MAX_DIRECTORIES = 100_000
 """Maximum number of directories to scan."""
-MAX_PLACES = 1_000
-"""Maximum number of paths that a sandbox can keep read-only."""
 MAX_FILES = 10_000
 """Maximum number of files to list."""
 MAX_FILES_OF_PLACE = 2_000
 """Maximum number of files to list in one protected directory, so that one cannot crowd out the others."""
 SCAN_SECONDS = 1.0
-"""Maximum duration of a scan for the files; the next one gets further, as it knows the directories of this one. A
-sandbox, which needs every path, waits longer."""
-_SANDBOX_SECONDS = 20.0
-_NEVER_HELD = frozenset(name for name in PROTECTED_NAMES if "~" in name)
-"""Names with no placeholder: aliases of others on file systems with short names."""
+"""Maximum duration of a scan for the files; the next one gets further, as it knows the directories of this one."""
 _CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """`CLOCK_REALTIME_COARSE`, from which Linux takes the times of files; Python has no name for it."""
 _TICK_NS = 50_000_000
@@ -54,8 +45,6 @@ class _Directory:
     """Protected entries, and the directory itself if it is a repository's data or unreadable."""
     links: tuple[str, ...] = ()
     """Links with a protected name."""
-    sockets: tuple[str, ...] = ()
-    """Sockets, at which programs outside a sandbox may listen."""
 
 
 class ProtectedTree:
@@ -69,37 +58,14 @@ class ProtectedTree:
         """
         Args:
             workspace: absolute, links followed.
-            private_paths: our own settings and sessions; those outside the workspace are ignored.
+            private_paths: our own settings and sessions, which are not listed.
         """
         self._top = str(workspace)
-        self._always = {os.path.join(self._top, name) for name in PROTECTED_NAMES if name not in _NEVER_HELD}
-        self._always |= {str(path) for path in private_paths if is_within(str(path), self._top)}
+        # Found also if the scan stops early.
+        self._always = {os.path.join(self._top, name) for name in PROTECTED_NAMES}
         self._private = {str(path) for path in private_paths}
         self._known: dict[str, _Directory] = {}
         self._lock = threading.Lock()
-
-    def places(self) -> tuple[Path, ...]:
-        """Return the paths that no program may change; none is inside another.
-
-        These are: protected names at any depth, repositories under other names, targets of pointer files, unreadable
-        directories, sockets, and, even if they do not exist yet, our own paths and at the top the protected names and
-        the directories of which agents run or read something.
-
-        Raises:
-            ToolError: the workspace is too large, or cannot be listed.
-        """
-        with self._lock:
-            found, is_complete = self._scan(_SANDBOX_SECONDS)
-            sockets = {path for directory in self._known.values() for path in directory.sockets}
-        held = (os.path.realpath(os.path.join(self._top, name)) for name in DEFINITIONS)
-        found |= {path for path in held if is_within(path, self._top) and path != self._top}
-        places = _outermost(found | sockets)
-        if not is_complete or len(places) > MAX_PLACES:
-            raise ToolError(
-                f"{self._top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, "
-                f"{MAX_PLACES:,} protected paths, or {_SANDBOX_SECONDS:g} s to list them. Work in a subdirectory."
-            )
-        return tuple(map(Path, places))
 
     def files(self) -> tuple[dict[str, str], bool]:
         """Return the protected files that could make a program run, by path below the workspace, and True if none is
@@ -111,8 +77,8 @@ class ProtectedTree:
         """
         with self._lock:
             try:
-                places, is_complete = self._scan(SCAN_SECONDS)
-            except ToolError:
+                places, is_complete = self._scan()
+            except OSError:
                 return {}, False
             links = [link for directory in self._known.values() for link in directory.links]
         found = dict.fromkeys(links[:MAX_FILES], "")
@@ -129,12 +95,15 @@ class ProtectedTree:
     def _is_watched(self, path: str) -> bool:
         return is_within(path, self._top) and not any(is_within(path, private) for private in self._private)
 
-    def _scan(self, seconds: float) -> tuple[set[str], bool]:
+    def _scan(self) -> tuple[set[str], bool]:
         """Return the protected paths and False if some are missing, those in the deepest directories.
 
-        Stops after so many seconds, or at `MAX_DIRECTORIES`.
+        Stops after `SCAN_SECONDS`, or at `MAX_DIRECTORIES`.
+
+        Raises:
+            OSError: the workspace cannot be listed.
         """
-        began, end = time.clock_gettime_ns(_CLOCK), time.monotonic() + seconds
+        began, end = time.clock_gettime_ns(_CLOCK), time.monotonic() + SCAN_SECONDS
         found, waiting = set(self._always), deque([self._top])
         known, self._known = self._known, {}
         while waiting:
@@ -163,7 +132,7 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
     """Return the protected entries of one directory and those to scan next; None if it is gone.
 
     Raises:
-        ToolError: the workspace itself cannot be listed.
+        OSError: the workspace itself cannot be listed.
     """
     try:
         status = os.lstat(directory)
@@ -174,7 +143,7 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
             listed = list(entries)
     except OSError as error:
         if directory == top:
-            raise ToolError(f"{top} cannot be listed: {error.strerror}") from error
+            raise
         # Not settled: whether it can be read may change without a change of the directory.
         return None if isinstance(error, FileNotFoundError) else _Directory((0, 0, 0, 0), False, places=(directory,))
     is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < began - _TICK_NS
@@ -182,7 +151,6 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
         return _Directory(identity, is_settled, places=(directory,))
     below: list[str] = []
     links: list[str] = []
-    sockets: list[str] = []
     places: set[str] = set()
     folder = os.path.basename(directory)
     for entry in listed:
@@ -195,24 +163,12 @@ def _list_directory(directory: str, top: str, known: _Directory | None, began: i
             is_settled = is_settled and own == {entry.path} and is_plain
         elif entry.is_dir(follow_symlinks=False):
             below.append(entry.path)
-        elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink() and _is_socket(entry):
-            sockets.append(entry.path)
-    return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links), tuple(sockets))
-
-
-def _is_socket(entry: os.DirEntry[str]) -> bool:
-    try:
-        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
-    except OSError:
-        return False
+    return _Directory(identity, is_settled, tuple(below), tuple(places), tuple(links))
 
 
 def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:
     """Return the paths behind one protected entry: itself, a link's target, a pointer file's targets."""
-    places = {entry.path}
-    if entry.is_symlink():
-        target = os.path.realpath(entry.path)
-        places = {target} if directory != top else {entry.path, target}
+    places = {os.path.realpath(entry.path) if entry.is_symlink() else entry.path}
     if entry.name == OWN_DIRECTORY:
         places |= set(data_directories(directory)) - ({entry.path} if entry.is_symlink() else set())
     return {place for place in places if is_within(place, top) and place != top}
@@ -230,8 +186,6 @@ def _files_of(place: str) -> Iterator[tuple[str, str] | None]:
     if not stat.S_ISDIR(status.st_mode):
         yield place, ""
         return
-    if status.st_mode & stat.S_ISVTX and not names_in(place):
-        return  # A placeholder of the sandbox, which another command needs at the moment.
     yield place, f"{status.st_dev}:{status.st_ino}"
     name = os.path.basename(place).lower()
     if name == OWN_DIRECTORY or holds_repository(place):

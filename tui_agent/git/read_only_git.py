@@ -55,7 +55,7 @@ def read_git(
 
 def _is_harmless(directory: str) -> bool:
     """True if git starts no program of the repository and reads nothing outside of a directory."""
-    return find_program_setting(directory, is_open=lambda path: is_within(path, directory)) is None
+    return find_program_setting(directory, lambda path: is_within(path, directory)) is None
 
 
 def repository_places(top: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Repositories of git: where their data is, and the names in their index."""
+"""Repositories of git: where their data is, and the nested ones in their index."""
 
 import os
 import re
@@ -13,12 +13,8 @@ OWN_DIRECTORY = ".git"
 """Usual name of a repository's own directory."""
 REPOSITORY_NAMES = (OWN_DIRECTORY, "git~1")
 """Names of it, also on file systems with short names."""
-DATA_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR")
-"""Variables that tell git where it is."""
 MAX_INDEX_BYTES = 50_000_000
 """Maximum size of an index that is searched for nested repositories."""
-MAX_LISTED_BYTES = 5_000_000
-"""Maximum size of an index whose names are listed."""
 
 _MAX_DEPTH = 40
 _GIT_DIRECTORY_SIGNS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
@@ -30,8 +26,8 @@ _OTHER_HASH = re.compile(b"sha256", re.IGNORECASE)
 _INDEX_HEADER = struct.Struct(">4sLL")
 _FIXED = 62
 """Bytes of an index entry before its name: times, numbers, size, hash, flags."""
-_DIRECTORY, _NESTED = 0o040000, 0o160000
-"""Types of the entries for a whole directory, in a sparse index, and for a nested repository."""
+_NESTED = 0o160000
+"""Type of the entry for a nested repository."""
 
 
 # --- data of repositories ---------------------------------------------------------------------------------------------
@@ -127,16 +123,6 @@ def _upwards(path: str, top: str = "/") -> Iterator[str]:
         yield path
 
 
-def places_repository(variable: str) -> bool:
-    """True if a variable may tell git where its repository is."""
-    return variable.startswith("GIT_")
-
-
-def names_own_directory(variable: str, value: str) -> bool:
-    """True if a variable names a repository's own directory, which git may change."""
-    return variable in DATA_VARIABLES and value.rstrip("/").rpartition("/")[2] == OWN_DIRECTORY
-
-
 def files_of_repository(place: str) -> Iterator[tuple[str, str] | None]:
     """Yield the settings and hooks of a repository, its submodules and its other work trees, each with an empty text.
 
@@ -177,31 +163,16 @@ def names_in(directory: str) -> list[str]:
 # --- index ------------------------------------------------------------------------------------------------------------
 
 
-def index_names(directory: str) -> tuple[str, ...] | None:
-    """Return the names of tracked files in and below a directory, relative to it, or None if they are not certain."""
-    place = os.path.realpath(directory)
-    tops = repository_roots(place)
-    if len(tops) != 1:
-        return None  # Which of several repositories git uses depends on their validity.
-    places = data_directories(tops[0])
-    if not places or not holds_repository(places[0]) or not os.path.exists(os.path.join(places[0], "index")):
-        return None
-    found = index_entries(places[0])
-    prefix = "" if place == tops[0] else os.path.relpath(place, tops[0]) + "/"
-    return None if found is None else tuple(name[len(prefix) :] for name in found if name.startswith(prefix))
-
-
-def index_entries(place: str, *, only_nested: bool = False) -> tuple[str, ...] | None:
-    """Return the names in the index of a git directory, or only nested repositories; None if they are not certain."""
+def nested_repositories(place: str) -> tuple[str, ...] | None:
+    """Return the nested repositories in the index of a git directory; None if they are not certain."""
     index = f"{place}/index"
     try:
         # A split index stores some entries in another file.
         is_split = any(name.startswith("sharedindex.") for name in os.listdir(place))
         status = os.stat(index)
-        version = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if is_split or version[1] > (MAX_INDEX_BYTES if only_nested else MAX_LISTED_BYTES):
+        if is_split or status.st_size > MAX_INDEX_BYTES:
             return None
-        return _read_index(place, version, only_nested)
+        return _read_index(place, (status.st_mtime_ns, status.st_size, status.st_ino))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError:
@@ -209,10 +180,10 @@ def index_entries(place: str, *, only_nested: bool = False) -> tuple[str, ...] |
 
 
 @lru_cache(maxsize=64)
-def _read_index(place: str, version: tuple[int, int, int], only_nested: bool) -> tuple[str, ...] | None:
-    """Return the names in an index, or None for an unsupported format."""
+def _read_index(place: str, _: tuple[int, int, int]) -> tuple[str, ...] | None:
+    """Return the nested repositories in an index, or None for an unsupported format."""
     data = read_regular_file(f"{place}/index", MAX_INDEX_BYTES)
-    if only_nested and _NESTED.to_bytes(4) not in data:
+    if _NESTED.to_bytes(4) not in data:
         return ()
     # SHA-256 changes the size of entries.
     if _holds(f"{place}/config", _OTHER_HASH) or len(data) < _INDEX_HEADER.size:
@@ -222,15 +193,15 @@ def _read_index(place: str, version: tuple[int, int, int], only_nested: bool) ->
         return None
     found: list[str] = []
     at = _INDEX_HEADER.size
-    for _ in range(count):
+    for _entry in range(count):
         if len(data) < at + _FIXED:
             return None
         mode, flags = int.from_bytes(data[at + 24 : at + 28]), int.from_bytes(data[at + 60 : at + 62])
         start = at + _FIXED + (2 if flags & 0x4000 else 0)
         end = data.find(b"\0", start)
-        if end < 0 or (mode & 0o170000 == _DIRECTORY and not only_nested):
+        if end < 0:
             return None
-        if mode == _NESTED or not only_nested:
+        if mode == _NESTED:
             found.append(data[start:end].decode("utf-8", "surrogateescape"))
         at += (end - at) // 8 * 8 + 8
     return tuple(found)

@@ -1,8 +1,7 @@
 """Settings of a repository that make git start a program, read another file, or show a secret.
 
 Nothing can turn off filters, external diffs and text conversions, and a repository unpacked from an archive can bring
-them. Programs that the command's environment turns off (monitor, hooks, pager, signatures, transports) are ignored here
-unless the caller asks for them.
+them. Programs that the environment of our git turns off (monitor, hooks, pager, signatures, transports) are ignored.
 """
 
 import os
@@ -12,12 +11,11 @@ from itertools import islice
 
 from tui_agent.protocol.regular_file import read_regular_file
 
-from .git_program import usual_files
 from .git_settings import list_settings
 from .repository import (
     OWN_DIRECTORY,
-    index_entries,
     is_within,
+    nested_repositories,
     possible_data,
     possible_repositories,
 )
@@ -27,8 +25,6 @@ _MAX_LISTED = 1_000
 MAX_NESTED = 100
 """Maximum number of nested repositories to check."""
 
-_READING_HOOK = "post-index-change"
-"""The only hook that read-only commands trigger."""
 _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _READING = frozenset(("blame", "core", "diff", "fsck", "log", "mailmap"))
@@ -38,33 +34,28 @@ _SECRET = re.compile(rb"://(?:[^\s/@:\"]*:[^\s/@\"]+|[^\s/@:\"]{20,})@")
 """A URL with a password, or with a user name as long as a token."""
 
 
-def find_program_setting(
-    directory: str, *, is_protected: bool = True, is_open: Callable[[str], bool] = lambda _: False
-) -> str | None:
+def find_program_setting(directory: str, is_open: Callable[[str], bool]) -> str | None:
     """Return why git is not safe in a directory: a setting that makes it start a program, or a way out.
 
     The repository around the directory and the nested ones that git would visit count.
 
     Args:
         directory: absolute, links followed.
-        is_protected: the command's environment turns off all programs that it can.
         is_open: True for a path outside the repository that git may read without a question.
 
     Returns:
         None if nothing does, or outside a repository.
     """
-    return next(_problems(directory, is_open, is_protected=is_protected), ("", None))[0] or None
+    return next(_problems(directory, is_open), ("", None))[0] or None
 
 
 def program_settings(directory: str) -> tuple[str, ...]:
     """Return every reason why git is not safe in a directory, settings with their values, for a question of trust."""
-    found = _problems(directory, lambda path: is_within(path, directory), is_protected=True)
+    found = _problems(directory, lambda path: is_within(path, directory))
     return tuple(f"{name} = {value}" if value is not None else name for name, value in islice(found, _MAX_LISTED))
 
 
-def _problems(
-    directory: str, is_open: Callable[[str], bool], *, is_protected: bool
-) -> Iterator[tuple[str, str | None]]:
+def _problems(directory: str, is_open: Callable[[str], bool]) -> Iterator[tuple[str, str | None]]:
     """Yield names of settings with their values, and other reasons with None."""
     waiting = possible_repositories(directory)
     outermost = waiting[-1] if waiting else directory
@@ -80,8 +71,8 @@ def _problems(
         if way_out := find_way_out(top, is_open, outermost):
             yield way_out, None
         for places in possible_data(top):
-            yield from _in_data(places, top, outermost, is_protected=is_protected)
-            nested = index_entries(places[0], only_nested=True)
+            yield from _in_data(places, top, outermost)
+            nested = nested_repositories(places[0])
             if nested is None:
                 yield "an index in an unknown format", None
             waiting.extend(
@@ -91,8 +82,8 @@ def _problems(
             )
 
 
-def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield the settings of a repository that are not harmless, and a hook."""
+def _in_data(places: list[str], top: str, outermost: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the settings of a repository that are not harmless."""
     for place in places:
         # Settings of one work tree count only in its own directory.
         for file in (f"{place}/config", *([f"{place}/config.worktree"] if place == places[0] else [])):
@@ -111,11 +102,8 @@ def _in_data(places: list[str], top: str, outermost: str, *, is_protected: bool)
                     # Submodules name their own work tree; that of shared settings does not count.
                     tree = os.path.realpath(os.path.join(place, value))
                     is_harmless = place != places[0] or tree == os.path.realpath(top)
-                is_harmless = is_harmless and not _reads_outside(section, key, value, top)
-                if not is_harmless or not (is_protected or _starts_none(section, key, value)):
+                if not is_harmless or _reads_outside(section, key, value, top):
                     yield ".".join(part for part in (section, name, key) if part), value
-        if not is_protected and os.path.lexists(hook := f"{place}/hooks/{_READING_HOOK}"):
-            yield hook, None
 
 
 def _is_harmless(section: str, name: str, key: str, value: str) -> bool:
@@ -146,21 +134,7 @@ def _reads_outside(section: str, key: str, value: str, top: str) -> bool:
     )
 
 
-def _starts_none(section: str, key: str, value: str) -> bool:
-    """True if a setting starts no program in an environment that turns nothing off."""
-    if (section, key) == ("core", "fsmonitor"):
-        return value.lower() in ("", "true", "false", "yes", "no", "on", "off", "0", "1")
-    is_program = section == "gpg" and key.endswith("program")
-    return not is_program and (section, key) != ("core", "hookspath") and key not in ("uploadpack", "partialclone")
-
-
 # --- secrets ----------------------------------------------------------------------------------------------------------
-
-
-def find_remote_url_secret(directory: str) -> str | None:
-    """Return the settings file with a secret in a URL, which `git remote -v` would show, or None."""
-    # `insteadOf` in the user's or the system's settings may put a secret into the repository's URLs.
-    return next(filter(_holds_url_secret, (*_settings_files(directory), *usual_files())), None)
 
 
 def settings_with_secret(path: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Detection of protected files that a command changes: hooks and settings of repositories, and the like.
 
-The judge refuses such changes as far as a command's text shows them, and the sandbox as far as the files exist when the
-command begins. This check finds the rest, at any depth, after the command.
+Rules see what a command names, and a trial keeps no such change without an answer. This check finds what a command
+outside of a trial changed, at any depth.
 """
 
 import os

@@ -378,7 +378,6 @@ def _settings_content(folder: Path) -> bytes | None:
 
 def _servers_content(folder: Path) -> bytes | None:
     """Return the content of the folder's file of tool servers; None if it is missing or links out of the repository."""
-    # A directory is the place that the sandbox of a command keeps free at the moment.
     return None if (folder / SERVERS_FILE).is_dir() else _content_of(folder / SERVERS_FILE, folder)
 
 
