@@ -7,6 +7,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tui_agent.cli.sessions.session_facts import session_facts
 from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.permissions import PermissionPolicy
+from tui_agent.protocol.trial import TrialFacts
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 from tui_agent.tools.search import tree_listing
 from tui_agent.tools.search.tree_listing import GitFiles
@@ -204,15 +206,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     return home
 
 
-def opened(home: Path, craft: str) -> str:
-    """Look at a repository; return what was shown, with `RAN` if its program ran."""
+def opened(home: Path, craft: str, *, walls: bool) -> str:
+    """Look at a repository; return what was shown, with `RAN` if its program ran.
+
+    Without walls, commands run in a trusted folder only, whose programs the user has accepted.
+    """
     root = home / "work"
     for left in (root, home / "m.git"):
         shutil.rmtree(left, ignore_errors=True)
     shutil.copytree(home / "base", root, symlinks=True)
     shell(craft, root, home)
-    policy, tools = PermissionPolicy(root), sample_tools(root)
-    shown = asyncio.run(session_facts(root, policy, list(tools.values())))
+    facts, tools, shown = TrialFacts(setting="auto", backend="overlay" if walls else ""), sample_tools(root), ""
+    policies = [PermissionPolicy(root, is_trusted=is_trusted, trial=facts) for is_trusted in (True, False)]
+    for policy in policies:
+        shown += asyncio.run(session_facts(root, policy, list(tools.values())))
     program_settings(str(root))
     plain_git_settings(root)
     for is_trusted in (True, False):
@@ -221,8 +228,9 @@ def opened(home: Path, craft: str) -> str:
         contents = [] if listing is None else list(files.contents([one for one in listing.names.values() if one]))
         shown += f"{files.status()} {listing} {contents}"
     environment = read_only_environment(child_environment(os.environ), root)
-    for command in COMMANDS:
-        if policy.check(tools["bash"], {"command": command}).decision == "allow":
+    for command, policy in product(COMMANDS, policies if walls else policies[1:]):
+        decision = policy.check(tools["bash"], {"command": command})
+        if decision.decision == "allow" and decision.place == "outside":
             done = subprocess.run(("bash", "-c", command), cwd=root, env=environment, capture_output=True, check=False)
             shown += os.fsdecode(done.stdout + done.stderr)
     made = home / "PWNED"
@@ -231,14 +239,18 @@ def opened(home: Path, craft: str) -> str:
     return shown
 
 
-def test_no_program_of_a_repository_runs_before_an_answer(home: Path) -> None:
-    found = {name: opened(home, craft) for name, craft in PROGRAMS.items()}
+def test_no_program_of_a_repository_runs_before_an_answer(home: Path, request: pytest.FixtureRequest) -> None:
+    walls = "walls" in request.node.name
+    found = {name: opened(home, craft, walls=walls) for name, craft in PROGRAMS.items()}
     assert [name for name, shown in found.items() if RAN in shown or SECRET in shown] == []
 
 
-def test_nothing_is_read_through_the_links_of_a_repository(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_through_the_links_of_a_repository(
+    home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    walls = "walls" in request.node.name
     monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 1.0)  # Git waits for a pipe until then.
-    found = {name: opened(home, craft) for name, craft in LINKS.items()}
+    found = {name: opened(home, craft, walls=walls) for name, craft in LINKS.items()}
     assert [name for name, shown in found.items() if SECRET in shown] == []
 
 

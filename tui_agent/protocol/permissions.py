@@ -231,6 +231,11 @@ class ChangesChecker(Protocol):
         """Return the decision by path rules, kinds of paths and mode; never raises."""
         ...
 
+
+@runtime_checkable
+class ChangesRuleChecker(Protocol):
+    """A permission policy that also accepts rules on changes which it did not propose."""
+
     def changes_refusal(self, rule: str, changes: ProposedChanges) -> str:
         """Return why a typed rule may not be stored with an answer to the changes, in words; empty if it may."""
         ...

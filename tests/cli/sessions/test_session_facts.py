@@ -231,10 +231,11 @@ async def test_a_repository_cannot_make_the_start_run_its_programs(repository: P
     (repository / ".gitattributes").write_text("* filter=evil\n")
     (repository / "kept.py").write_text("two\n")
 
-    for policy in (PermissionPolicy(repository), PermissionPolicy(repository, is_trusted=False)):
-        assert "Git branch: trunk\nTop level" in await facts_of(repository, policy)
-    assert "Git" not in await facts_of(repository, PermissionPolicy(repository, rules=["allow bash(git:*)"]))
-    assert has_changes(repository, PermissionPolicy(repository), built_in_tools(repository)) is None
+    trusted, untrusted = PermissionPolicy(repository), PermissionPolicy(repository, is_trusted=False)
+    assert "M kept.py" in await facts_of(repository, trusted), "behind walls"
+    assert "Git branch: trunk\nTop level" in await facts_of(repository, untrusted)
+    assert "Git" not in await facts_of(repository, PermissionPolicy(repository, rules=["deny bash(git:*)"]))
+    assert has_changes(repository, trusted, built_in_tools(repository)) is True
     assert not (repository / "ran").exists()
 
 
@@ -263,7 +264,7 @@ async def test_all_requests_of_a_session_have_the_same_system_prompt(
     async with ScriptedMessagesServer(script) as server:
         monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", server.token)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
-        options = replace(options_for(repository), demo=False, settings={"permissions": {"mode": "allow"}})
+        options = replace(options_for(repository), demo=False, trust=True, settings={"permissions": {"mode": "allow"}})
         async with open_engine(options, watched=False) as engine:
             report = await engine.loop.run("Go on.")
             assert (report.reason, report.final_text) == ("done", "Done.")

@@ -12,13 +12,16 @@ from datetime import date
 from pathlib import Path
 
 from tui_agent.git.read_only_git import branch_in_file
-from tui_agent.permissions import PermissionPolicy, is_read_only_command
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.programs import find_program
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.visible_text import escape_of, is_invisible
 from tui_agent.tools.pinned_directory import names_in
-from tui_agent.tools.search.tree_listing import STATUS_COMMAND, STATUS_SECONDS, GitFiles
+from tui_agent.tools.search.tree_listing import STATUS_SECONDS, GitFiles
+
+STATUS_COMMAND = "git status"
+"""Command by which the model would look up what changed."""
 
 NAMES_SHOWN = 50
 """Most entries of the workspace listed."""
@@ -88,7 +91,7 @@ def has_changes(root: Path, policy: PermissionPolicy, tools: Sequence[object]) -
     """Return True if git knows changed files; None if it may not be asked or does not answer. Blocks."""
     bash = next((tool for tool in tools if isinstance(tool, Tool) and tool.name == "bash"), None)
     may_ask = bash is not None and policy.check(bash, {"command": STATUS_COMMAND}).decision == "allow"
-    if not may_ask or not is_read_only_command(STATUS_COMMAND, root):
+    if not may_ask:
         return None
     output = GitFiles(root, policy.is_trusted).status()
     return None if output is None else output.count(b"\0") > 1
@@ -114,9 +117,7 @@ def _git_text(root: Path, git: GitFiles | None, *, may_name_branch: bool) -> str
     top = next((path for path in (root, *root.parents) if os.path.lexists(path / ".git")), None)
     if top is None:
         return "Git: the working directory is not in a repository."
-    # It runs here only if it would run without a question anyway.
-    may_ask = git is not None and is_read_only_command(STATUS_COMMAND, root)
-    output = git.status() if git is not None and may_ask else None
+    output = git.status() if git is not None else None
     if not output:
         branch = branch_in_file(root) if may_name_branch else ""
         return f"Git branch: {_visible(branch)}" if branch else ""

@@ -6,6 +6,7 @@ survives the end of the program: then the layer waits, and a resumed session ask
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,7 +20,7 @@ from tui_agent.execution.untrusted_calls import Crash, call_or_default, containe
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock
-from tui_agent.protocol.permissions import ApprovalRequest, ChangesChecker, ChangesDecision
+from tui_agent.protocol.permissions import ApprovalRequest, ChangesChecker, ChangesDecision, ChangesRuleChecker
 from tui_agent.protocol.tool import DataUpdate, ToolResult
 from tui_agent.protocol.trial import MOST_FILES, REPOSITORY, KeepSelection, KeptChanges, PendingChanges, ProposedChanges
 
@@ -225,7 +226,12 @@ async def _answer_to(settling: _Settling, request: ApprovalRequest) -> ApprovalA
         services.publisher.publish(ToolBlockedOn(call_id=settling.call_id, what="approval"))
         began = now()
     try:
-        return await services.gate.ask(request, services.publisher, lambda: check_changes(services, settling.proposed))
+        return await services.gate.ask(
+            request,
+            services.publisher,
+            lambda: check_changes(services, settling.proposed),
+            partial(_may_store, settling),
+        )
     finally:
         state.approval.asked += ((began, now()),)
 
@@ -252,11 +258,17 @@ async def _by_user(settling: _Settling, request: ApprovalRequest, answer: Approv
         settling.state.approval.notes += (f"The user said: {decision.note}",)
     rule = None
     if decision.scope != "once":
-        rule = rule_to_store(request, decision, lambda _: False)
+        rule = rule_to_store(request, decision, partial(_may_store, settling))
         done = "The changes are kept"
         if not await store_rule(settling.services, settling.call_id, rule, decision.scope, done):
             rule = None
     return _Verdict(selection, by_user=True, reason="not chosen by the user", rule=rule)
+
+
+def _may_store(settling: _Settling, rule: str) -> bool:
+    """Return True if the policy accepts a rule that it did not propose."""
+    policy = settling.services.policy
+    return isinstance(policy, ChangesRuleChecker) and try_call(policy.changes_refusal, rule, settling.proposed) == ""
 
 
 def _selected(proposed: ProposedChanges, answer: JsonObject | None) -> KeepSelection | str:
