@@ -38,6 +38,8 @@ def test_the_model_starts_reads_and_stops_a_command(machine: UserMachine) -> Non
         calls(start(machine)),
         calls(call("bash", command="touch stop")),
         calls(call("bash_output", task_id="bash_1", wait=60)),
+        # Once more if the command had ended before it was read, of which a message tells, too.
+        says("It stopped."),
         says("It stopped."),
     ]
     with ServerThread(script) as server:

@@ -36,7 +36,9 @@ def acting_in(raw: bytes) -> list[str]:
 def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: UserMachine) -> None:
     machine = hostile_machine
     looks = calls(
-        call("read", path="evil.txt"), call("glob", pattern="*"), call("bash", command=f"echo '{EVIL}' | cat")
+        call("read", path="evil.txt"),
+        call("glob", pattern="*"),
+        call("bash", command=f"echo '{EVIL}' | cat", sandbox=False),
     )
     changes = calls(call("edit", path="evil.txt", old_string=EVIL, new_string=f"{EVIL}!", replace_all=True))
     script = [looks, changes, says(f"{EVIL}\n\n```\n{EVIL}\n```\n\n| {EVIL} |\n|--|\nAll told.")]

@@ -240,7 +240,7 @@ def opened(home: Path, craft: str, *, walls: bool) -> str:
 
 
 def test_no_program_of_a_repository_runs_before_an_answer(home: Path, request: pytest.FixtureRequest) -> None:
-    walls = "walls" in request.node.name
+    walls = "walls" in str(request.node.name)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     found = {name: opened(home, craft, walls=walls) for name, craft in PROGRAMS.items()}
     assert [name for name, shown in found.items() if RAN in shown or SECRET in shown] == []
 
@@ -248,7 +248,7 @@ def test_no_program_of_a_repository_runs_before_an_answer(home: Path, request: p
 def test_nothing_is_read_through_the_links_of_a_repository(
     home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    walls = "walls" in request.node.name
+    walls = "walls" in str(request.node.name)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 1.0)  # Git waits for a pipe until then.
     found = {name: opened(home, craft, walls=walls) for name, craft in LINKS.items()}
     assert [name for name, shown in found.items() if SECRET in shown] == []
