@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.trial import (
-    MOST_FILES,
     REPOSITORY,
     ChangeSort,
     KeepReport,
@@ -68,8 +67,6 @@ class LayerProposal:
         self._found: LayerChanges = found
         self._changes = {change.path: change for change in found.changes}
         self._emit = emit
-        self._members: dict[str, list[str]] = {}
-        """Paths below each line that stands for many files."""
         self.proposed = self._proposal(found)
         """The changes as a question shows them."""
 
@@ -113,7 +110,7 @@ class LayerProposal:
         found = self._layer.changes(again=True)
         if found is not self._found:
             self._found = found
-            self._changes, self._members = {change.path: change for change in found.changes}, {}
+            self._changes = {change.path: change for change in found.changes}
             self.proposed = self._proposal(found)
 
     async def record(self, result: str) -> None:
@@ -122,9 +119,7 @@ class LayerProposal:
 
     async def keep(self, selection: KeepSelection) -> KeptChanges:
         """Keep a part, report each kept file as `file.changed`, and discard the rest."""
-        wanted = selection.model_copy(
-            update={"paths": self._expanded(selection.paths), "texts": self._texts(selection)}
-        )
+        wanted = selection.model_copy(update={"texts": self._texts(selection)})
         targets = [change.target for path in wanted.paths if (change := self._changes.get(path)) is not None]
         known = sorted(target for target in targets if self._workspace.versions.last_seen(target) is not None)
         async with AsyncExitStack() as held:
@@ -134,7 +129,7 @@ class LayerProposal:
             report = await run_shielded_in_thread(partial(self._layer.keep, wanted))
         await self._report_files(report, selection)
         await run_shielded_in_thread(self._layer.discard)
-        return self._outcome(selection, wanted, report)
+        return self._outcome(selection, report)
 
     async def discard(self) -> KeptChanges:
         """Discard everything."""
@@ -145,18 +140,12 @@ class LayerProposal:
 
     def _proposal(self, found: LayerChanges) -> ProposedChanges:
         """Return the changes with their diffs. Blocks."""
-        alone = sorted((change for change in found.changes if not change.tree), key=_order)
-        listed, rest = alone[:MOST_FILES], alone[MOST_FILES:]
+        # The layer has put all beyond `MOST_FILES` into trees.
+        listed = sorted((change for change in found.changes if not change.tree), key=_order)
         grouped: dict[str, list[LayerChange]] = {}
         for change in found.changes:
             if change.tree:
                 grouped.setdefault(change.tree, []).append(change)
-        for change in rest:
-            # What is never kept needs no line of its own once there are too many.
-            if change.sort != "refused":
-                top = f"{change.path.split('/')[0]}/" if "/" in change.path.strip("/") else "./"
-                grouped.setdefault(top, []).append(change)
-                self._members.setdefault(top, []).append(change.path)
         deadline, room = time.monotonic() + _DIFF_SECONDS, _ALL_DIFFS
         files: list[ProposedFile] = []
         for change in listed:
@@ -175,10 +164,6 @@ class LayerProposal:
         )
 
     # --- keeping ------------------------------------------------------------------------------------------------------
-
-    def _expanded(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return paths with the files of lines that the layer itself does not know."""
-        return tuple(dict.fromkeys(one for path in paths for one in (*self._members.get(path, ()), path)))
 
     def _texts(self, selection: KeepSelection) -> dict[str, str]:
         """Return the texts with the bytes that a file has in its encoding; invalid ones are lone surrogates."""
@@ -222,19 +207,13 @@ class LayerProposal:
             self._workspace.versions.remember_own_change(file.target, before.digest, after.digest)
         return TreeChange(file.target, before, after).event_data((diff or NO_DIFF).shortened(MOST_OF_ONE_DIFF))
 
-    def _outcome(self, selection: KeepSelection, wanted: KeepSelection, report: KeepReport) -> KeptChanges:
+    def _outcome(self, selection: KeepSelection, report: KeepReport) -> KeptChanges:
         problems = dict(report.problems)
-        if REPOSITORY in wanted.paths and not report.repository:
+        if REPOSITORY in selection.paths and not report.repository:
             problems.setdefault(REPOSITORY, "it was not kept")
-        kept_files = {file.path for file in report.files}
 
         def is_kept(path: str) -> bool:
-            if path == REPOSITORY:
-                return report.repository
-            if path in problems:
-                return False
-            members = self._members.get(path)
-            return members is None or any(member in kept_files for member in members)
+            return report.repository if path == REPOSITORY else path not in problems
 
         kept = tuple(path for path in selection.paths if is_kept(path))
         discarded = tuple(path for path in self.proposed.paths if path not in set(kept))
