@@ -10,6 +10,8 @@ from typing import Any
 from textual.app import App
 from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
+from textual.events import Resize
+from textual.geometry import Size
 from textual.message import Message
 from textual.messages import ExitApp
 
@@ -49,6 +51,15 @@ class BrowserDriver(WebDriver):
         self._input_reader.close()
         if self._key_thread.is_alive():
             self._key_thread.join()
+
+    def on_meta(self, packet_type: str, payload: dict[str, Any]) -> None:
+        """Process a message of the server."""
+        if packet_type != "resize":
+            super().on_meta(packet_type, payload)
+            return
+        self._size = (int(payload["width"]), int(payload["height"]))
+        # On the way of the first size, which might overtake this one otherwise.
+        self.send_message(Resize(size := Size(*self._size), size))
 
     def write(self, data: str) -> None:
         """Write terminal sequences; without a server no one reads them."""
