@@ -229,6 +229,25 @@ def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine
     assert not list(trials.rglob("record.json"))
 
 
+def test_a_session_that_goes_on_without_a_waiting_layer_removes_it(machine: UserMachine) -> None:
+    repository(machine)
+    trials = machine.home / ".local/state/tui-agent/trials"
+    with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):
+        program.hear("approval.requested")
+        program.process.send_signal(signal.SIGKILL)
+        program.process.wait()
+    [record] = trials.rglob("record.json")
+
+    with ServerThread([says("Moved on.")]) as server:
+        done = machine.run("-p", "--resume", "talk", "go on", variables=server.environment)
+        bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (0, "Moved on.\n")
+    assert "changes.discarded" in [event["type"] for event in machine.events()]
+    assert not record.parent.exists()
+    assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
+
+
 def test_parallel_commands_keep_in_call_order_and_a_common_file_is_a_conflict(machine: UserMachine) -> None:
     repository(machine)
     script = [

@@ -337,11 +337,21 @@ async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
 
 
 async def _announce(start: _Start) -> None:
-    """Publish the first event of the session."""
+    """Publish the first event of the session, and remove the layers that it reports as discarded."""
     branch = await asyncio.to_thread(branch_of, start.options.cwd)
-    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=start.resumes_calls)
+    resumes = start.resumes_calls
+    if abandoned := start.session.abandoned_layers(resume_pending_calls=resumes):
+        await asyncio.to_thread(_discard_layers, start.trials, abandoned)
+    start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resumes)
     if start.unsaved:
         start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
+
+
+def _discard_layers(trials: Trials, calls: Sequence[str]) -> None:
+    """Remove the layers of calls whose question no one answers any more. Blocks."""
+    for call_id in calls:
+        if (waiting := trials.waiting(call_id)) is not None:
+            waiting[0].discard()
 
 
 def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
@@ -432,12 +442,13 @@ async def _open_file_hooks(
     start: _Start, loop: AgentLoop, stack: AsyncExitStack, *, watched: bool
 ) -> "FileHooks | None":
     """Give the agent the hooks of hook files that may run, until the stack closes; None if there are none."""
-    options = start.options
+    # A thread keeps what it ran for a moment longer, so the function that it runs must not hold the session.
+    options, locations = start.options, start.locations
     if not start.loaded.settings.hook_files:
         return None
 
     def find() -> tuple[FoundHooks, FoundHooks, str]:
-        trust = partial(trust_for, options.cwd, start.locations, given=options.trust)
+        trust = partial(trust_for, options.cwd, locations, given=options.trust)
         return own_hooks(options.cwd), *trusted_project_hooks(options.cwd, trust)
 
     own, project, note = await asyncio.to_thread(find)
