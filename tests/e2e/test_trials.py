@@ -229,7 +229,7 @@ def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine
     assert not list(trials.rglob("record.json"))
 
 
-def test_a_session_that_goes_on_without_a_waiting_layer_removes_it(machine: UserMachine) -> None:
+def test_a_session_that_continues_without_its_waiting_layer_removes_it(machine: UserMachine) -> None:
     repository(machine)
     trials = machine.home / ".local/state/tui-agent/trials"
     with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):

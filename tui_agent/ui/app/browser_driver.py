@@ -58,7 +58,7 @@ class BrowserDriver(WebDriver):
             super().on_meta(packet_type, payload)
             return
         self._size = (int(payload["width"]), int(payload["height"]))
-        # On the way of the first size, which might overtake this one otherwise.
+        # Queued like the first size, which could arrive after this one otherwise.
         self.send_message(Resize(size := Size(*self._size), size))
 
     def write(self, data: str) -> None:
