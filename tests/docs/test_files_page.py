@@ -10,7 +10,7 @@ from tests.tools.test_pdf_files import pdf
 from tests.tools.test_read_images import image
 from tui_agent.cli.sessions.prompt_files import PromptFiles
 from tui_agent.permissions import PermissionPolicy
-from tui_agent.ui.text.file_mentions import file_mentions
+from tui_agent.protocol.file_mentions import file_mentions
 
 PAGE = DOCS / "files.md"
 ROWS = re.findall(r"^\| (`@.+?) \| (.+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Hooks of a session for the screen; implements `ui.bridge.hook_facts.HookService`."""
+"""Hooks of a session for the screen; implements `protocol.facts.hook_facts.HookService`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 from tui_agent.execution.hook_bus import HookEvent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import HookEnded, HookFailed
+from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.settings import LoadedSettings
-from tui_agent.ui.bridge.hook_facts import HookFact
 
 from .configuration.hook_file_trust import FoundHooks, own_hooks, project_hooks
 from .plugins.plugin_loader import LoadedPlugins

@@ -17,6 +17,7 @@ from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill,
 from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
@@ -24,7 +25,6 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers.model_table import model_of_family
 from tui_agent.settings import Settings
 from tui_agent.ui.base.chat_commands import CHAT_COMMANDS
-from tui_agent.ui.bridge.definition_facts import DefinitionFact
 
 from .configuration.named_endpoints import target_of
 from .sessions.side_requests import SMALL, SideRequests

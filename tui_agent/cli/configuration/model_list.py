@@ -3,7 +3,7 @@
 import os
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.model_facts import ModelFact
+from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.providers.model_table import known_models, model_info
 from tui_agent.settings import Settings

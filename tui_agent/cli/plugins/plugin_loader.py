@@ -11,12 +11,12 @@ from tui_agent.execution import HookBus
 from tui_agent.execution.tool_adapters import ToolLike, as_tool
 from tui_agent.execution.untrusted_calls import try_call
 from tui_agent.protocol.callbacks import Crash
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations, Settings
-from tui_agent.ui.base.engine_imports import IMPORTING
 
 from .plugin_entries import Plugin, PluginEntry, find_plugins, theme_file
 from .plugin_provider import PluginProvider

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.first_page_data import FirstPage
 
 from .first_pages import collect_first_page, is_first_run, keep_theme
 

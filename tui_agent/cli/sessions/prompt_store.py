@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.regular_file import read_regular_file
-from tui_agent.ui.base.engine_imports import IMPORTING
 
 FOLDER = "prompts"
 """Directory beside the journals. Its files have mode 0600."""

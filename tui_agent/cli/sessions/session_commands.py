@@ -12,7 +12,7 @@ from tui_agent.cli.configuration.user_settings import store_setting
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.model_facts import ModelFact
+from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.ui.base.terminal_environment import branch_of

@@ -34,10 +34,10 @@ from tui_agent.hook_files.tool_vocabulary import (
 )
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
+from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
-from tui_agent.ui.bridge.hook_facts import HookFact
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""

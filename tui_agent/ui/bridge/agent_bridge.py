@@ -17,13 +17,13 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
+from tui_agent.protocol.facts.definition_facts import DefinitionFact, DefinitionService
+from tui_agent.protocol.facts.hook_facts import HookService
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
-from .definition_facts import DefinitionFact, DefinitionService
 from .exchange import Exchange, Query
-from .hook_facts import HookService
 from .hook_queries import HookQueries
 from .job_queries import JobQueries, JobService
 from .message_edits import MessageEdits

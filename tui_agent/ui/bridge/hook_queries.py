@@ -1,7 +1,8 @@
 """Questions of the screen about hooks."""
 
+from tui_agent.protocol.facts.hook_facts import HookFact, HookService
+
 from .exchange import Exchange, Query
-from .hook_facts import HookFact, HookService
 
 
 class HookQueries:

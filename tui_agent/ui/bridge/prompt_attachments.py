@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
-from tui_agent.ui.text.file_mentions import file_mentions, mention_of
 
 from .exchange import Exchange, Query
 from .services import Attachment, PromptFiles

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.prompt_command import PromptCommand
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
-from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
 
 from .exchange import Work

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.facts.first_page_data import FirstPageService
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-
-from .first_page_data import FirstPageService
 
 
 @dataclass(frozen=True, slots=True)

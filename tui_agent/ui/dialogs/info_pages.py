@@ -5,9 +5,9 @@ from textwrap import wrap
 
 from textual.content import Content
 
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.definition_facts import DefinitionFact
 from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.bridge.rule_queries import ToolFact
 from tui_agent.ui.bridge.server_queries import ServerFact
