@@ -12,8 +12,8 @@ from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.session_rules import SessionRules, trial_fact
 from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.trial import TrialFacts
-from tui_agent.ui.bridge.rule_queries import RuleFact
 
 pytestmark = pytest.mark.slow
 

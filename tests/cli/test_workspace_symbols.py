@@ -12,7 +12,7 @@ import pytest
 from tui_agent.cli import workspace_symbols
 from tui_agent.cli.workspace_symbols import MAX_FOUND, WorkspaceSymbols, best_symbols
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.ui.bridge.services import SourceSymbol
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
 
 
 @asynccontextmanager

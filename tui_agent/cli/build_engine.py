@@ -31,6 +31,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError
 from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
 from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.git_branch import branch_of
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.protocol.tool import Tool
@@ -43,7 +44,6 @@ from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
-from tui_agent.ui.base.terminal_environment import branch_of
 
 from .build_provider import ProviderBuilder
 from .built_in_tools import built_in_tools, own_directories

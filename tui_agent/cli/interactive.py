@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
 
 from .configuration.effective_settings import prepare_settings

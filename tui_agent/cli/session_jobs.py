@@ -1,9 +1,9 @@
 """Background commands of a session for the screen; implements `ui.bridge.job_queries.JobService`."""
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.tools import BackgroundJobs
 from tui_agent.tools.bash_tool import output_text
-from tui_agent.ui.bridge.job_queries import JobFact
 
 
 class SessionJobs:

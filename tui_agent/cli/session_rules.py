@@ -4,10 +4,10 @@ from tui_agent.execution.untrusted_calls import call_or_default
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
 from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import TrialFacts
-from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
 
 from .build_engine import Engine
 from .configuration.permission_rules import RULE_TOOL_NAMES

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.ui.bridge.server_queries import ServerFact
 
 from .open_page import open_page
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
 from tui_agent.tools.search import symbol_worker
 from tui_agent.tools.search.file_listing import BoundedBytes
 from tui_agent.tools.search.tree_listing import GitFiles
-from tui_agent.ui.bridge.services import SourceSymbol
 
 MAX_FOUND = 20
 """Symbols that one query returns."""

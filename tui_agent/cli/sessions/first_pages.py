@@ -11,10 +11,10 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
+from tui_agent.protocol.git_branch import branch_of
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.settings import Locations
-from tui_agent.ui.base.terminal_environment import branch_of
 
 MOST_SESSIONS = 3
 JOURNALS_READ = 200

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.facts.prompt_attachment import Attachment, PromptAttachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.messages import DocumentBlock
 from tui_agent.protocol.permissions import PermissionChecker
@@ -19,8 +20,6 @@ from tui_agent.tools.search.file_listing import list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
 from tui_agent.tools.text_format import SAMPLE_SIZE, counted, find_format, is_binary
 from tui_agent.tools.workspace import Workspace
-from tui_agent.ui.bridge.prompt_attachments import refuse_too_many
-from tui_agent.ui.bridge.services import Attachment, PromptAttachment
 
 HEAD_BYTES = 4_096
 """Bytes that the preview shows."""

@@ -23,7 +23,7 @@ from tui_agent.settings import Locations
 if TYPE_CHECKING:
     # Print mode imports this module without the screen, and the first screen of a session without the engine.
     from tui_agent.permissions import PermissionPolicy
-    from tui_agent.ui.chat.chat_options import HistoryTail
+    from tui_agent.protocol.facts.history_tail import HistoryTail
 
 
 _MAX_IDS = 3
@@ -111,7 +111,7 @@ def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail |
     Raises:
         SessionOpenError: another program has the session open.
     """
-    from tui_agent.ui.chat.chat_options import HistoryTail
+    from tui_agent.protocol.facts.history_tail import HistoryTail
 
     session_id, journal = find_session_to_resume(options, SessionStore(locations.sessions_dir))
     if options.keep_session:

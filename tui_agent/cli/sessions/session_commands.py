@@ -13,9 +13,9 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.git_branch import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.ui.base.terminal_environment import branch_of
 
 from .model_choice import BUDGETS
 from .session_facts import has_changes

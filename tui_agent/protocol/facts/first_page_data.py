@@ -1,7 +1,6 @@
 """The content of the first page."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +25,3 @@ class FirstPage:
     """True if there are neither settings nor sessions: the page explains the modes, and offers themes."""
     key: str = ""
     """Origin of the key, without the key; shown at the first run."""
-
-
-class FirstPageService(Protocol):
-    """Collects the content of the page, and keeps the theme that the user chooses there."""
-
-    async def first_page(self) -> FirstPage:
-        """Return the content of the page."""
-        ...
-
-    async def keep_theme(self, name: str, /) -> str:
-        """Write a theme into the user's settings and return their path. Raises `TuiAgentError` if that fails."""
-        ...

@@ -1,7 +1,6 @@
-"""Hooks as the screen knows them; imports nothing of the screen, so that `hooks list` stays light."""
+"""Hooks of a session."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +19,3 @@ class HookFact:
     """Its last answer with the time that it took; empty if it has not run."""
     has_failed: bool = False
     """True if it failed the last time."""
-
-
-class HookService(Protocol):
-    """The hooks of a session."""
-
-    def list(self) -> tuple[HookFact, ...]:
-        """Return the hooks in the order in which they are asked."""
-        ...

@@ -17,8 +17,7 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
-from tui_agent.protocol.facts.definition_facts import DefinitionFact, DefinitionService
-from tui_agent.protocol.facts.hook_facts import HookService
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
@@ -40,8 +39,10 @@ from .queries import (
 from .rule_queries import RuleQueries, RuleService
 from .server_queries import ServerQueries, ServerService
 from .services import (
+    DefinitionService,
     FileFinder,
     GrantFacts,
+    HookService,
     LeftoverCommands,
     PromptFiles,
     PromptMemory,

@@ -1,8 +1,9 @@
 """Questions of the screen about hooks."""
 
-from tui_agent.protocol.facts.hook_facts import HookFact, HookService
+from tui_agent.protocol.facts.hook_facts import HookFact
 
 from .exchange import Exchange, Query
+from .services import HookService
 
 
 class HookQueries:
