@@ -8,7 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import click
 
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
@@ -35,6 +37,7 @@ from tui_agent.protocol.git_branch import branch_of
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.rewind import Rewinder
 from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
@@ -48,7 +51,7 @@ from tui_agent.trial.trials import Trials
 from .build_provider import ProviderBuilder
 from .built_in_tools import built_in_tools, own_directories
 from .configuration.definition_files import own_definitions
-from .configuration.effective_settings import prepare_settings, wrong_key_settings, wrong_theme_setting
+from .configuration.effective_settings import prepare_settings
 from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
 from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import build_policy, parse_rules
@@ -58,8 +61,6 @@ from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news
-from .process.controlling_terminal import say_error
-from .process.log_file import log_loop_stalls
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
     from .answer_servers import ServerAnswers
     from .file_hooks import FileHooks
     from .typed_definitions import TypedDefinitions
+
+ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
+"""Returns warnings about settings of the screen that cannot be applied. Blocks."""
 
 HEADLESS_MAX_STEPS = 16
 """Default step limit of a run without a screen, where no user watches it."""
@@ -173,7 +177,12 @@ class _Start:
 
 @asynccontextmanager
 async def open_engine(
-    options: LaunchOptions, *, watched: bool, resume_pending_calls: bool = False, sink: "RecordingSink | None" = None
+    options: LaunchOptions,
+    *,
+    watched: bool,
+    resume_pending_calls: bool = False,
+    sink: "RecordingSink | None" = None,
+    screen_problems: ScreenProblems | None = None,
 ) -> AsyncGenerator[Engine]:
     """Build an engine; when the context closes, write the journal and close connections.
 
@@ -182,56 +191,67 @@ async def open_engine(
         watched: True if a user can answer approval requests; otherwise they are denied.
         resume_pending_calls: True if the first run resumes the calls that waited for an approval at the end.
         sink: records what the model sends.
+        screen_problems: finds mistakes in the settings of the screen, which only a front end knows.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionOpenError: another program has the session open.
         SessionError: the session cannot be opened.
     """
+    async with AsyncExitStack() as stack:
+        yield await _build(stack, options, sink, screen_problems, watched=watched, resume=resume_pending_calls)
+
+
+async def _build(
+    stack: AsyncExitStack,
+    options: LaunchOptions,
+    sink: "RecordingSink | None",
+    screen_problems: ScreenProblems | None,
+    *,
+    watched: bool,
+    resume: bool,
+) -> Engine:
+    """Build an engine from top to bottom; what it opens is closed with `stack`."""
     locations, loaded = prepare_settings(options)
     withhold_named_secrets(loaded.settings)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(log_loop_stalls())
-        await stack.enter_async_context(adopt_orphans())
-        # The model and the rules come first: if one of them is wrong, no file of a session is touched.
-        plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
-        providers = ProviderBuilder(stack, sink, plugins)
-        provider, loaded = await providers.build_first(options, loaded)
-        rules = parse_rules(loaded.rules)
-        start = await _open_session(options, locations, loaded, plugins, stack, resume=resume_pending_calls)
-        await _announce(start)
-        await _export_spans(start, stack)
-        leftover = await _warn_of_leftovers(start)
-        folder = await _publish_notices(start)
-        policy = _policy(start, rules, folder)
-        definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
-        gate = ApprovalGate(interactive=watched)
-        side = SideRequests(loaded.settings, None if options.demo else providers.build)
-        config = await _loop_config(start, provider, policy, gate, layers, side)
-        servers, answers = await _open_servers(start, policy, config, stack)
-        loop = _agent(config, answers)
-        choice = _choice(start, loop, providers)
-        engine = Engine(
-            loop=loop,
-            bus=start.bus,
-            policy=policy,
-            leftover_commands=leftover,
-            rewinder=await _rewinder(start, loop),
-            gate=gate,
-            flush_journal=start.journal.flush if start.journal is not None else None,
-            past_events=drop_superseded(start.session.envelopes),
-            loaded=loaded,
-            locations=locations,
-            jobs=start.jobs,
-            choice=choice,
-            definitions=_connect(start, loop, definitions, providers, side),
-            servers=servers,
-            file_hooks=await _open_file_hooks(start, loop, stack, watched=watched),
-            plugins=plugins,
-            make_provider=providers.build,
-        )
-        del start
-        yield engine
+    await stack.enter_async_context(adopt_orphans())
+    # The model and the rules come first: if one of them is wrong, no file of a session is touched.
+    plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
+    providers = ProviderBuilder(stack, sink, plugins)
+    provider, loaded = await providers.build_first(options, loaded)
+    rules = parse_rules(loaded.rules)
+    start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
+    await _announce(start)
+    await _export_spans(start, stack)
+    leftover = await _warn_of_leftovers(start)
+    folder = await _publish_notices(start, screen_problems)
+    policy = _policy(start, rules, folder)
+    definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
+    gate = ApprovalGate(interactive=watched)
+    side = SideRequests(loaded.settings, None if options.demo else providers.build)
+    config = await _loop_config(start, provider, policy, gate, layers, side)
+    servers, answers = await _open_servers(start, policy, config, stack)
+    loop = _agent(config, answers)
+    choice = _choice(start, loop, providers)
+    return Engine(
+        loop=loop,
+        bus=start.bus,
+        policy=policy,
+        leftover_commands=leftover,
+        rewinder=await _rewinder(start, loop),
+        gate=gate,
+        flush_journal=start.journal.flush if start.journal is not None else None,
+        past_events=drop_superseded(start.session.envelopes),
+        loaded=loaded,
+        locations=locations,
+        jobs=start.jobs,
+        choice=choice,
+        definitions=_connect(start, loop, definitions, providers, side),
+        servers=servers,
+        file_hooks=await _open_file_hooks(start, loop, stack, watched=watched),
+        plugins=plugins,
+        make_provider=providers.build,
+    )
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
@@ -476,10 +496,8 @@ async def _open_file_hooks(
 def _report_unsaved_events(journal: JournalWriter) -> None:
     """Report on standard error how many events the journal lacks: when it closes, no one receives events any more."""
     if journal.lost:
-        say_error(
-            f"tui-agent: the end of this session was not saved: {journal.lost} events could not be written to "
-            f"{journal.path}."
-        )
+        text = f"the end of this session was not saved: {journal.lost} events could not be written to {journal.path}."
+        click.echo(escaped(f"tui-agent: {text}"), err=True)
 
 
 async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
@@ -493,7 +511,7 @@ async def _warn_of_leftovers(start: _Start) -> LeftoverCommands | None:
     return leftover
 
 
-async def _publish_notices(start: _Start) -> FolderTrust:
+async def _publish_notices(start: _Start, screen_problems: ScreenProblems | None) -> FolderTrust:
     """Publish everything about this start that the user should know, and return which files of the folder apply."""
     options, loaded, locations = start.options, start.loaded, start.locations
     if start.session.resumed and not options.keep_session:
@@ -501,11 +519,8 @@ async def _publish_notices(start: _Start) -> FolderTrust:
     if options.notice:
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
-    # The screen itself reports a wrong theme.
-    checks_theme = options.without_screen and "ui.theme" in loaded.origins
-    theme = await asyncio.to_thread(wrong_theme_setting, loaded, locations, options.cwd) if checks_theme else None
-    keys = () if options.without_screen else wrong_key_settings(loaded)
-    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *([theme] if theme else ()), *keys):
+    wrong = () if screen_problems is None else await asyncio.to_thread(screen_problems, options, loaded)
+    for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *wrong):
         start.bus.publish(Warned(code="left_out", text=text))
     for text in start.plugins.problems:
         start.bus.publish(Warned(code="left_out", text=text))

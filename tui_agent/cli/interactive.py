@@ -22,12 +22,12 @@ from tui_agent.ui.text.sanitiser import one_line
 from .configuration.effective_settings import prepare_settings
 from .configuration.named_endpoints import lacks_key, require_key
 from .configuration.project_trust import TrustStore, trust_request_for
-from .configuration.screen_settings import apply_input, use_on_screen
-from .launch_options import DEMO_LABEL, LaunchOptions
+from .launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import FAILED, is_group, memory_limit
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
+from .screen_parts import apply_input, use_on_screen
 from .sessions.app_sessions import AppSessions
 from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
@@ -66,18 +66,55 @@ def run_interactive(options: LaunchOptions) -> int:
 
 def _resume(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     # Imported here so that the first screen of a new session does not wait for it.
-    from .sessions.resume import read_glimpse, resolve_session_choice, resolve_session_in_use
+    from .sessions.resume import read_glimpse
 
-    chosen = resolve_session_choice(options, locations, settings.ui.theme)
+    chosen = _resolve_session_choice(options, locations, settings.ui.theme)
     if chosen is None:
         return 0
     try:
         return run_and_exit(_run(chosen, locations, settings, read_glimpse(chosen, locations)))
     except SessionOpenError as open_elsewhere:
-        other = resolve_session_in_use(open_elsewhere, chosen, locations, settings.ui.theme)
+        other = _resolve_session_in_use(open_elsewhere, chosen, locations, settings.ui.theme)
         if other is None:
             return 0
         return run_and_exit(_run(other, locations, settings, read_glimpse(other, locations)))
+
+
+def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
+    """Return the options with the session's id, which the user picks if the command line has none; None to quit.
+
+    Raises:
+        ConfigurationError: this directory has no session to continue.
+        SessionError: no session has this id.
+    """
+    from tui_agent.session.store import SessionStore
+    from tui_agent.ui.app.session_picker import SessionPicker
+    from tui_agent.ui.app.session_shelf import SessionShelf
+
+    from .sessions.resume import find_session_to_resume, resolve_continue
+
+    options = resolve_continue(options, locations)
+    store = SessionStore(locations.sessions_dir)
+    if options.resume != PICK_SESSION:
+        session_id: str | None = find_session_to_resume(options, store)[0]
+    else:
+        session_id = run_dialog(SessionPicker(SessionShelf(store, options.cwd), theme=theme))
+    return None if session_id is None else replace(options, resume=session_id)
+
+
+def _resolve_session_in_use(
+    error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
+) -> LaunchOptions | None:
+    """Return options for a session that another program has open: a copy of it, or no saving; None to quit."""
+    from tui_agent.session.store import SessionStore
+    from tui_agent.ui.app.session_picker import SessionInUse
+
+    answer = run_dialog(SessionInUse(error.session_id, theme=theme))
+    if answer is None:
+        return None
+    if answer != "fork":
+        return replace(options, keep_session=False)
+    return replace(options, resume=SessionStore(locations.sessions_dir).fork(error.session_id).id)
 
 
 def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:

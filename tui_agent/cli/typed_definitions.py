@@ -22,9 +22,9 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.reserved_commands import RESERVED_COMMANDS
 from tui_agent.providers.model_table import model_of_family
 from tui_agent.settings import Settings
-from tui_agent.ui.base.chat_commands import CHAT_COMMANDS
 
 from .configuration.named_endpoints import target_of
 from .sessions.side_requests import SMALL, SideRequests
@@ -41,7 +41,7 @@ _TYPED = re.compile(r"/(\S+)(?:\s+(.*))?\Z", re.DOTALL)
 
 def definitions_in_force(found: "Sequence[Found]") -> Definitions:
     """Return the definitions in force; no file replaces a built-in `/` command."""
-    return Definitions.of(found, [command.slash for command in CHAT_COMMANDS if command.slash])
+    return Definitions.of(found, sorted(RESERVED_COMMANDS))
 
 
 def catalogue_layers(definitions: Definitions) -> tuple[ContextLayer, ...]:
@@ -117,8 +117,7 @@ class TypedDefinitions:
         skills = [skill for skill in definitions.skills if skill.for_user]
         by_name: dict[str, Skill | CommandFile] = {skill.folder.name: skill for skill in skills}
         by_name |= {skill.name: skill for skill in skills}
-        reserved = {command.slash for command in CHAT_COMMANDS}
-        self._by_name = {name: skill for name, skill in by_name.items() if name not in reserved}
+        self._by_name = {name: skill for name, skill in by_name.items() if name not in RESERVED_COMMANDS}
         self._by_name |= {command.name: command for command in definitions.commands}
 
     @property

@@ -18,7 +18,7 @@ from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles
-from tui_agent.settings import Locations
+from tui_agent.settings import LoadedSettings, Locations, Settings
 
 DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
 
@@ -83,9 +83,12 @@ async def test_other_settings_apply_from_the_next_request(tmp_path: Path, monkey
     monkeypatch.delenv("TUI_AGENT_SANDBOX")
     shown: list[str] = []
     async with open_engine(options_for(tmp_path), watched=True) as engine:
-        live = LiveSettings(
-            engine, options_for(tmp_path), lambda before, after: shown.extend({after.ui.theme} - {before.ui.theme})
-        )
+
+        def use_on_screen(before: Settings, loaded: LoadedSettings) -> list[str]:
+            shown.extend({loaded.settings.ui.theme} - {before.ui.theme})
+            return []
+
+        live = LiveSettings(engine, options_for(tmp_path), use_on_screen)
         config, demo = engine.loop.config, engine.loop.provider
         assert (config.max_steps, config.options.tool_timeout) == (16, 30.0)
         with engine.bus.subscribe() as heard:

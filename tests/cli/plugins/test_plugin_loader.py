@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.plugins.plugin_loader import LoadedPlugins, examine_plugins, load_plugins
+from tui_agent.cli.plugins.plugin_loader import LoadedPlugins, load_plugins
 from tui_agent.cli.plugins.plugin_news import plugin_news
+from tui_agent.cli.screen_parts import examine_plugins
 from tui_agent.execution import HookBus
 from tui_agent.settings import Locations, Settings
 

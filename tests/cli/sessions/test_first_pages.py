@@ -11,6 +11,7 @@ from tui_agent.cli.sessions.first_pages import collect_first_page, is_first_run,
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session.journal import JournalFile
 from tui_agent.settings import Locations
+from tui_agent.ui.app.session_rows import age_text
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ async def test_the_last_three_sessions_of_the_folder_are_offered_without_open_on
     save(locations.sessions_dir, "other", tmp_path, "elsewhere", minutes=1)
     journal = JournalFile(locations.sessions_dir / "s4.jsonl")
     try:
-        page = await collect_first_page(replace(options_for(folder), demo=False), locations, first_run=False)
+        page = await collect_first_page(replace(options_for(folder), demo=False), locations, age_text, first_run=False)
     finally:
         journal.close()
 
@@ -46,7 +47,7 @@ async def test_the_last_three_sessions_of_the_folder_are_offered_without_open_on
 
 async def test_without_any_files_the_page_is_that_of_a_first_run(locations: Locations, folder: Path) -> None:
     assert is_first_run(locations)
-    page = await collect_first_page(options_for(folder), locations, first_run=True)
+    page = await collect_first_page(options_for(folder), locations, age_text, first_run=True)
     assert page.sessions == ()
     assert page.is_first_run
     assert page.key

@@ -17,6 +17,7 @@ from tui_agent.cli.build_engine import open_engine
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.sessions.resume import open_session
 from tui_agent.cli.sessions.session_commands import SessionCommands
+from tui_agent.cli.subcommands.doctor import examined
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.session import StoredSession
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.slow
 async def commands_in(options: LaunchOptions) -> AsyncGenerator[SessionCommands]:
     async with open_engine(options, watched=True) as engine:
         await engine.loop.run("hello")
-        yield SessionCommands(engine, options)
+        yield SessionCommands(engine, options, examined)
 
 
 async def test_the_session_is_exported_to_a_new_private_file(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """Settings and credentials of a launch, merged from files, trust, environment and options; check of the theme."""
 
-import asyncio
-import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,7 +9,7 @@ from urllib.parse import urlsplit
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, is_web_address, load_settings
+from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
 
 from .hook_file_trust import with_file_rules
 from .project_trust import trust_for
@@ -121,55 +119,3 @@ def _foreign_helper() -> str:
     except (OSError, RuntimeError):
         return ""
     return "; `apiKeyHelper` of ~/.claude/settings.json is not used, use `key_command`" * ("apiKeyHelper" in settings)
-
-
-def refuse_unknown_theme(name: str, options: LaunchOptions) -> None:
-    """Check the name in `--theme`, also without a screen. Blocks.
-
-    Raises:
-        ConfigurationError: no theme has this name.
-    """
-    locations = Locations.of_user(os.environ)
-    if problem := _theme_problem(name, locations, lambda: load_effective_settings(options, locations), options.cwd):
-        raise ConfigurationError(f"--theme: {problem}")
-
-
-def wrong_theme_setting(loaded: LoadedSettings, locations: Locations, root: Path) -> str | None:
-    """Return the warning about a `ui.theme` setting that names no usable theme; None if it is right. Blocks."""
-    origin = loaded.origins.get("ui.theme")
-    problem = _theme_problem(loaded.settings.ui.theme, locations, lambda: loaded, root) if origin else None
-    return None if problem is None else f"{origin}: `ui.theme`: {problem}"
-
-
-def wrong_key_settings(loaded: LoadedSettings) -> tuple[str, ...]:
-    """Return a warning about each entry of `[keys]` that cannot be applied."""
-    if not loaded.settings.keys:
-        return ()
-    from tui_agent.ui.base.key_settings import check_keys
-
-    return tuple(
-        f"{loaded.origins[f'keys.{problem.command_id}']}: `keys.{problem.command_id}`: "
-        f"{problem.text}{'' if problem.text.endswith('?') else '.'} This entry is not applied."
-        for problem in check_keys(loaded.settings.keys).problems
-    )
-
-
-def _theme_problem(name: str, locations: Locations, load: Callable[[], LoadedSettings], root: Path) -> str | None:
-    """Return the error for an unknown theme, with the closest name, or for a broken one; None for a usable one."""
-    if name == AUTO_THEME:
-        return None
-    # Imported here because it takes a tenth of a second, and most commands check no theme.
-    from tui_agent.cli.plugins.plugin_entries import theme_files
-    from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
-
-    catalogue = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
-    catalogue.more = lambda: theme_files(load().settings, root)
-    if catalogue.find(name) is not None:
-        return None
-    problems = [problem.text for problem in asyncio.run(catalogue.read_all()) if problem.path.stem == name]
-    if problems:
-        return problems[0]
-    near = difflib.get_close_matches(name, catalogue.names, n=1)
-    return f"no theme {name!r}; " + (
-        f"did you mean {near[0]}?" if near else f"the themes are {', '.join(catalogue.names)}"
-    )

@@ -2,7 +2,7 @@
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -15,12 +15,12 @@ from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .effective_settings import load_effective_settings, wrong_key_settings
+from .effective_settings import load_effective_settings
 from .permission_rules import parse_rules
 
 T = TypeVar("T")
-UseOnScreen: TypeAlias = Callable[[Settings, Settings], object]
-"""Applies the settings of the screen; receives those before and after a change."""
+UseOnScreen: TypeAlias = Callable[[Settings, LoadedSettings], Sequence[str]]
+"""Applies the settings of the screen after a change; returns warnings about those that cannot be applied."""
 
 
 async def with_live_settings(
@@ -88,8 +88,7 @@ class LiveSettings:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay unchanged."))
             return
         before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
-        self._use(before.settings, loaded.settings)
-        self._warn_of_keys(before.settings, loaded)
+        self._use(before.settings, loaded)
         self._engine.policy.set_rules(layers)
         mode = loaded.settings.permissions.mode
         if mode is not before.settings.permissions.mode:
@@ -99,23 +98,20 @@ class LiveSettings:
             text = f"The settings were reloaded: {len(rules)} permission rules are in force."
             self._engine.bus.publish(Noticed(code="settings_read", text=text))
 
-    def _use(self, before: Settings, after: Settings) -> None:
+    def _use(self, before: Settings, loaded: LoadedSettings) -> None:
         """Apply everything but rules and mode, and publish which changes wait for the next start."""
+        after = loaded.settings
         try:
             apply_settings(self._engine, self._options, before, after)
         except ConfigurationError as error:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
-        if self._use_on_screen is not None:
-            self._use_on_screen(before, after)
+        problems = self._use_on_screen(before, loaded) if self._use_on_screen is not None else ()
         late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
         if late:
             text = f"Changed in the settings: {', '.join(late)}. This takes effect at the next start."
             self._engine.bus.publish(Noticed(code="settings_later", text=text))
-
-    def _warn_of_keys(self, before: Settings, loaded: LoadedSettings) -> None:
-        if self._use_on_screen is not None and loaded.settings.keys != before.keys:
-            for text in wrong_key_settings(loaded):
-                self._engine.bus.publish(Warned(code="left_out", text=text))
+        for text in problems:
+            self._engine.bus.publish(Warned(code="left_out", text=text))
 
     def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
         """Return the new rules, and those of the current ones that stay: the rules of the offline model's tour, and the

@@ -16,9 +16,9 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.settings import Locations, Settings
+from tui_agent.settings import Settings
 
-from .plugin_entries import Plugin, PluginEntry, find_plugins, theme_file
+from .plugin_entries import Plugin, PluginEntry, find_plugins
 from .plugin_provider import PluginProvider
 
 MakeProvider: TypeAlias = Callable[[str], object]
@@ -99,26 +99,6 @@ def load_plugins(settings: Settings, root: Path) -> LoadedPlugins:
 
     found = [_taken(plugin, take) for plugin in find_plugins(settings, root)]
     return LoadedPlugins(tuple(found), tuple(tools), hooks, providers)
-
-
-def examine_plugins(settings: Settings, root: Path, locations: Locations) -> LoadedPlugins:
-    """Load the plugins like a start, and also check the theme files, which loads the screen's library. Blocks."""
-    from tui_agent.ui.app.themes import read_theme, shipped_themes
-
-    def checked(plugin: Plugin) -> Plugin:
-        path = theme_file(plugin.entry) if plugin.is_used and plugin.entry.kind == "theme" else None
-        if path is None:
-            return plugin
-        if any((folder / path.name).is_file() for folder in (shipped_themes(), locations.user_themes_dir)):
-            return replace(plugin, problem="tui-agent or your own themes have one of this name")
-        try:
-            name = read_theme(path).name
-        except ConfigurationError as error:
-            return replace(plugin, problem=str(error))
-        return plugin if name == path.stem else replace(plugin, problem=f"the theme in {path} has another name")
-
-    loaded = load_plugins(settings, root)
-    return replace(loaded, plugins=tuple(map(checked, loaded.plugins)))
 
 
 def _taken(plugin: Plugin, take: Callable[[PluginEntry], None]) -> Plugin:

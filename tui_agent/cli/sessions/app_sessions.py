@@ -50,7 +50,7 @@ class AppSessions:
 
     async def first_page(self) -> FirstPage:
         """Return the content of the first page."""
-        return await collect_first_page(self.options, self._locations, first_run=self._first_run)
+        return await collect_first_page(self.options, self._locations, _age_text, first_run=self._first_run)
 
     async def keep_theme(self, name: str, /) -> str:
         """Write a theme into the user's new settings file and return its path."""
@@ -161,3 +161,11 @@ class AppSessions:
             return False
         app.show_session(await self.prepare(left), reason)
         return True
+
+
+def _age_text(time: int, now: int) -> str:
+    # Imported here, in the thread that reads the sessions: the first screen does not need their rows.
+    with IMPORTING:
+        from tui_agent.ui.app.session_rows import age_text
+
+    return age_text(time, now)

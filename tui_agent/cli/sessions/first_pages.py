@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.cli.configuration.effective_settings import load_effective_settings
@@ -30,14 +31,25 @@ def is_first_run(locations: Locations) -> bool:
     return not locations.user_file.exists() and not locations.sessions_dir.exists()
 
 
-async def collect_first_page(options: LaunchOptions, locations: Locations, *, first_run: bool) -> FirstPage:
-    """Return the content of the page; reads in a thread."""
-    return await asyncio.to_thread(_collect, options, locations, first_run)
+async def collect_first_page(
+    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], *, first_run: bool
+) -> FirstPage:
+    """Return the content of the page; reads in a thread.
+
+    Args:
+        options: the command line.
+        locations: the user's directories.
+        age_text: returns the words for the age of a session, from two times in milliseconds: its own and the present.
+        first_run: True if there are neither settings nor sessions.
+    """
+    return await asyncio.to_thread(_collect, options, locations, age_text, first_run)
 
 
-def _collect(options: LaunchOptions, locations: Locations, first_run: bool) -> FirstPage:
+def _collect(
+    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], first_run: bool
+) -> FirstPage:
     return FirstPage(
-        sessions=_last_sessions(options.cwd, locations),
+        sessions=_last_sessions(options.cwd, locations, age_text),
         facts=_facts(options, locations),
         starters=DEMO_STARTERS if options.demo else starters_for(options.cwd),
         is_first_run=first_run,
@@ -64,13 +76,12 @@ def starters_for(folder: Path) -> tuple[str, ...]:
     return tuple(fitting[:3])
 
 
-def _last_sessions(folder: Path, locations: Locations) -> tuple[SessionOffer, ...]:
+def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, int], str]) -> tuple[SessionOffer, ...]:
     """Return the sessions of a folder with the latest messages, without those that a program has open."""
     with IMPORTING:
         from tui_agent.session.journal import is_journal_open
         from tui_agent.session.store import SessionStore
         from tui_agent.session.summary import SessionSummary, summarise
-        from tui_agent.ui.app.session_rows import age_text
 
     here = os.path.realpath(folder)
     found: list[SessionSummary] = []

@@ -1,4 +1,4 @@
-"""Resuming a session: the choice of the session, a first look at its end, and the session that an engine works on."""
+"""Resuming a session: which one `--continue` selects, a look at its end, and the session that an engine works on."""
 
 import time
 from collections.abc import Sequence
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent import __version__
-from tui_agent.cli.launch_options import PICK_SESSION, LaunchOptions
+from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, SessionLoaded, UsageUpdated
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.journal_reader import read_tail
@@ -21,35 +22,13 @@ from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
 
 if TYPE_CHECKING:
-    # Print mode imports this module without the screen, and the first screen of a session without the engine.
+    # The first screen of a session is there before the engine.
     from tui_agent.permissions import PermissionPolicy
-    from tui_agent.protocol.facts.history_tail import HistoryTail
-
 
 _MAX_IDS = 3
 """Maximum number of sessions that a message names."""
 
 # --- before the first screen ------------------------------------------------------------------------------------------
-
-
-def resolve_session_choice(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
-    """Return the options with the session's id, which the user picks if the command line has none; None to quit.
-
-    Raises:
-        ConfigurationError: this directory has no session to continue.
-        SessionError: no session has this id.
-    """
-    from tui_agent.cli.process.shutdown import run_dialog
-    from tui_agent.ui.app.session_picker import SessionPicker
-    from tui_agent.ui.app.session_shelf import SessionShelf
-
-    options = resolve_continue(options, locations)
-    store = SessionStore(locations.sessions_dir)
-    if options.resume != PICK_SESSION:
-        session_id: str | None = find_session_to_resume(options, store)[0]
-    else:
-        session_id = run_dialog(SessionPicker(SessionShelf(store, options.cwd), theme=theme))
-    return None if session_id is None else replace(options, resume=session_id)
 
 
 def resolve_continue(options: LaunchOptions, locations: Locations) -> LaunchOptions:
@@ -90,28 +69,12 @@ def _renamed(vanished: Sequence[SessionSummary]) -> str:
     return f". The directory of these no longer exists: {listed}. `tui-agent --resume ID` opens one of them here."
 
 
-def resolve_session_in_use(
-    error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
-) -> LaunchOptions | None:
-    """Return options for a session that another program has open: a copy of it, or no saving; None to quit."""
-    from tui_agent.cli.process.shutdown import run_dialog
-    from tui_agent.ui.app.session_picker import SessionInUse
-
-    answer = run_dialog(SessionInUse(error.session_id, theme=theme))
-    if answer is None:
-        return None
-    if answer != "fork":
-        return replace(options, keep_session=False)
-    return replace(options, resume=SessionStore(locations.sessions_dir).fork(error.session_id).id)
-
-
-def read_glimpse(options: LaunchOptions, locations: Locations) -> "HistoryTail | None":
+def read_glimpse(options: LaunchOptions, locations: Locations) -> HistoryTail | None:
     """Return the end of the session for the first screen; what it leaves open counts as ended. Blocks for a moment.
 
     Raises:
         SessionOpenError: another program has the session open.
     """
-    from tui_agent.protocol.facts.history_tail import HistoryTail
 
     session_id, journal = find_session_to_resume(options, SessionStore(locations.sessions_dir))
     if options.keep_session:

@@ -3,6 +3,7 @@
 import asyncio
 import difflib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +11,6 @@ from tui_agent.cli.build_engine import Engine
 from tui_agent.cli.configuration.model_list import listed_models
 from tui_agent.cli.configuration.user_settings import store_setting
 from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.subcommands.doctor import examine, findings_text
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.git_branch import branch_of
@@ -27,9 +27,16 @@ _FILE_MODE = 0o600
 class SessionCommands:
     """Export of the session, checks of the installation, and the model of the next requests."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+    def __init__(self, engine: Engine, options: LaunchOptions, examine: Callable[[Path], str] | None = None) -> None:
+        """
+        Args:
+            engine: the session's agent and journal.
+            options: the command line.
+            examine: returns the checks of the installation, a line each; None: the front end has none.
+        """
         self._engine = engine
         self._options = options
+        self._examine = examine
 
     async def export(self, file: str, /) -> str:
         """Write the session to a new file, in the format that its suffix names, and return the file's path.
@@ -84,7 +91,7 @@ class SessionCommands:
 
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""
-        return await asyncio.to_thread(lambda: findings_text(list(examine(self._options.cwd))))
+        return "" if self._examine is None else await asyncio.to_thread(self._examine, self._options.cwd)
 
     def models(self) -> tuple[ModelFact, ...]:
         """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""

@@ -83,6 +83,11 @@ def probe_findings() -> Iterator[Finding]:
             yield Finding("probe", "note", server.profile.advice)
 
 
+def examined(folder: Path) -> str:
+    """Return the checks for a folder, a line each. Blocks."""
+    return findings_text(list(examine(folder)))
+
+
 def examine(directory: Path) -> Iterator[Finding]:
     """Yield the result of each check for an agent in this directory."""
     python = ".".join(str(part) for part in sys.version_info[:3])
@@ -225,7 +230,7 @@ def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings)
 def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:
     """Yield which plugins a start here uses, and why it does not use others; nothing without plugins."""
     # Imported here, because the app loads this module, too.
-    from tui_agent.cli.plugins.plugin_loader import examine_plugins
+    from tui_agent.cli.screen_parts import examine_plugins
 
     found = examine_plugins(settings, directory, locations)
     if used := [plugin.entry.shown for plugin in found.plugins if plugin.is_used]:

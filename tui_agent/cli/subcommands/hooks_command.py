@@ -18,7 +18,7 @@ from tui_agent.cli.configuration.named_secrets import withhold_named_secrets
 from tui_agent.cli.configuration.project_trust import trust_for
 from tui_agent.cli.file_hooks import matched_hooks, rule_fits, run_hook
 from tui_agent.cli.hook_commands import command_hooks
-from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.session_hooks import hook_file_facts, plugin_hook_facts, settings_hook_facts

@@ -7,8 +7,8 @@ from datetime import datetime
 import click
 
 from tui_agent.cli.completion import SessionId
-from tui_agent.cli.launch_options import OneOf
 from tui_agent.cli.leftover_commands import end_all, find_running_commands
+from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
 from tui_agent.cli.sessions.prompt_store import forget_session
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
