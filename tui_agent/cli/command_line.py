@@ -19,9 +19,9 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.workbench.launch_options import PICK_SESSION, LaunchOptions
 
 from .completion import ModelName, SessionId, ThemeName
-from .launch_options import PICK_SESSION, LaunchOptions
 from .option_types import OneOf, StrategyName
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in

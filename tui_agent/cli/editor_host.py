@@ -26,19 +26,19 @@ from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.tools.media.media_files import media_of, media_type_of
 from tui_agent.tools.text_format import SAMPLE_SIZE
+from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.live_settings import LiveSettings
+from tui_agent.workbench.configuration.named_endpoints import require_key
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.session_servers import SessionServers
+from tui_agent.workbench.sessions.model_choice import BUDGETS
+from tui_agent.workbench.sessions.prompt_files import PromptFiles
+from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.tool_servers import open_servers, server_parts
 
-from .build_engine import Engine, open_engine
-from .configuration.effective_settings import prepare_settings
-from .configuration.live_settings import LiveSettings
-from .configuration.named_endpoints import require_key
-from .launch_options import LaunchOptions
 from .process.log_file import log_loop_stalls
 from .screen_parts import question_lines, screen_problems
-from .session_servers import SessionServers
-from .sessions.model_choice import BUDGETS
-from .sessions.prompt_files import PromptFiles
-from .sessions.session_commands import SessionCommands
-from .tool_servers import open_servers, server_parts
 
 
 class EditorHost:

@@ -10,22 +10,22 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.messages import UserBlock
+from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.live_settings import UseOnScreen, with_live_settings
+from tui_agent.workbench.configuration.permission_rules import RuleImpact
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.sessions.prompt_files import PromptFiles
+from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.workspace_files import WorkspaceFiles
+from tui_agent.workbench.workspace_symbols import WorkspaceSymbols
 
-from .build_engine import Engine, open_engine
-from .configuration.effective_settings import prepare_settings
-from .configuration.live_settings import UseOnScreen, with_live_settings
-from .configuration.permission_rules import RuleImpact
-from .launch_options import LaunchOptions
 from .process.controlling_terminal import say
 from .process.log_file import log_loop_stalls, log_to_file
 from .process.process_setup import end_start
 from .screen_parts import question_lines, screen_problems
-from .sessions.prompt_files import PromptFiles
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
-from .sessions.session_commands import SessionCommands
 from .subcommands.doctor import examined
-from .workspace_files import WorkspaceFiles
-from .workspace_symbols import WorkspaceSymbols
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
@@ -82,10 +82,10 @@ async def serve(
 def _open_bridge(bridge: "AgentBridge", engine: Engine, options: LaunchOptions) -> WorkspaceSymbols:
     """Open the bridge to an engine; return the index of symbols, which the caller keeps up to date."""
     # Print mode does without them.
-    from .session_hooks import SessionHooks
-    from .session_jobs import SessionJobs
-    from .session_rules import SessionRules
-    from .session_servers import SessionServers
+    from tui_agent.workbench.session_hooks import SessionHooks
+    from tui_agent.workbench.session_jobs import SessionJobs
+    from tui_agent.workbench.session_rules import SessionRules
+    from tui_agent.workbench.session_servers import SessionServers
 
     is_defined = None if engine.definitions is None else engine.definitions.knows
     symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)

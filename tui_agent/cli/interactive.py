@@ -18,18 +18,18 @@ from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
+from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.workbench.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
+from tui_agent.workbench.sessions.prompt_store import PromptStore
 
-from .configuration.effective_settings import prepare_settings
-from .configuration.named_endpoints import lacks_key, require_key
-from .configuration.project_trust import TrustStore, trust_request_for
-from .launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import FAILED, is_group, memory_limit
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
 from .screen_parts import apply_input, use_on_screen
 from .sessions.app_sessions import AppSessions
-from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run_interactive(options: LaunchOptions) -> int:
 
 def _resume(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     # Imported here so that the first screen of a new session does not wait for it.
-    from .sessions.resume import read_glimpse
+    from tui_agent.workbench.sessions.resume import read_glimpse
 
     chosen = _resolve_session_choice(options, locations, settings.ui.theme)
     if chosen is None:
@@ -90,8 +90,7 @@ def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme:
     from tui_agent.session.store import SessionStore
     from tui_agent.ui.app.session_picker import SessionPicker
     from tui_agent.ui.app.session_shelf import SessionShelf
-
-    from .sessions.resume import find_session_to_resume, resolve_continue
+    from tui_agent.workbench.sessions.resume import find_session_to_resume, resolve_continue
 
     options = resolve_continue(options, locations)
     store = SessionStore(locations.sessions_dir)
@@ -126,7 +125,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     if not options.demo:
         require_key(loaded.settings, os.environ)
     if options.rules:
-        from .configuration.permission_rules import parse_rules
+        from tui_agent.workbench.configuration.permission_rules import parse_rules
 
         parse_rules(loaded.rules)
     if options.session_id is not None:
@@ -247,7 +246,7 @@ def _build_app(
 
 def _plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
     # Imported here because the first paint does not wait for it, unless it needs such a theme.
-    from .plugins.plugin_entries import theme_files
+    from tui_agent.workbench.plugins.plugin_entries import theme_files
 
     return theme_files(settings, folder)
 

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, Settings
-
-from .configuration.effective_settings import load_effective_settings
-from .launch_options import LaunchOptions
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-
-    from .plugins.plugin_entries import Plugin
-    from .plugins.plugin_loader import LoadedPlugins
+    from tui_agent.workbench.plugins.plugin_entries import Plugin
+    from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins
 
 QUESTION_WIDTH = 100
 """Cells of a row of a question in plain mode and in an editor."""
@@ -108,8 +106,7 @@ def _theme_problem(name: str, locations: Locations, load: Callable[[], LoadedSet
         return None
     # Imported here because it takes a tenth of a second, and most commands check no theme.
     from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
-
-    from .plugins.plugin_entries import theme_files
+    from tui_agent.workbench.plugins.plugin_entries import theme_files
 
     catalogue = ThemeCatalogue((shipped_themes(), locations.user_themes_dir))
     catalogue.more = lambda: theme_files(load().settings, root)
@@ -127,9 +124,8 @@ def _theme_problem(name: str, locations: Locations, load: Callable[[], LoadedSet
 def examine_plugins(settings: Settings, root: Path, locations: Locations) -> "LoadedPlugins":
     """Load the plugins like a start, and also check the theme files, which loads the screen's library. Blocks."""
     from tui_agent.ui.app.themes import read_theme, shipped_themes
-
-    from .plugins.plugin_entries import theme_file
-    from .plugins.plugin_loader import load_plugins
+    from tui_agent.workbench.plugins.plugin_entries import theme_file
+    from tui_agent.workbench.plugins.plugin_loader import load_plugins
 
     def checked(plugin: "Plugin") -> "Plugin":
         path = theme_file(plugin.entry) if plugin.is_used and plugin.entry.kind == "theme" else None

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.facts.first_page_data import FirstPage
@@ -14,8 +13,8 @@ from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-
-from .first_pages import collect_first_page, is_first_run, keep_theme
+from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.workbench.sessions.first_pages import collect_first_page, is_first_run, keep_theme
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.session_screen import SessionScreen
@@ -116,7 +115,7 @@ class AppSessions:
         )
         glimpse = None
         if target.session_id is not None:
-            from .resume import read_glimpse
+            from tui_agent.workbench.sessions.resume import read_glimpse
 
             glimpse = await asyncio.to_thread(read_glimpse, options, self._locations)
         bridge = AgentBridge(mode=self._settings.permissions.mode, prompts=self.bridge.prompts)
