@@ -62,7 +62,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
-    "cli": {"prelude", "protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind", *FRONT_ENDS},
+    "workbench": {"protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind"},
+    "cli": {"prelude", "protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind", "workbench", *FRONT_ENDS},
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -325,7 +326,7 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
         (
             "tui_agent.cli.interactive",
-            {"anthropic", "tui_agent.agent", "tui_agent.tools", "tui_agent.cli.plugins", "psutil"},
+            {"anthropic", "tui_agent.agent", "tui_agent.tools", "tui_agent.workbench.plugins", "psutil"},
         ),
     ],
 )
@@ -355,7 +356,7 @@ OF_EXTRAS = (
 
 def test_a_start_loads_nothing_of_what_is_not_used() -> None:
     script = (
-        "import sys, tui_agent.cli.interactive, tui_agent.cli.engine_host, tui_agent.cli.session_jobs;"
+        "import sys, tui_agent.cli.interactive, tui_agent.cli.engine_host, tui_agent.workbench.session_jobs;"
         f"unwanted = tuple(name + '.' for name in {OF_EXTRAS!r});"
         "print(*(name for name in sys.modules if (name + '.').startswith(unwanted)))"
     )
@@ -398,9 +399,12 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
-    "tui_agent.protocol.regular_file.read_regular_file_async": {"cli.configuration.live_settings", "ui.app.themes"},
+    "tui_agent.protocol.regular_file.read_regular_file_async": {
+        "workbench.configuration.live_settings",
+        "ui.app.themes",
+    },
     "tui_agent.tools.pinned_directory.open_file": {
-        "cli.sessions.prompt_files",
+        "workbench.sessions.prompt_files",
         "tools.file_change",
         "tools.grep_tool",
         "tools.read_tool",
@@ -434,7 +438,9 @@ def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
 
 @pytest.mark.slow
 def test_aiofiles_is_loaded_with_the_first_file() -> None:
-    script = "import sys, tui_agent.tools, tui_agent.cli.configuration.live_settings; print('aiofiles' in sys.modules)"
+    script = (
+        "import sys, tui_agent.tools, tui_agent.workbench.configuration.live_settings; print('aiofiles' in sys.modules)"
+    )
 
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.cli.plain_trust import ask_in_lines
 from tui_agent.settings import Locations
+from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
 
 ALLOW = '[permissions]\nrules = [["allow", "bash(make:*)"]]\n'
 DENY = '[permissions]\nrules = [["deny", "bash(rm:*)"]]\n'

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tui_agent.cli.build_engine import ONLY_AT_START
 from tui_agent.settings import NEVER_FROM_PROJECT, key_names
+from tui_agent.workbench.build_engine import ONLY_AT_START
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_typed_definitions import jobs as jobs
-from tests.cli.test_typed_definitions import made, write
+from tests.workbench.test_typed_definitions import jobs as jobs
+from tests.workbench.test_typed_definitions import made, write
 from tui_agent.tools import BackgroundJobs
 
 PAGE = Path(__file__).parents[2].joinpath("docs/skills.md").read_text("utf-8")

@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.programs import hide_walls
 from tests.support.sample_tools import sample_tools
-from tui_agent.cli.sessions.session_facts import session_facts
 from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.permissions import PermissionPolicy
@@ -22,6 +21,7 @@ from tui_agent.protocol.trial import TrialFacts
 from tui_agent.tools.processes.child_environment import child_environment, read_only_environment
 from tui_agent.tools.search import tree_listing
 from tui_agent.tools.search.tree_listing import GitFiles
+from tui_agent.workbench.sessions.session_facts import session_facts
 
 BASE = r"""
 git init -q --template= -b main . && mkdir -p .git/info .git/hooks

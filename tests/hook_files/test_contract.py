@@ -11,8 +11,6 @@ import pytest
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.delegation import delegate
-from tui_agent.cli.configuration.hook_file_trust import NO_HOOKS, FoundHooks
-from tui_agent.cli.file_hooks import FileHooks
 from tui_agent.execution import ApprovalGate, HookBus
 from tui_agent.hook_files.file_hook import EVENTS
 from tui_agent.hook_files.hook_answer import HookAnswer, read_answer
@@ -22,6 +20,8 @@ from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, HookFailed, HookStarted, Noticed
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers import ScriptedProvider, call, reply
+from tui_agent.workbench.configuration.hook_file_trust import NO_HOOKS, FoundHooks
+from tui_agent.workbench.file_hooks import FileHooks
 
 PAGE = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text("utf-8")
 

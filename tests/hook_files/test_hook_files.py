@@ -16,14 +16,6 @@ from hypothesis import strategies as st
 
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
-from tui_agent.cli.build_engine import open_engine
-from tui_agent.cli.configuration.effective_settings import prepare_settings
-from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
-from tui_agent.cli.configuration.permission_rules import parse_rules
-from tui_agent.cli.configuration.project_trust import TrustStore, trust_for, trust_request_for
-from tui_agent.cli.file_hooks import FileHooks
-from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.session_hooks import hook_file_facts
 from tui_agent.cli.subcommands.doctor import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
@@ -41,6 +33,14 @@ from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
 from tui_agent.ui.dialogs.hook_page import hooks_text
+from tui_agent.workbench.build_engine import open_engine
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.workbench.configuration.permission_rules import parse_rules
+from tui_agent.workbench.configuration.project_trust import TrustStore, trust_for, trust_request_for
+from tui_agent.workbench.file_hooks import FileHooks
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.session_hooks import hook_file_facts
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 

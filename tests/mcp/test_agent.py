@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.configuration.test_live_settings import options_for
 from tests.mcp.pools import SERVERS, hostile, running
-from tui_agent.cli.build_engine import Engine, open_engine
+from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.mcp import server_task
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import ToolResultMessage
 from tui_agent.providers import ScriptedProvider, call, reply
+from tui_agent.workbench.build_engine import Engine, open_engine
 
 
 @pytest.fixture(autouse=True)

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from mcp_types import ImageContent
 
-from tests.cli.configuration.test_live_settings import options_for
 from tests.mcp.pools import SERVERS, running, until
+from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.configuration.effective_settings import load_effective_settings
-from tui_agent.cli.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.cli.tool_servers import check_image, configured_servers
 from tui_agent.mcp.call_result import blocks_of
 from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
@@ -24,6 +21,9 @@ from tui_agent.protocol.tool_server import ToolFilter, ToolServer
 from tui_agent.settings import Locations, load_settings
 from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import can_scale_images, size_of_image
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.workbench.tool_servers import check_image, configured_servers
 
 MCP_JSON = {
     "mcpServers": {

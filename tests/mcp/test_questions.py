@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.configuration.test_live_settings import options_for
 from tests.mcp.pools import hostile, running
 from tests.mcp.test_agent import config_file
+from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.cli.answer_servers import ServerAnswers
-from tui_agent.cli.build_engine import open_engine
 from tui_agent.execution import ApprovalGate
 from tui_agent.headless.command_handler import CommandHandler, PromptQueue
 from tui_agent.headless.plain_commands import PlainCommands
@@ -33,6 +31,8 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.pipes import InputLine
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.providers import ScriptedProvider, call, reply
+from tui_agent.workbench.answer_servers import ServerAnswers
+from tui_agent.workbench.build_engine import open_engine
 
 PROPERTIES: dict[str, Any] = {
     "name": {"type": "string", "title": "Your\u202e name", "minLength": 2, "maxLength": 5},

@@ -6,7 +6,6 @@ import pytest
 
 from tests.mcp.pools import hostile, running, until
 from tui_agent.acp.session_updates import note_of
-from tui_agent.cli.session_servers import SessionServers
 from tui_agent.headless.plain_reporter import PlainReporter
 from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -15,6 +14,7 @@ from tui_agent.protocol.events import McpStatus
 from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.dialogs.info_pages import servers_text
+from tui_agent.workbench.session_servers import SessionServers
 
 
 async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
-from tui_agent.cli.built_in_tools import built_in_tools
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import FileChanged, RunEnded, ToolData, ToolEnded
@@ -25,6 +24,7 @@ from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.tree_watch import Changes, TreeSnapshot, TreeWatch
 from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.state.call_view_state import CallViewState
+from tui_agent.workbench.built_in_tools import built_in_tools
 
 PATIENCE = 30.0
 E = TypeVar("E")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
 from tui_agent.protocol.permissions import Verdict
-from tui_agent.ui.bridge.rule_queries import RuleFact, RulesInForce, ToolFact
 
 SETTINGS = (
     RuleFact("deny", "bash(git push:*)", "/home/you/.config/tui-agent/config.toml:12"),

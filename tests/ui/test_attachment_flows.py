@@ -9,8 +9,8 @@ from textual.events import Paste
 from tests.ui.stage import Stage, stage
 from tests.ui.test_queue_flows import queueing, texts
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, UserMessage
-from tui_agent.ui.bridge.services import PromptAttachment
 
 pytestmark = pytest.mark.slow
 

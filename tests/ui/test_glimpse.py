@@ -7,11 +7,11 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, SessionLoaded
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_options import HistoryTail
 
 RUNS = 30
 

@@ -7,8 +7,9 @@ import pytest
 
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
+from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.bridge.services import PromptAttachment, SourceSymbol
 from tui_agent.ui.composer.mention_preview import MAX_LINES
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,12 @@ from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.events import ApprovalResolved, BackgroundEnded, BackgroundStarted, PermissionDecided
+from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.bridge.job_queries import JobFact, JobQueries
-from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries
+from tui_agent.ui.bridge.job_queries import JobQueries
+from tui_agent.ui.bridge.rule_queries import RuleQueries
 
 pytestmark = pytest.mark.slow
 

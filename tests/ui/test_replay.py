@@ -28,6 +28,7 @@ from tui_agent.protocol.events import (
     Noticed,
     ToolEnded,
 )
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.messages import ToolResultMessage, joined_text
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.demo import copy_sample_project
@@ -36,7 +37,6 @@ from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, par
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.replay.input_events import input_recorder
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 from tui_agent.ui.replay.replay_stage import Stage

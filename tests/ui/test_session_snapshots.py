@@ -9,13 +9,13 @@ from tests.ui.app.fake_sessions import PageService
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
 from tests.ui.still import FakeAgent, bridge_to, drawn
+from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_picker import NoKey, SessionInUse
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.first_page import Welcome
-from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
 
 pytestmark = pytest.mark.slow
 

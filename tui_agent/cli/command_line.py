@@ -19,9 +19,10 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.workbench.launch_options import PICK_SESSION, LaunchOptions
 
 from .completion import ModelName, SessionId, ThemeName
-from .launch_options import PICK_SESSION, LaunchOptions, OneOf, StrategyName
+from .option_types import OneOf, StrategyName
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in
 
@@ -144,7 +145,7 @@ def launch(**values: Any) -> int:
         say_error(f"tui-agent: {problem}")
         return FAILED
     if values["theme"]:
-        from .configuration.effective_settings import refuse_unknown_theme
+        from .screen_parts import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:

@@ -26,22 +26,19 @@ from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.tools.media.media_files import media_of, media_type_of
 from tui_agent.tools.text_format import SAMPLE_SIZE
-from tui_agent.ui.approval.approval_reasons import why_rows
-from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
+from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.live_settings import LiveSettings
+from tui_agent.workbench.configuration.named_endpoints import require_key
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.session_servers import SessionServers
+from tui_agent.workbench.sessions.model_choice import BUDGETS
+from tui_agent.workbench.sessions.prompt_files import PromptFiles
+from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.tool_servers import open_servers, server_parts
 
-from .build_engine import Engine, open_engine
-from .configuration.effective_settings import prepare_settings
-from .configuration.live_settings import LiveSettings
-from .configuration.named_endpoints import require_key
-from .launch_options import LaunchOptions
-from .session_servers import SessionServers
-from .sessions.model_choice import BUDGETS
-from .sessions.prompt_files import PromptFiles
-from .sessions.session_commands import SessionCommands
-from .tool_servers import open_servers, server_parts
-
-QUESTION_WIDTH = 100
-"""Cells of a row of a question."""
+from .process.log_file import log_loop_stalls
+from .screen_parts import question_lines, screen_problems
 
 
 class EditorHost:
@@ -84,7 +81,10 @@ class EditorHost:
     async def open(self, cwd: Path, session_id: str | None, /) -> AsyncGenerator[OpenedSession]:
         """Open a session with its engine, and watch the settings meanwhile."""
         options = replace(self._options, cwd=cwd.resolve(), resume=session_id)
-        async with open_engine(options, watched=True, resume_pending_calls=True) as engine:
+        async with (
+            log_loop_stalls(),
+            open_engine(options, watched=True, resume_pending_calls=True, screen_problems=screen_problems) as engine,
+        ):
             if engine.file_hooks is not None:
                 engine.file_hooks.begin()
             live = LiveSettings(engine, options)
@@ -244,9 +244,3 @@ class EngineControls:
 async def _update_both(first: UpdateTools, second: UpdateTools, tools: ToolRegistry) -> None:
     await first(tools)
     await second(tools)
-
-
-def question_lines(request: ApprovalRequest) -> list[str]:
-    """Return the question as a sentence, then the reason and the exact input with every character visible."""
-    rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
-    return [request_title(request), *(row.plain.rstrip() for row in rows)]

@@ -10,21 +10,22 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.messages import UserBlock
-from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.live_settings import UseOnScreen, with_live_settings
+from tui_agent.workbench.configuration.permission_rules import RuleImpact
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.sessions.prompt_files import PromptFiles
+from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.workspace_files import WorkspaceFiles
+from tui_agent.workbench.workspace_symbols import WorkspaceSymbols
 
-from .build_engine import open_engine
-from .configuration.effective_settings import prepare_settings
-from .configuration.live_settings import UseOnScreen, with_live_settings
-from .configuration.permission_rules import RuleImpact
-from .launch_options import LaunchOptions
 from .process.controlling_terminal import say
-from .process.log_file import log_to_file
+from .process.log_file import log_loop_stalls, log_to_file
 from .process.process_setup import end_start
-from .sessions.prompt_files import PromptFiles
+from .screen_parts import question_lines, screen_problems
 from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
-from .sessions.session_commands import SessionCommands
-from .workspace_files import WorkspaceFiles
-from .workspace_symbols import WorkspaceSymbols
+from .subcommands.doctor import examined
 
 if TYPE_CHECKING:
     # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
-QUESTION_WIDTH = 100
-"""Cells of a row of a question in plain mode."""
 RUN_END_TIMEOUT = 4.0
 """Seconds that a run gets to end when the user quits in the middle of it."""
 
@@ -61,33 +60,13 @@ async def serve(
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionError: the session cannot be opened.
     """
-    # Loads Textual, which print mode does without.
-    from .session_hooks import SessionHooks
-    from .session_jobs import SessionJobs
-    from .session_rules import SessionRules
-    from .session_servers import SessionServers
-
-    async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
-        is_defined = None if engine.definitions is None else engine.definitions.knows
-        symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
-        grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
-        bridge.open(
-            engine.loop,
-            engine.bus,
-            engine.past_events,
-            rewinding=engine.rewinder,
-            grants=grants,
-            left_running=engine.leftover_commands,
-            files=WorkspaceFiles(options.cwd),
-            symbols=symbols,
-            prompt_files=PromptFiles(options.cwd, engine.policy),
-            commands=SessionCommands(engine, options),
-            rules=SessionRules(engine),
-            jobs=SessionJobs(engine.jobs),
-            definitions=engine.definitions,
-            servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
-            hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins),
-        )
+    async with (
+        log_loop_stalls(),
+        open_engine(
+            options, watched=True, resume_pending_calls=True, sink=sink, screen_problems=screen_problems
+        ) as engine,
+    ):
+        symbols = _open_bridge(bridge, engine, options)
         if engine.file_hooks is not None:
             engine.file_hooks.begin("clear" if follows and options.resume is None else None)
         async with asyncio.TaskGroup() as tasks:
@@ -98,6 +77,37 @@ async def serve(
         await _end_run(engine.loop, engine.bus)
         if engine.file_hooks is not None:
             engine.file_hooks.end_reason = "clear" if bridge.is_detached else "prompt_input_exit"
+
+
+def _open_bridge(bridge: "AgentBridge", engine: Engine, options: LaunchOptions) -> WorkspaceSymbols:
+    """Open the bridge to an engine; return the index of symbols, which the caller keeps up to date."""
+    # Print mode does without them.
+    from tui_agent.workbench.session_hooks import SessionHooks
+    from tui_agent.workbench.session_jobs import SessionJobs
+    from tui_agent.workbench.session_rules import SessionRules
+    from tui_agent.workbench.session_servers import SessionServers
+
+    is_defined = None if engine.definitions is None else engine.definitions.knows
+    symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
+    grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
+    bridge.open(
+        engine.loop,
+        engine.bus,
+        engine.past_events,
+        rewinding=engine.rewinder,
+        grants=grants,
+        left_running=engine.leftover_commands,
+        files=WorkspaceFiles(options.cwd),
+        symbols=symbols,
+        prompt_files=PromptFiles(options.cwd, engine.policy),
+        commands=SessionCommands(engine, options, examined),
+        rules=SessionRules(engine),
+        jobs=SessionJobs(engine.jobs),
+        definitions=engine.definitions,
+        servers=None if engine.servers is None else SessionServers(engine.servers, is_defined),
+        hooks=SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins),
+    )
+    return symbols
 
 
 async def _freeze_loaded(bridge: "AgentBridge") -> None:
@@ -147,15 +157,8 @@ def run_plain_mode(options: LaunchOptions) -> int:
         SessionError: the session cannot be opened.
     """
     from tui_agent.headless import HeadlessOptions
-    from tui_agent.ui.approval.approval_reasons import why_rows
-    from tui_agent.ui.approval.approval_rows import ApprovalRows, request_title
 
     from .plain_trust import ask_in_lines, has_terminal, read_line
-
-    def question_lines(request: ApprovalRequest) -> list[str]:
-        """Return the question as a sentence, then the reason and the exact input with every character visible."""
-        rows = [*why_rows(request, QUESTION_WIDTH), *ApprovalRows(request).rows(QUESTION_WIDTH, spaced=False)]
-        return [request_title(request), *(row.plain.rstrip() for row in rows)]
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
@@ -172,7 +175,14 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
     watched = headless.interactive
     async with (
         open_recording_writer(options.record) as sink,
-        open_engine(options, watched=watched, resume_pending_calls=watched, sink=sink) as engine,
+        log_loop_stalls(),
+        open_engine(
+            options,
+            watched=watched,
+            resume_pending_calls=watched,
+            sink=sink,
+            screen_problems=screen_problems,
+        ) as engine,
     ):
         if engine.file_hooks is not None:
             engine.file_hooks.begin()

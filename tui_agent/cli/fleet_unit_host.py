@@ -11,8 +11,7 @@ from tui_agent.fleet.unit_runner import UnitHost
 from tui_agent.settings import Locations, load_settings
 from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
 from tui_agent.walls.wall_options import writable_options
-
-from .built_in_tools import own_directories
+from tui_agent.workbench.built_in_tools import own_directories
 
 
 def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:

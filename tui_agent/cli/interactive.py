@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.prelude.early_start import early_terminal
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
-from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.chat_options import HistoryTail
 from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
+from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.workbench.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
+from tui_agent.workbench.sessions.prompt_store import PromptStore
 
-from .configuration.effective_settings import prepare_settings
-from .configuration.named_endpoints import lacks_key, require_key
-from .configuration.project_trust import TrustStore, trust_request_for
-from .configuration.screen_settings import apply_input, use_on_screen
-from .launch_options import DEMO_LABEL, LaunchOptions
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import FAILED, is_group, memory_limit
 from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
+from .screen_parts import apply_input, use_on_screen
 from .sessions.app_sessions import AppSessions
-from .sessions.prompt_store import PromptStore
 from .sessions.recordings import open_recording, open_recording_writer, recording_header
 
 if TYPE_CHECKING:
@@ -66,18 +66,54 @@ def run_interactive(options: LaunchOptions) -> int:
 
 def _resume(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     # Imported here so that the first screen of a new session does not wait for it.
-    from .sessions.resume import read_glimpse, resolve_session_choice, resolve_session_in_use
+    from tui_agent.workbench.sessions.resume import read_glimpse
 
-    chosen = resolve_session_choice(options, locations, settings.ui.theme)
+    chosen = _resolve_session_choice(options, locations, settings.ui.theme)
     if chosen is None:
         return 0
     try:
         return run_and_exit(_run(chosen, locations, settings, read_glimpse(chosen, locations)))
     except SessionOpenError as open_elsewhere:
-        other = resolve_session_in_use(open_elsewhere, chosen, locations, settings.ui.theme)
+        other = _resolve_session_in_use(open_elsewhere, chosen, locations, settings.ui.theme)
         if other is None:
             return 0
         return run_and_exit(_run(other, locations, settings, read_glimpse(other, locations)))
+
+
+def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOptions | None:
+    """Return the options with the session's id, which the user picks if the command line has none; None to quit.
+
+    Raises:
+        ConfigurationError: this directory has no session to continue.
+        SessionError: no session has this id.
+    """
+    from tui_agent.session.store import SessionStore
+    from tui_agent.ui.app.session_picker import SessionPicker
+    from tui_agent.ui.app.session_shelf import SessionShelf
+    from tui_agent.workbench.sessions.resume import find_session_to_resume, resolve_continue
+
+    options = resolve_continue(options, locations)
+    store = SessionStore(locations.sessions_dir)
+    if options.resume != PICK_SESSION:
+        session_id: str | None = find_session_to_resume(options, store)[0]
+    else:
+        session_id = run_dialog(SessionPicker(SessionShelf(store, options.cwd), theme=theme))
+    return None if session_id is None else replace(options, resume=session_id)
+
+
+def _resolve_session_in_use(
+    error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
+) -> LaunchOptions | None:
+    """Return options for a session that another program has open: a copy of it, or no saving; None to quit."""
+    from tui_agent.session.store import SessionStore
+    from tui_agent.ui.app.session_picker import SessionInUse
+
+    answer = run_dialog(SessionInUse(error.session_id, theme=theme))
+    if answer is None:
+        return None
+    if answer != "fork":
+        return replace(options, keep_session=False)
+    return replace(options, resume=SessionStore(locations.sessions_dir).fork(error.session_id).id)
 
 
 def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:
@@ -89,7 +125,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     if not options.demo:
         require_key(loaded.settings, os.environ)
     if options.rules:
-        from .configuration.permission_rules import parse_rules
+        from tui_agent.workbench.configuration.permission_rules import parse_rules
 
         parse_rules(loaded.rules)
     if options.session_id is not None:
@@ -210,7 +246,7 @@ def _build_app(
 
 def _plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
     # Imported here because the first paint does not wait for it, unless it needs such a theme.
-    from .plugins.plugin_entries import theme_files
+    from tui_agent.workbench.plugins.plugin_entries import theme_files
 
     return theme_files(settings, folder)
 

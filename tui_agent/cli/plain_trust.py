@@ -9,8 +9,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
-
-from .configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, trust_request_for
+from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, trust_request_for
 
 _LONGEST_LINE = 4_096
 """Bytes; a terminal passes on no longer line."""

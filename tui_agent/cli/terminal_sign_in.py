@@ -6,8 +6,8 @@ import sys
 from tui_agent.mcp.server_questions import QuestionAnswer
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.visible_text import escaped
+from tui_agent.workbench.open_page import open_page
 
-from .open_page import open_page
 from .process.controlling_terminal import say
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.configuration.permission_rules import shadowed_rules
 from tui_agent.cli.subcommands.doctor import examine
 from tui_agent.permissions import Rule
 from tui_agent.protocol.extras import install_command
 from tui_agent.tools import JOB_TOOLS
 from tui_agent.trial.trials import Trials
+from tui_agent.workbench.configuration.permission_rules import shadowed_rules
 
 
 def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

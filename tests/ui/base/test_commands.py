@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from tui_agent.protocol.reserved_commands import RESERVED_COMMANDS
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, commands_for, hint, slash_commands
 
@@ -78,3 +79,7 @@ def test_in_the_chat_every_printable_key_is_text(where: Where) -> None:
     keys = [key for entry in commands_for(where) for key in entry.keys]
 
     assert [key for key in keys if len(key) == 1 or key in ("space", "slash", "comma", "full_stop")] == []
+
+
+def test_files_cannot_replace_commands_of_the_screen() -> None:
+    assert {one.slash for one in COMMANDS if one.slash} == RESERVED_COMMANDS

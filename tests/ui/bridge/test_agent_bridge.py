@@ -12,13 +12,13 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import MessageDelta, Noticed
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
-from tui_agent.ui.bridge.definition_facts import DefinitionFact
 
 
 class Unready(ScriptedProvider):

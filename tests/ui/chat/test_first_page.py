@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 
 from tests.ui.app.fake_sessions import PageService
 from tests.ui.still import FakeAgent, bridge_to, drawn, notes
+from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat import chat_body
 from tui_agent.ui.chat.app_requests import SessionRequested
 from tui_agent.ui.chat.first_page import Welcome
-from tui_agent.ui.chat.first_page_data import FirstPage, SessionOffer
 
 PAGE = FirstPage(
     sessions=(SessionOffer("s1", "fix the failing price test", "2 h"), SessionOffer("s2", "write the docs", "3 d")),

@@ -7,8 +7,8 @@ import pytest
 from tests.ui.stage import stage
 from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.ui.bridge.server_queries import ServerFact
 from tui_agent.ui.dialogs import text_page
 from tui_agent.ui.dialogs.text_page import PageBody, TextPage
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.composer.prompt_parser import (
     ShellCall,
@@ -15,7 +16,6 @@ from tui_agent.ui.composer.prompt_parser import (
     pasted_media_path,
     suggestions,
 )
-from tui_agent.ui.text.file_mentions import file_mentions
 
 
 def test_a_command_is_read_with_its_argument() -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.ui.stage import Stage, stage
-from tui_agent.ui.bridge.job_queries import JobFact, JobQueries
+from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.ui.bridge.job_queries import JobQueries
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.dialogs.answer_pointer import FOCUS_SECONDS, RESTING_SECONDS
 from tui_agent.ui.dialogs.jobs_screen import JobsScreen

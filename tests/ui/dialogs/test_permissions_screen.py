@@ -8,9 +8,10 @@ import pytest
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
+from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.tool_events import ToolStarted
-from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries
+from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 from tui_agent.ui.text.rows_view import RowsView
 

@@ -11,6 +11,7 @@ from tests.ui.still import FakeAgent
 from tui_agent.agent import ContextBreakdown
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
 from tui_agent.protocol.messages import JsonObject, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint
@@ -19,7 +20,7 @@ from tui_agent.ui.bridge.bridge_messages import AgentStatus, StatusPublished
 from tui_agent.ui.bridge.exchange import Query
 from tui_agent.ui.bridge.message_edits import MessageEdits
 from tui_agent.ui.bridge.queries import HIDDEN_PROMPT, GrantQueries, PromptQueries, RewindQueries
-from tui_agent.ui.bridge.rule_queries import RuleFact, RuleQueries, RulesInForce, ToolFact
+from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.replay.recorded_exchange import RecordingExchange, ReplayExchange
 
 

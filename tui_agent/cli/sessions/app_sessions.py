@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base.engine_imports import IMPORTING
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.chat.first_page_data import FirstPage
-
-from .first_pages import collect_first_page, is_first_run, keep_theme
+from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.workbench.sessions.first_pages import collect_first_page, is_first_run, keep_theme
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.session_screen import SessionScreen
@@ -50,7 +49,7 @@ class AppSessions:
 
     async def first_page(self) -> FirstPage:
         """Return the content of the first page."""
-        return await collect_first_page(self.options, self._locations, first_run=self._first_run)
+        return await collect_first_page(self.options, self._locations, _age_text, first_run=self._first_run)
 
     async def keep_theme(self, name: str, /) -> str:
         """Write a theme into the user's new settings file and return its path."""
@@ -116,7 +115,7 @@ class AppSessions:
         )
         glimpse = None
         if target.session_id is not None:
-            from .resume import read_glimpse
+            from tui_agent.workbench.sessions.resume import read_glimpse
 
             glimpse = await asyncio.to_thread(read_glimpse, options, self._locations)
         bridge = AgentBridge(mode=self._settings.permissions.mode, prompts=self.bridge.prompts)
@@ -161,3 +160,11 @@ class AppSessions:
             return False
         app.show_session(await self.prepare(left), reason)
         return True
+
+
+def _age_text(time: int, now: int) -> str:
+    # Imported here, in the thread that reads the sessions: the first screen does not need their rows.
+    with IMPORTING:
+        from tui_agent.ui.app.session_rows import age_text
+
+    return age_text(time, now)

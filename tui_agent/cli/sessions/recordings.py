@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent import __version__
-from tui_agent.cli.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.cli.process.controlling_terminal import need_terminal, say_error
 from tui_agent.cli.process.log_file import LOG_NAME, log_to_file
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Warned
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that records or replays.

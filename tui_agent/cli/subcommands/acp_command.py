@@ -35,8 +35,8 @@ def acp(**values: Any) -> int:
     stdin, stdout = _private_streams()
     from tui_agent.acp.editor_service import serve_editor
     from tui_agent.cli.editor_host import EditorHost
-    from tui_agent.cli.leftover_commands import adopt_orphans
     from tui_agent.cli.process.process_setup import end_start
+    from tui_agent.workbench.leftover_commands import adopt_orphans
 
     end_start()
 

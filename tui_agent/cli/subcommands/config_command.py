@@ -8,14 +8,19 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.configuration.definition_files import file_problems, own_definitions, project_definitions
-from tui_agent.cli.configuration.effective_settings import wrong_key_settings, wrong_theme_setting
-from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
-from tui_agent.cli.configuration.permission_rules import parse_rules, shadowed_rules
-from tui_agent.cli.configuration.project_trust import folder_trust, server_file_problems, trust_for, trust_request_for
 from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
+from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions
+from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
+from tui_agent.workbench.configuration.permission_rules import parse_rules, shadowed_rules
+from tui_agent.workbench.configuration.project_trust import (
+    folder_trust,
+    server_file_problems,
+    trust_for,
+    trust_request_for,
+)
 
 
 @click.group()

@@ -14,11 +14,6 @@ from typing import Literal
 import click
 
 from tui_agent import __version__
-from tui_agent.cli.configuration.effective_settings import Credentials
-from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks
-from tui_agent.cli.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
-from tui_agent.cli.configuration.project_trust import folder_trust, trust_for
-from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say
 from tui_agent.cli.process.shortage import memory_problem
 from tui_agent.protocol.errors import ConfigurationError
@@ -29,6 +24,11 @@ from tui_agent.tools.fetch_tool import can_fetch_pages
 from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
+from tui_agent.workbench.configuration.effective_settings import Credentials
+from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks
+from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
+from tui_agent.workbench.configuration.project_trust import folder_trust, trust_for
+from tui_agent.workbench.launch_options import LaunchOptions
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -81,6 +81,11 @@ def probe_findings() -> Iterator[Finding]:
         yield Finding("probe", "ok", f"{server.profile.title} at {server.address}: {known}. Use it: {use}")
         if server.profile.advice:
             yield Finding("probe", "note", server.profile.advice)
+
+
+def examined(folder: Path) -> str:
+    """Return the checks for a folder, a line each. Blocks."""
+    return findings_text(list(examine(folder)))
 
 
 def examine(directory: Path) -> Iterator[Finding]:
@@ -208,8 +213,8 @@ def _browser() -> Finding:
 def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings) -> Iterator[Finding]:
     """Yield which tool servers a start here would use; nothing is started."""
     # Imported here, because the app loads this module, too.
-    from tui_agent.cli.tool_servers import configured_servers
     from tui_agent.mcp.server_task import not_installed
+    from tui_agent.workbench.tool_servers import configured_servers
 
     servers, notes = configured_servers(LaunchOptions.for_command(directory), locations, loaded)
     yield from (Finding("mcp", "note", text) for text in notes)
@@ -225,7 +230,7 @@ def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings)
 def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:
     """Yield which plugins a start here uses, and why it does not use others; nothing without plugins."""
     # Imported here, because the app loads this module, too.
-    from tui_agent.cli.plugins.plugin_loader import examine_plugins
+    from tui_agent.cli.screen_parts import examine_plugins
 
     found = examine_plugins(settings, directory, locations)
     if used := [plugin.entry.shown for plugin in found.plugins if plugin.is_used]:

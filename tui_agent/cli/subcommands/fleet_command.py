@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tui_agent.cli.fleet_cluster import chosen_cluster, cluster_options
-from tui_agent.cli.launch_options import OneOf
+from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Locations

@@ -12,16 +12,8 @@ from typing import get_args
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
-from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.cli.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
-from tui_agent.cli.configuration.named_secrets import withhold_named_secrets
-from tui_agent.cli.configuration.project_trust import trust_for
-from tui_agent.cli.file_hooks import matched_hooks, rule_fits, run_hook
-from tui_agent.cli.hook_commands import command_hooks
-from tui_agent.cli.launch_options import OneOf
-from tui_agent.cli.plugins.plugin_loader import load_plugins
+from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.controlling_terminal import say
-from tui_agent.cli.session_hooks import hook_file_facts, plugin_hook_facts, settings_hook_facts
 from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
 from tui_agent.hook_files.file_hook import ABOUT_CALLS, EVENTS, FileHookEvent, as_event
@@ -34,10 +26,18 @@ from tui_agent.hook_files.tool_vocabulary import (
 )
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
+from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
-from tui_agent.ui.bridge.hook_facts import HookFact
+from tui_agent.workbench.built_in_tools import built_in_tools
+from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.workbench.configuration.named_secrets import withhold_named_secrets
+from tui_agent.workbench.configuration.project_trust import trust_for
+from tui_agent.workbench.file_hooks import matched_hooks, rule_fits, run_hook
+from tui_agent.workbench.hook_commands import command_hooks
+from tui_agent.workbench.plugins.plugin_loader import load_plugins
+from tui_agent.workbench.session_hooks import hook_file_facts, plugin_hook_facts, settings_hook_facts
 
 HOOK_FAILED = 1
 """Exit code if a command failed."""

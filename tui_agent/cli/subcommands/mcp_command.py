@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import ValidationError
 
-from tui_agent.cli.configuration.effective_settings import load_effective_settings
-from tui_agent.cli.configuration.user_settings import remove_server, store_server
-from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
-from tui_agent.cli.tool_servers import configured_servers, server_parts
 from tui_agent.mcp.server_config import is_server_name
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.user_settings import remove_server, store_server
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.tool_servers import configured_servers, server_parts
 
 if TYPE_CHECKING:
     from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool

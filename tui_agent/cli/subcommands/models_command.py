@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from tui_agent.cli.configuration.effective_settings import prepare_settings
-from tui_agent.cli.configuration.model_list import known_profiles, listed_models
-from tui_agent.cli.configuration.named_endpoints import plugin_of, target_of
-from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.providers.model_table import model_info
 from tui_agent.settings import Settings
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.model_list import known_profiles, listed_models
+from tui_agent.workbench.configuration.named_endpoints import plugin_of, target_of
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.plugins.plugin_loader import load_plugins
 
 
 @click.group()

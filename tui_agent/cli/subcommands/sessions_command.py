@@ -7,10 +7,8 @@ from datetime import datetime
 import click
 
 from tui_agent.cli.completion import SessionId
-from tui_agent.cli.launch_options import OneOf
-from tui_agent.cli.leftover_commands import end_all, find_running_commands
+from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
-from tui_agent.cli.sessions.prompt_store import forget_session
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
@@ -20,6 +18,8 @@ from tui_agent.session.message_counts import MessageCounts
 from tui_agent.settings import Locations
 from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
 from tui_agent.ui.text.report_text import report_text
+from tui_agent.workbench.leftover_commands import end_all, find_running_commands
+from tui_agent.workbench.sessions.prompt_store import forget_session
 
 TITLE_WIDTH = 60
 BRANCH_WIDTH = 16

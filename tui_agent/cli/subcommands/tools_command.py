@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
-from tui_agent.cli.built_in_tools import built_in_tools
-from tui_agent.cli.configuration.effective_settings import prepare_settings
-from tui_agent.cli.launch_options import LaunchOptions
-from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
 from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.workbench.built_in_tools import built_in_tools
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.plugins.plugin_loader import load_plugins
 
 
 @click.group()

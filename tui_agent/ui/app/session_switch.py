@@ -7,11 +7,11 @@ from typing import Generic, Protocol, TypeVar
 from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.chat.app_requests import SessionRequested
-from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
-from tui_agent.ui.chat.first_page_data import FirstPageService
+from tui_agent.ui.chat.chat_options import ChatOptions, FirstPageService
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen

@@ -23,6 +23,7 @@ from textual.screen import Screen
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for, command
@@ -31,7 +32,7 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingD
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
 from tui_agent.ui.chat.app_requests import PictureRequested, ReplayRequested, SessionRequested, ThemeRequested
-from tui_agent.ui.chat.chat_options import ChatOptions, HistoryTail
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen

@@ -17,13 +17,12 @@ from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
-from .definition_facts import DefinitionFact, DefinitionService
 from .exchange import Exchange, Query
-from .hook_facts import HookService
 from .hook_queries import HookQueries
 from .job_queries import JobQueries, JobService
 from .message_edits import MessageEdits
@@ -40,8 +39,10 @@ from .queries import (
 from .rule_queries import RuleQueries, RuleService
 from .server_queries import ServerQueries, ServerService
 from .services import (
+    DefinitionService,
     FileFinder,
     GrantFacts,
+    HookService,
     LeftoverCommands,
     PromptFiles,
     PromptMemory,

@@ -12,8 +12,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, ge
 
 from pydantic import TypeAdapter, ValidationError
 
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.ui.base.engine_imports import IMPORTING
 
 from .bridge_messages import AgentEvents, AgentStatus
 

@@ -1,7 +1,9 @@
 """Questions of the screen about hooks."""
 
+from tui_agent.protocol.facts.hook_facts import HookFact
+
 from .exchange import Exchange, Query
-from .hook_facts import HookFact, HookService
+from .services import HookService
 
 
 class HookQueries:

@@ -1,24 +1,10 @@
 """Background commands of the session as the screen shows them, and what the user does with them."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.protocol.facts.job_facts import JobFact
+
 from .exchange import Exchange, Query
-
-
-@dataclass(frozen=True, slots=True)
-class JobFact:
-    """One background command."""
-
-    task_id: str
-    command: str
-    state: str
-    """`running`, or how it ended and what it left running, in words."""
-    is_running: bool
-    seconds: float
-    """Seconds it has run."""
-    size: int
-    """Bytes it has printed."""
 
 
 class JobService(Protocol):

@@ -1,19 +1,15 @@
 """Files that the user attaches to a message: a label or a mention in the text stands for each."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.facts.prompt_attachment import Attachment, refuse_too_many
+from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
-from tui_agent.ui.text.file_mentions import file_mentions, mention_of
 
 from .exchange import Exchange, Query
-from .services import Attachment, PromptFiles
+from .services import PromptFiles
 
-MAX_ATTACHED = 10
-"""Attachments of one message."""
-MAX_SENT = 28_000_000
-"""Characters of all attachments of one message; a request to the API can have 32 MB."""
 MAX_KEPT = 40_000_000
 """Characters of attachments that are kept for messages which are not sent yet; the oldest go first."""
 
@@ -104,20 +100,6 @@ class PromptAttachments:
         self._blocks[sign] = block
         while sum(len(block.data) for block in self._blocks.values()) > MAX_KEPT and len(self._blocks) > 1:
             del self._blocks[next(iter(self._blocks))]
-
-
-def refuse_too_many(attachments: Sequence[Attachment]) -> None:
-    """Check that one message can have these attachments.
-
-    Raises:
-        TuiAgentError: they are too many or too large.
-    """
-    if len(attachments) > MAX_ATTACHED:
-        raise TuiAgentError(f"A message can have {MAX_ATTACHED} attachments; this one has {len(attachments)}.")
-    size = sum(len(block.data) for block in attachments)
-    if size > MAX_SENT:
-        most = f"{MAX_SENT / 1e6:.0f} MB"
-        raise TuiAgentError(f"The attachments of a message can have {most} in all; these have {size / 1e6:.0f} MB.")
 
 
 def _labels(text: str) -> Iterator[str]:

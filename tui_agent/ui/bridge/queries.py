@@ -6,22 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Exchange, Query
-from .services import (
-    FileFinder,
-    GrantFacts,
-    PromptFiles,
-    PromptMemory,
-    RewindService,
-    SessionCommands,
-    SourceSymbol,
-    SymbolFinder,
-)
+from .services import FileFinder, GrantFacts, PromptFiles, PromptMemory, RewindService, SessionCommands, SymbolFinder
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

@@ -1,40 +1,15 @@
 """Tool servers of the session as the screen shows them, and what the user does with them."""
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Exchange, Query
 
 _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):\S")
 _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):\S")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFact:
-    """One tool server."""
-
-    name: str
-    origin: str
-    """File, with its line if known, that configures it."""
-    target: str
-    """Command line or URL."""
-    state: str
-    """`connecting`, `ready`, `degraded`, `failed`, `closed` or `not enabled`."""
-    error: str
-    """Reason why it does not run; empty if it does."""
-    info: str
-    """Name and version, as the server reports them."""
-    tools: tuple[str, ...]
-    """Each tool, with the server's claims about it."""
-    left_out: tuple[str, ...]
-    """Tools that are not used, each with the reason."""
-    prompts: tuple[str, ...]
-    """Each prompt as the user types it, such as `/docs:explain what=…`."""
-    resources: tuple[str, ...]
-    """Each resource as the user types it, such as `@docs:memo://one`."""
 
 
 class ServerService(Protocol):

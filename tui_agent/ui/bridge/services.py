@@ -1,14 +1,18 @@
 """Services behind the bridge that are not part of the agent: rewind, grants, prompts, files, leftover commands."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
-from tui_agent.protocol.model_facts import ModelFact
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.hook_facts import HookFact
+from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
+from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Work
 
@@ -64,19 +68,6 @@ class LeftoverCommands(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSymbol:
-    """A function or class in a file of the workspace."""
-
-    name: str
-    kind: str
-    """The word that declares it, such as `def` or `class`."""
-    path: str
-    first: int
-    """Number of its first line."""
-    last: int
-
-
 class SymbolFinder(Protocol):
     """Finds functions and classes of the workspace."""
 
@@ -91,20 +82,6 @@ class FileFinder(Protocol):
     async def find(self, text: str, /) -> tuple[str, ...]:
         """Return the paths that match a part of a path, the best first; that of a directory ends in a slash."""
         ...
-
-
-Attachment: TypeAlias = ImageBlock | DocumentBlock
-
-
-@dataclass(frozen=True, slots=True)
-class PromptAttachment:
-    """A file, or a part of it, that the user attaches to a message."""
-
-    block: Attachment
-    name: str
-    """Name of its file."""
-    size: str = ""
-    """Extent of an image or a PDF: `640×480`, `12 pages` or `1,234 bytes`."""
 
 
 class PromptFiles(Protocol):
@@ -190,4 +167,41 @@ class PromptMemory(Protocol):
 
     def forget_draft(self) -> None:
         """Remove the draft, because the program ends properly."""
+        ...
+
+
+class DefinitionService(Protocol):
+    """The skills and command files of an engine, as the user types them."""
+
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The `/` commands for menus."""
+        ...
+
+    def facts(self) -> tuple[DefinitionFact, ...]:
+        """Return all definitions for a page."""
+        ...
+
+    def knows(self, text: str, /) -> bool:
+        """True if a text runs a command file or loads a skill."""
+        ...
+
+    def needs_own_run(self, text: str, /) -> bool:
+        """True if a text cannot be a message to a run."""
+        ...
+
+    def expanded(self, text: str, /) -> str:
+        """Return the message for a text that needs no run of its own; other texts as they are."""
+        ...
+
+    def run(self, text: str, message: Callable[[str], str | UserMessage], /) -> Awaitable[object]:
+        """Run a text that `knows` to its end."""
+        ...
+
+
+class HookService(Protocol):
+    """The hooks of a session."""
+
+    def list(self) -> tuple[HookFact, ...]:
+        """Return the hooks in the order in which they are asked."""
         ...

@@ -5,11 +5,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
-from tui_agent.ui.text.file_mentions import file_mentions, mention_of
 
 
 class AttachmentRouter:

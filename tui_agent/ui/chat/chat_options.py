@@ -1,24 +1,25 @@
 """The settings of one chat screen, and the first events it shows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
-from .first_page_data import FirstPageService
 
+class FirstPageService(Protocol):
+    """Collects the content of the page, and keeps the theme that the user chooses there."""
 
-@dataclass(frozen=True, slots=True)
-class HistoryTail:
-    """The last events of a resumed session, shown until all of them are read."""
+    async def first_page(self) -> FirstPage:
+        """Return the content of the page."""
+        ...
 
-    events: Sequence[Envelope]
-    calls_before: int
-    """Calls before the first of these events."""
-    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Numbers of those of them that these events resume, by call id."""
+    async def keep_theme(self, name: str, /) -> str:
+        """Write a theme into the user's settings and return their path. Raises `TuiAgentError` if that fails."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

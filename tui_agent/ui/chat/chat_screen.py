@@ -12,6 +12,7 @@ from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen
@@ -29,7 +30,7 @@ from tui_agent.ui.panel.call_list import CallList
 from .actions.action_context import ActionContext
 from .actions.command_actions import CommandActions
 from .chat_body import WIDE, ChatBody, ScrollTarget
-from .chat_options import ChatOptions, HistoryTail
+from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
 from .screen_state import ScreenState

@@ -15,13 +15,14 @@ from textual.events import Click
 from textual.widget import Widget
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .app_requests import SessionRequested, ThemeRequested
-from .first_page_data import FirstPage, FirstPageService
+from .chat_options import FirstPageService
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."

@@ -9,6 +9,7 @@ from textual.worker import Worker
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
+from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
@@ -32,7 +33,6 @@ from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.amounts import seconds_text
-from tui_agent.ui.text.file_mentions import file_mentions
 
 from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys

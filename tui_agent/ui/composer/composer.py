@@ -11,10 +11,10 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.text.file_mentions import file_mentions
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
 from .prompt_parser import (

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
+from tui_agent.protocol.file_mentions import is_media_path, mention_of
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import slash_commands
-from tui_agent.ui.text.file_mentions import is_media_path, mention_of
 
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")

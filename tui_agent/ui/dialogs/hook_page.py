@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from textual.content import Content
 
-from tui_agent.ui.bridge.hook_facts import HookFact
+from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.ui.text.sanitiser import visible
 
 

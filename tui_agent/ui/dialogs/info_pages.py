@@ -5,12 +5,12 @@ from textwrap import wrap
 
 from textual.content import Content
 
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.rule_facts import ToolFact
+from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.definition_facts import DefinitionFact
 from tui_agent.ui.bridge.engine_types import ContextBreakdown
-from tui_agent.ui.bridge.rule_queries import ToolFact
-from tui_agent.ui.bridge.server_queries import ServerFact
 from tui_agent.ui.state.changed_files import ChangedFiles
 from tui_agent.ui.text.amounts import count_text, share_text, tokens_text
 from tui_agent.ui.text.report_text import report_text

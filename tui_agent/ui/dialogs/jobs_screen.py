@@ -9,8 +9,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Click
 
+from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.bridge.job_queries import JobFact, JobQueries
+from tui_agent.ui.bridge.job_queries import JobQueries
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_page import RowsPage

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from textual.content import Content
 
-from tui_agent.protocol.model_facts import ModelFact
+from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.ui.text.amounts import tokens_text
 from tui_agent.ui.text.sanitiser import one_line, visible
 

@@ -11,8 +11,9 @@ from textual.content import Content
 from textual.events import Click, Resize
 from textual.widgets import Input
 
+from tui_agent.protocol.facts.rule_facts import RulesInForce
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.bridge.rule_queries import RuleQueries, RulesInForce
+from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.panel.call_page import state_text
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.rule_hits import RuleHits

@@ -1,0 +1,190 @@
+"""The commands of the screen that need the whole program: `/export`, `/doctor` and `/model`."""
+
+import gc
+import stat
+import weakref
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workbench.configuration.test_live_settings import options_for
+from tui_agent.cli.subcommands.doctor import examined
+from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.session import StoredSession
+from tui_agent.workbench import build_engine
+from tui_agent.workbench.build_engine import open_engine
+from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.sessions.resume import open_session
+from tui_agent.workbench.sessions.session_commands import SessionCommands
+
+pytestmark = pytest.mark.slow
+
+
+@asynccontextmanager
+async def commands_in(options: LaunchOptions) -> AsyncGenerator[SessionCommands]:
+    async with open_engine(options, watched=True) as engine:
+        await engine.loop.run("hello")
+        yield SessionCommands(engine, options, examined)
+
+
+async def test_the_session_is_exported_to_a_new_private_file(tmp_path: Path) -> None:
+    async with commands_in(replace(options_for(tmp_path), keep_session=True)) as commands:
+        path = Path(await commands.export(""))
+        assert path.parent == tmp_path
+        assert path.suffix == ".md"
+        assert "hello" in path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "<html" in Path(await commands.export("talk.html")).read_text()
+        assert '"type"' in Path(await commands.export("talk.jsonl")).read_text()
+
+        before = path.read_bytes()
+        with pytest.raises(SessionError, match=r"exists\. Nothing was written"):
+            await commands.export("")
+        assert path.read_bytes() == before
+        with pytest.raises(ConfigurationError, match=r"ends in none of \.md, \.html, \.jsonl"):
+            await commands.export("talk.txt")
+        with pytest.raises(SessionError, match="could not be written: No such file"):
+            await commands.export("no/such/talk.md")
+
+
+async def test_the_past_of_a_resumed_session_is_released_once_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[weakref.ref[StoredSession]] = []
+
+    def remembering(*arguments: Any, save: bool) -> tuple[StoredSession, Path | None]:
+        session, archive = open_session(*arguments, save=save)
+        opened.append(weakref.ref(session))
+        return session, archive
+
+    options = replace(options_for(tmp_path), keep_session=True)
+    async with commands_in(options):
+        pass
+    monkeypatch.setattr(build_engine, "open_session", remembering)
+    async with open_engine(replace(options, continue_last=True), watched=True) as engine:
+        assert list(engine.past_events)
+        gc.collect()
+        assert [session() for session in opened] == [None]
+
+
+async def test_a_session_that_is_not_saved_is_not_exported(tmp_path: Path) -> None:
+    async with commands_in(options_for(tmp_path)) as commands:
+        with pytest.raises(SessionError, match="not saved"):
+            await commands.export("")
+        assert list(tmp_path.glob("*.md")) == []
+
+
+async def test_doctor_shows_the_checks_of_the_command(tmp_path: Path) -> None:
+    async with commands_in(options_for(tmp_path)) as commands:
+        text = await commands.doctor()
+
+    assert "workspace" in text
+    assert str(tmp_path) in text
+
+
+async def test_another_model_is_used_by_the_next_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False)
+    async with open_engine(options, watched=True) as engine:
+        SessionCommands(engine, options).choose_model("claude-test")
+        assert engine.loop.provider.model.name == "claude-test"
+
+
+async def test_the_demo_keeps_its_model(tmp_path: Path) -> None:
+    async with commands_in(options_for(tmp_path)) as commands:
+        with pytest.raises(ConfigurationError, match="offline demo has one model"):
+            commands.choose_model("claude-test")
+
+
+async def test_the_effort_changes_what_the_next_request_may_think(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-sonnet-4-5"})
+    async with open_engine(options, watched=True) as engine:
+        commands, config = SessionCommands(engine, options), engine.loop.config
+        assert "The model's effort is left to the provider. /effort NAME" in commands.choose_effort("")
+        assert commands.choose_effort("high") == (
+            "From the next request on, the model's effort is high, up to 24,576 tokens."
+        )
+        assert config.thinking_tokens == 24_576
+        assert "The model's effort is high" in commands.choose_effort("")
+        assert "effort is off" in commands.choose_effort("off")
+        assert config.thinking_tokens == 0
+        commands.choose_effort("default")
+        assert config.thinking_tokens is None
+
+
+async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-opus-5-5"})
+    async with open_engine(options, watched=True) as engine:
+        commands, config = SessionCommands(engine, options), engine.loop.config
+        commands.choose_effort("max")
+        assert config.thinking_tokens == 49_152
+        with pytest.raises(ConfigurationError, match="always thinks"):
+            commands.choose_effort("off")
+        commands.choose_model("qwen-local")
+        assert config.thinking_tokens == 4_096
+
+
+@pytest.mark.parametrize(("name", "refusal"), [("hihg", "did you mean high"), ("7", "there are off, low, medium")])
+async def test_an_unknown_effort_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, refusal: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False)
+    async with open_engine(options, watched=True) as engine:
+        with pytest.raises(ConfigurationError, match=refusal):
+            SessionCommands(engine, options).choose_effort(name)
+        assert engine.loop.config.thinking_tokens is None
+
+
+async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), keep_session=True, session_id="talk")
+    async with open_engine(options, watched=True) as engine:
+        await engine.loop.run("hello")
+    again = replace(options, demo=False, session_id=None, resume="talk")
+    async with open_engine(again, watched=True) as engine:
+        commands = SessionCommands(engine, again)
+        commands.choose_model("claude-test")
+        commands.choose_effort("low")
+
+    async with open_engine(again, watched=True) as engine:
+        assert engine.choice.model == "claude-test"
+        assert engine.choice.effort == "low"
+        assert engine.loop.config.thinking_tokens == 2_048
+    async with open_engine(replace(again, settings={"model": "claude-opus-5-5"}), watched=True) as engine:
+        assert engine.choice.model == "claude-opus-5-5"
+
+
+async def test_the_default_for_new_sessions_goes_into_the_users_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
+    options = replace(options_for(tmp_path), demo=False)
+    async with open_engine(options, watched=True) as engine:
+        commands = SessionCommands(engine, options)
+        commands.choose_model("claude-test")
+        commands.choose_effort("low")
+        path = Path(await commands.keep_default("model"))
+        assert str(path) == await commands.keep_default("effort")
+
+    assert path == engine.locations.user_file
+    assert 'model = "claude-test"' in path.read_text("utf-8")
+    async with open_engine(options, watched=True) as engine:
+        assert engine.choice.model == "claude-test"
+        assert engine.loop.config.thinking_tokens == 2_048
+
+
+async def test_the_demo_does_not_think(tmp_path: Path) -> None:
+    async with commands_in(options_for(tmp_path)) as commands:
+        with pytest.raises(ConfigurationError, match="does not think"):
+            commands.choose_effort("high")

@@ -1,0 +1,86 @@
+"""Completion of file names: which match, in which order, and that a query can be cancelled."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.workbench.workspace_files import MAX_FOUND, WorkspaceFiles, best_matches, with_directories
+
+NAMES = ("docs/price.md", "src/price.py", "src/pricing/table.py", "src/rice.py", "tests/test_price.py", "a/p/r/i/c/e")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("price.py", ("src/price.py", "tests/test_price.py")),
+        ("PRICE", ("src/price.py", "docs/price.md", "tests/test_price.py", "a/p/r/i/c/e")),
+        ("s/pr", ("docs/price.md", "src/price.py")),
+        ("table", ("src/pricing/table.py",)),
+        ("[x", ()),
+        ("^", ()),
+    ],
+)
+def test_the_file_name_counts_before_its_directories(text: str, expected: tuple[str, ...]) -> None:
+    assert best_matches(NAMES, text, CancellationToken())[: len(expected) or None] == expected
+
+
+def test_a_text_that_almost_matches_takes_no_longer() -> None:
+    names = ("a" * 4_000,)
+
+    started = time.process_time()
+    assert best_matches(names, "a" * 60 + "z", CancellationToken()) == ()
+    assert time.process_time() - started < 1
+
+
+def test_a_cancelled_query_stops() -> None:
+    token = CancellationToken()
+    token.cancel("the user typed")
+
+    with pytest.raises(OperationCancelledError):
+        best_matches(NAMES, "p", token)
+
+
+async def test_ignored_files_are_left_out_and_a_missing_root_has_none(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "price.log").write_text("")
+    (tmp_path / "price.py").write_text("")
+
+    assert await WorkspaceFiles(tmp_path).find("price") == ("price.py",)
+    assert await WorkspaceFiles(tmp_path / "gone").find("price") == ()
+
+
+def test_directories_end_in_a_slash_and_their_name_counts() -> None:
+    names = with_directories(NAMES)
+
+    assert names[:3] == ("a/", "a/p/", "a/p/r/")
+    assert best_matches(names, "pricing", CancellationToken())[0] == "src/pricing/"
+    assert best_matches(names, "src/", CancellationToken())[0] == "src/"
+
+
+@pytest.mark.slow
+async def test_typing_continues_while_100_000_files_are_searched() -> None:
+    names = [f"src/package_{number % 300}/module_{number}.py" for number in range(100_000)]
+    # Seconds of the processor: those of a clock also pass while a busy machine runs other programs.
+    pauses, over = [0.0], threading.Event()
+
+    async def tick() -> None:
+        before = time.process_time()
+        while not over.is_set():
+            await asyncio.sleep(0.001)
+            now = time.process_time()
+            pauses.append(now - before)
+            before = now
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(tick())
+        found = await asyncio.to_thread(best_matches, names, "mod99", CancellationToken())
+        over.set()
+
+    assert len(found) == MAX_FOUND
+    assert max(pauses) < 0.5

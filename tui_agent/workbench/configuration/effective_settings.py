@@ -1,0 +1,121 @@
+"""Settings and credentials of a launch, merged from files, trust, environment and options; check of the theme."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tui_agent.protocol.environment_key import environment_credential
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
+from tui_agent.workbench.launch_options import LaunchOptions
+
+from .hook_file_trust import with_file_rules
+from .project_trust import trust_for
+
+
+def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]:
+    """Return the user's directories and the settings for these options.
+
+    Raises:
+        ConfigurationError: a setting is wrong.
+    """
+    locations = Locations.of_user(os.environ)
+    return locations, load_effective_settings(options, locations)
+
+
+def load_effective_settings(options: LaunchOptions, locations: Locations) -> LoadedSettings:
+    """Return the settings that the files hold now, with these options on top.
+
+    Raises:
+        ConfigurationError: a setting is wrong.
+    """
+    loaded = load_settings(
+        locations,
+        project=options.cwd,
+        trust=trust_for(options.cwd, locations, given=options.trust),
+        options=options.settings,
+        option_rules=options.rules,
+    )
+    return with_file_rules(loaded, options.cwd)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Key and endpoint of the Messages API; a project never sets them.
+
+    `repr` shows no secret.
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    auth_token: str | None = field(default=None, repr=False)
+    base_url: str | None = field(default=None, repr=False)
+    """Endpoint; None is the API's own. It may contain a secret, too."""
+    has_command: bool = False
+    """True if a command of the settings prints the key."""
+
+    @classmethod
+    def of_environment(
+        cls, environment: Mapping[str, str], base_url: str | None, key_command: str = ""
+    ) -> "Credentials":
+        """Return the credentials of the environment, or those that a command of the settings prints.
+
+        The endpoint is that of the settings, else `ANTHROPIC_BASE_URL`; `environment_credential` chooses the key.
+
+        Raises:
+            ConfigurationError: the environment's endpoint is not a URL.
+        """
+        endpoint = base_url or environment.get("ANTHROPIC_BASE_URL") or None
+        if endpoint is not None and not is_web_address(endpoint):
+            # The value stays out of the message: it may be the key, put into the wrong variable.
+            raise ConfigurationError("ANTHROPIC_BASE_URL is not a URL such as https://host/path")
+        if key_command:
+            return cls(None, None, endpoint, True)
+        return cls(*environment_credential(endpoint, environment), endpoint)
+
+    @classmethod
+    def require(cls, environment: Mapping[str, str], base_url: str | None, key_command: str = "") -> "Credentials":
+        """Return credentials that requests can be sent with.
+
+        Raises:
+            ConfigurationError: there are none, or the environment's endpoint is not a URL.
+        """
+        found = cls.of_environment(environment, base_url, key_command)
+        if not found.usable:
+            raise ConfigurationError(
+                "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
+                f"or try the offline model with --demo{_foreign_helper()}"
+            )
+        return found
+
+    @property
+    def usable(self) -> bool:
+        """True if requests can be sent: with a key, or to the user's own endpoint, which may need none."""
+        return bool(self.api_key or self.auth_token or self.base_url or self.has_command)
+
+    @property
+    def host(self) -> str:
+        """Endpoint without the parts that may contain a secret: user name, password, path, query."""
+        if self.base_url is None:
+            return "default of the Messages API"
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def key_source(self) -> str:
+        """Origin of the key, without the key."""
+        if self.has_command:
+            return "printed by `key_command`"
+        if self.api_key:
+            return "ANTHROPIC_API_KEY is set"
+        return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
+
+
+def _foreign_helper() -> str:
+    """Return a hint if another agent has a command for its key in the user's settings; it is never run here."""
+    try:
+        settings = (Path.home() / ".claude" / "settings.json").read_text("utf-8", "replace")
+    except (OSError, RuntimeError):
+        return ""
+    return "; `apiKeyHelper` of ~/.claude/settings.json is not used, use `key_command`" * ("apiKeyHelper" in settings)

@@ -1,0 +1,138 @@
+"""Applies settings as soon as their files change; rules apply also to calls that wait for an approval."""
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.file_watch import WatchedFiles, watch_files
+from tui_agent.protocol.regular_file import read_regular_file_async
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
+from tui_agent.workbench.build_engine import ONLY_AT_START, Engine, apply_settings
+from tui_agent.workbench.launch_options import LaunchOptions
+
+from .effective_settings import load_effective_settings
+from .permission_rules import parse_rules
+
+T = TypeVar("T")
+UseOnScreen: TypeAlias = Callable[[Settings, LoadedSettings], Sequence[str]]
+"""Applies the settings of the screen after a change; returns warnings about those that cannot be applied."""
+
+
+async def with_live_settings(
+    engine: Engine,
+    options: LaunchOptions,
+    work: Callable[[], Awaitable[T]],
+    use_on_screen: UseOnScreen | None = None,
+) -> T:
+    """Watch the settings files while `work` runs, and return its result.
+
+    Args:
+        engine: gets the changed settings.
+        options: the command line, whose settings override those of the files.
+        work: runs meanwhile.
+        use_on_screen: applies the settings of the screen; None without one.
+    """
+    async with asyncio.TaskGroup() as tasks:
+        live = LiveSettings(engine, options, use_on_screen)
+        watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
+        try:
+            return await work()
+        finally:
+            watching.cancel()
+
+
+class LiveSettings:
+    """Current settings of an engine, and the means to replace them."""
+
+    def __init__(self, engine: Engine, options: LaunchOptions, use_on_screen: UseOnScreen | None = None) -> None:
+        self._use_on_screen = use_on_screen
+        self._engine = engine
+        self._options = options
+        self._loaded = engine.loaded
+        self._files = (engine.locations.user_file, options.cwd / PROJECT_FILE)
+        # Not read here: a file may have changed since the settings were loaded.
+        self._contents: tuple[bytes | None, ...] | None = None
+
+    async def watch(self) -> None:
+        """Apply the settings after each change of their files, until cancelled."""
+        await watch_files(WatchedFiles(self._files), self.read_again, self._warn_of_polling)
+
+    def give_up(self, reason: str) -> None:
+        """Warn that changes of the files are no longer noticed."""
+        text = f"Settings are no longer watched ({reason}). They stay as they are; restart to apply changes."
+        self._engine.bus.publish(Warned(code="settings_unwatched", text=text))
+
+    def _warn_of_polling(self, reason: str) -> None:
+        text = f"The system no longer reports changes of settings ({reason}). The files are checked once a second."
+        self._engine.bus.publish(Noticed(code="settings_checked", text=text))
+
+    async def read_again(self) -> None:
+        """Apply the settings if the files have changed; if they are wrong, publish a warning and change nothing."""
+        try:
+            contents = tuple([await _content(file) for file in self._files])
+        except OSError:
+            return  # No descriptor is free. The next check reads the files again.
+        if contents == self._contents:
+            return
+        self._contents = contents
+        try:
+            loaded = await asyncio.to_thread(load_effective_settings, self._options, self._engine.locations)
+            rules = self._kept_rules(loaded)
+            layers = parse_rules(rules)
+        except ConfigurationError as error:
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay unchanged."))
+            return
+        before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
+        self._use(before.settings, loaded)
+        self._engine.policy.set_rules(layers)
+        mode = loaded.settings.permissions.mode
+        if mode is not before.settings.permissions.mode:
+            self._engine.loop.set_mode(mode, by="settings")
+        self._engine.gate.reconsider()
+        if rules != before.rules:
+            text = f"The settings were reloaded: {len(rules)} permission rules are in force."
+            self._engine.bus.publish(Noticed(code="settings_read", text=text))
+
+    def _use(self, before: Settings, loaded: LoadedSettings) -> None:
+        """Apply everything but rules and mode, and publish which changes wait for the next start."""
+        after = loaded.settings
+        try:
+            apply_settings(self._engine, self._options, before, after)
+        except ConfigurationError as error:
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
+        problems = self._use_on_screen(before, loaded) if self._use_on_screen is not None else ()
+        late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
+        if late:
+            text = f"Changed in the settings: {', '.join(late)}. This takes effect at the next start."
+            self._engine.bus.publish(Noticed(code="settings_later", text=text))
+        for text in problems:
+            self._engine.bus.publish(Warned(code="left_out", text=text))
+
+    def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
+        """Return the new rules, and those of the current ones that stay: the rules of the offline model's tour, and the
+        deny and ask rules of a project whose settings are no longer trusted, or gone."""
+        current = self._loaded.rules
+        tour = tuple(rule for rule in current if rule.origin == "--demo")
+        lost_project = any(rule.layer == "project" for rule in current) and not any(
+            file.name == PROJECT_FILE.name and file != self._engine.locations.user_file for file in loaded.files
+        )
+        # A change of the project's settings must never loosen the rules of a running agent.
+        stay = tuple(rule for rule in current if rule.layer == "project" and lost_project and rule.verdict != "allow")
+        if lost_project and loaded.ignored:
+            text = f"{loaded.ignored[0]}. Restart tui-agent to decide about them."
+            self._engine.bus.publish(Warned(code="settings_untrusted", text=text))
+        return (*loaded.rules, *stay, *tour)
+
+
+async def _content(file: Path) -> bytes | None:
+    try:
+        return await read_regular_file_async(str(file))
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise
+        return None

@@ -1,0 +1,258 @@
+"""Permission rules: parsed from the settings, applied by the policy, stored and explained for the approval dialog."""
+
+import fcntl
+import os
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Array, InlineTable, Table
+
+from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
+from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
+from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
+from tui_agent.tools.atomic_write import write_atomically
+from tui_agent.workbench.built_in_tools import tool_finder
+
+from .project_trust import TrustStore
+
+if TYPE_CHECKING:
+    # The commands that check calls run without the agent.
+    from tui_agent.agent import AgentLoop
+
+MAX_CALLS_CHECKED = 200
+"""Most calls, the newest ones, that `RuleImpact` checks while the user waits."""
+
+RULE_TOOL_NAMES = (*BUILT_IN_TOOLS, *JOB_TOOLS, *WEB_TOOLS, "agent")
+"""Tools that rules may name: built-in ones, whether their packages are installed or not, and sub-agents."""
+
+
+def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
+    """Return the rules of each settings layer, in order.
+
+    Raises:
+        ConfigurationError: a rule cannot be parsed, or names an unknown tool; the message has the rule and its origin.
+    """
+    layers: dict[str, list[Rule]] = {}
+    for rule in rules:
+        parsed = Rule.parse(rule.verdict, rule.text, rule.origin)
+        parsed.require_tool(RULE_TOOL_NAMES if parsed.tool in RULE_TOOL_NAMES else rule_tool_names())
+        layers.setdefault(rule.layer, []).append(parsed)
+    return list(layers.values())
+
+
+def shadowed_rules(layers: Sequence[Sequence[Rule]]) -> list[str]:
+    """Return a message about each rule whose calls an earlier rule of its list decides in another way."""
+    return [
+        f"rule `{rule.verdict} {rule.cited}` can never decide: `{first.verdict} {first.cited}` comes before it and "
+        "matches the same calls; put the narrower rule first"
+        for rules in layers
+        for place, rule in enumerate(rules)
+        if (first := next((one for one in rules[:place] if _covers(one, rule)), None)) and first.verdict != rule.verdict
+    ]
+
+
+def _covers(wide: Rule, narrow: Rule) -> bool:
+    """Return True if a rule matches every call that another one matches."""
+    if not wide.applies_to(narrow.tool):
+        return False
+    if wide.pattern is None or wide.pattern == narrow.pattern:
+        return True
+    if narrow.pattern is None or (wide.tool, narrow.tool) != ("bash", "bash"):
+        return wide.pattern.strip() in ("*", "**")
+    glob, text = (re.sub(r":\*$", " *", one.strip()) for one in (wide.pattern, narrow.pattern))
+    # A star of the narrow pattern is matched only by one of the wide pattern.
+    parts = (re.escape(part) for part in glob.split("*"))
+    return text == glob.removesuffix(" *") or re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
+
+
+def rule_tool_names() -> tuple[str, ...]:
+    """Return the tools that rules may name, those of plugins included. Blocks."""
+    # Imported here, because most rules name a built-in tool.
+    from tui_agent.workbench.plugins.plugin_entries import plugin_tool_names
+
+    return (*RULE_TOOL_NAMES, *plugin_tool_names())
+
+
+def build_policy(
+    loaded: LoadedSettings,
+    layers: Sequence[Sequence[Rule]],
+    root: Path,
+    locations: Locations,
+    archive: Path,
+    *,
+    trial: TrialFacts = NO_TRIAL,
+    temporary: Path | None = None,
+    is_trusted: bool,
+) -> PermissionPolicy:
+    """Return the policy that the settings ask for.
+
+    Args:
+        loaded: the settings.
+        layers: their rules, from `parse_rules`.
+        root: the workspace.
+        locations: tui-agent's own directories, which calls must not touch.
+        archive: directory of saved tool output, which calls may read.
+        trial: the place in which commands run that no rule and no mode lets outside.
+        temporary: the /tmp of commands in trials, which calls may read.
+        is_trusted: True if the user trusts everything that the workspace brings.
+    """
+    chosen = loaded.settings.permissions
+    return PermissionPolicy(
+        root,
+        layers=layers,
+        mode=chosen.mode,
+        resolution=chosen.rule_resolution,
+        secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
+        private_paths=(locations.config_dir, locations.state_dir),
+        readable_paths=(archive,) if temporary is None else (archive, temporary),
+        store_grant=RuleStore(locations, root).store,
+        is_trusted=is_trusted,
+        trial=trial,
+    )
+
+
+class RuleStore:
+    """Stores grants beyond the session, in the settings of the user or of the project."""
+
+    def __init__(self, locations: Locations, project: Path) -> None:
+        self._locations = locations
+        self._project = Path(os.path.realpath(project))
+        self._trust = TrustStore(locations)
+
+    def file_of(self, scope: GrantScope) -> Path | None:
+        """Return the settings file for rules of a scope; None if they are not stored."""
+        return {"user": self._locations.user_file, "project": self._project / PROJECT_FILE}.get(scope)
+
+    def store(self, rules: Sequence[Rule], scope: GrantScope) -> str | None:
+        """Add allow rules to the settings file of a scope and return its path. Blocks.
+
+        Raises:
+            ConfigurationError: the file cannot be read or written, or the project is not trusted; nothing was changed.
+        """
+        path = self.file_of(scope)
+        if path is None:
+            return None
+        self._add(path, rules, for_project=scope == "project")
+        return str(path)
+
+    def _add(self, path: Path, rules: Sequence[Rule], *, for_project: bool) -> None:
+        path = Path(os.path.realpath(path))
+        if for_project and not path.is_relative_to(self._project):
+            raise ConfigurationError(
+                f"{path} is outside the project, so the rule cannot be stored there; "
+                "allow the call for this session instead"
+            )
+        try:
+            make_private_directories(path.parent)
+            with directory_lock(path.parent):
+                before = read_regular_file(str(path)) if path.exists() else None
+                if for_project and not self._trust.may_renew(self._project, before):
+                    raise ConfigurationError(
+                        "this folder's own allow rules are not trusted; allow it for this session or for you instead"
+                    )
+                parse_toml(before or b"")
+                text = (before or b"").decode("utf-8-sig")
+                for rule in rules:
+                    text = with_rule(text, rule)
+                after = text.encode("utf-8")
+                if after == before:
+                    return
+                write_atomically(path, after)
+                if for_project:
+                    self._trust.renew(self._project, after)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{path}: the rule was not stored: {error}") from error
+
+
+def with_rule(text: str, rule: Rule) -> str:
+    """Return the text of a settings file with one more rule; comments and order stay.
+
+    The rule is inserted before the first ask rule, which it must override, and so after the deny rules before that.
+
+    Raises:
+        ConfigurationError: the text is not a settings file.
+    """
+    try:
+        document = tomlkit.parse(text)
+        section = document.setdefault("permissions", tomlkit.table())
+        rules = section.setdefault("rules", tomlkit.array()) if isinstance(section, Table | InlineTable) else None
+        if not isinstance(rules, Array):
+            raise ConfigurationError("`permissions.rules` is not a list; the rule was not stored")
+        written: list[object] = rules.unwrap()
+        if [rule.verdict, rule.text] in written:
+            return text
+        asking = (at for at, entry in enumerate(written) if isinstance(entry, list) and entry[:1] == ["ask"])
+        rules.insert(next(asking, len(written)), [rule.verdict, rule.text])
+        if not written:
+            rules.multiline(True)
+        return tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise ConfigurationError(f"the settings are not valid TOML; the rule was not stored: {error}") from error
+
+
+class RuleImpact:
+    """Effects of a rule that the approval dialog offers; implements `ui.bridge.services.GrantFacts`."""
+
+    def __init__(self, loop: "AgentLoop", policy: PermissionPolicy, locations: Locations, root: Path) -> None:
+        self._loop = loop
+        self._policy = policy
+        self._store = RuleStore(locations, root)
+        self._find = tool_finder(root, loop.tools)
+
+    def file_of(self, scope: GrantScope) -> str | None:
+        """Return the file that stores rules of a scope; None if they are not stored."""
+        path = self._store.file_of(scope)
+        return None if path is None else str(path)
+
+    def answered(self, rule: str, but_call: str) -> Sequence[str]:
+        """Return the calls of this session that need an approval and would run without one under the rule."""
+        lines = rule.split("\n")
+        messages = [message for message in self._loop.history.messages() if isinstance(message, AssistantMessage)]
+        calls = [call for message in messages for call in message.tool_calls if call.id != but_call]
+        return [
+            _describe(call)
+            for call in calls[-MAX_CALLS_CHECKED:]
+            if self._is_answered(lines, call, self._find(call.name))
+        ]
+
+    def refusal(self, rule: str, tool: str, arguments: JsonObject) -> str:
+        """Return why a typed rule may not be stored for a call, in words; empty if it may."""
+        found = self._find(tool)
+        if found is None:
+            return f"A rule for {tool} can only be taken as proposed."
+        return self._policy.grant_refusal(rule, found, arguments)
+
+    def _is_answered(self, lines: Sequence[str], call: ToolCall, tool: Tool | None) -> bool:
+        if tool is None or call.malformed is not None:
+            return False
+        asks = self._policy.check(tool, call.arguments).decision == "ask"
+        return asks and self._policy.passes_with(lines, tool, call.arguments)
+
+
+@contextmanager
+def directory_lock(directory: Path) -> Generator[None]:
+    """Keep other tui-agent processes from changing files of the directory at the same time."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _describe(call: ToolCall) -> str:
+    """Return the call's tool and its first text argument."""
+    argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    return f"{call.name}  {argument}"

@@ -1,0 +1,83 @@
+"""The options of one open session: what the command line or another program asks for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import Verdict
+
+PICK_SESSION = ""
+"""Value of `--resume` without an id."""
+
+DEMO_LABEL = "scripted demo, not a language model"
+"""Label that the screen always shows beside the offline model's name."""
+
+OutputFormat = Literal["text", "json", "stream-json", "plain"]
+InputFormat = Literal["text", "stream-json", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """The command line of one launch."""
+
+    prompt: str | None
+    demo: bool
+    cwd: Path
+    settings: JsonObject
+    """Values of the settings' last layer."""
+    rules: tuple[tuple[Verdict, str], ...]
+    """Permission rules, first match first."""
+    system: str | None
+    """Replaces the built-in system prompt."""
+    continue_last: bool
+    resume: str | None
+    """Session id, `PICK_SESSION` to let the user choose one, None for a new session."""
+    session_id: str | None
+    """Id of the new session."""
+    keep_session: bool
+    print_mode: bool
+    output_format: OutputFormat
+    input_format: InputFormat
+    include_deltas: bool
+    trust: bool
+    """Apply the folder's own settings for this run, without its allow rules and tool servers."""
+    verbose: bool
+    record: Path | None = None
+    """File to record to."""
+    mcp_config: Path | None = None
+    """File with tool servers for this launch."""
+    notice: str = ""
+    """Notice about the choice of the session, for the user."""
+
+    @classmethod
+    def for_command(cls, cwd: Path) -> "LaunchOptions":
+        """Return the options of a start without any, for commands that show what it would use."""
+        return cls(
+            prompt=None,
+            demo=False,
+            cwd=cwd.resolve(),
+            settings={},
+            rules=(),
+            system=None,
+            continue_last=False,
+            resume=None,
+            session_id=None,
+            keep_session=False,
+            print_mode=True,
+            output_format="text",
+            input_format="text",
+            include_deltas=False,
+            trust=False,
+            verbose=False,
+        )
+
+    @property
+    def plain(self) -> bool:
+        """True for plain mode."""
+        return self.output_format == "plain"
+
+    @property
+    def without_screen(self) -> bool:
+        """True for print mode and plain mode."""
+        return self.print_mode or self.plain

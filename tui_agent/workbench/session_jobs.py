@@ -1,0 +1,61 @@
+"""Background commands of a session for the screen; implements `ui.bridge.job_queries.JobService`."""
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.facts.job_facts import JobFact
+from tui_agent.tools import BackgroundJobs
+from tui_agent.tools.bash_tool import output_text
+
+
+class SessionJobs:
+    """Lists the background commands, and does with them what the user asks for."""
+
+    def __init__(self, jobs: BackgroundJobs) -> None:
+        self._jobs = jobs
+
+    def list(self) -> tuple[JobFact, ...]:
+        """Return the background commands, the oldest first."""
+        return tuple(
+            JobFact(
+                task_id=job.task_id,
+                command=job.command,
+                state="running" if job.is_in_background and job.left is None else job.words,
+                is_running=job.is_in_background,
+                seconds=job.elapsed,
+                size=job.output.total,
+            )
+            for job in self._jobs.all
+        )
+
+    def send(self, call_id: str, /) -> tuple[str, str]:
+        """Send a running command to the background; return its id there, or an empty one and why it stays."""
+        try:
+            job = self._jobs.send(call_id)
+        except ToolError as error:
+            return "", str(error)
+        return (job.task_id, "") if job is not None else ("", "Only a command that runs can be sent to the background.")
+
+    def stop(self, task_id: str, /) -> str:
+        """Stop a background command; return why that is impossible."""
+        try:
+            job = self._jobs.find(task_id)
+        except ToolError as error:
+            return str(error)
+        if job.moments.over.is_set():
+            return f"{task_id} {job.words} already."
+        self._jobs.kill(task_id, by="user")
+        return ""
+
+    async def detach(self, task_id: str, /) -> str:
+        """Let a background command run on after the session; return what became of it."""
+        try:
+            job = await self._jobs.detach(task_id)
+        except ToolError as error:
+            return str(error)
+        return f"{task_id} {job.words}."
+
+    async def output(self, task_id: str, /) -> str:
+        """Return what a background command has printed."""
+        try:
+            return output_text(self._jobs.find(task_id).output.peek())
+        except ToolError as error:
+            return str(error)

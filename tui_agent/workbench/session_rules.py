@@ -1,0 +1,109 @@
+"""Rules and tools of a session for the pages of the screen; implements `ui.bridge.rule_queries.RuleService`."""
+
+from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
+from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.trial import TrialFacts
+
+from .build_engine import Engine
+from .configuration.permission_rules import RULE_TOOL_NAMES
+
+
+class SessionRules:
+    """Lists the rules of the policy, and adds and removes rules of the session.
+
+    Each change is published as a notice, from which a resumed session restores it.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @property
+    def _policy(self) -> PermissionPolicy:
+        return self._engine.policy
+
+    def in_force(self) -> RulesInForce:
+        """Return the rules in the order in which they are checked."""
+        settings = self._engine.loaded.settings
+        return RulesInForce(
+            rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
+            strictest_wins=settings.permissions.rule_resolution == "severity",
+            sandbox=trial_fact(self._policy.trial),
+        )
+
+    def add(self, rule: str, /) -> str:
+        """Add a rule for the session, and judge waiting calls again; return the reason if that is impossible."""
+        try:
+            parsed = Rule.of(rule.strip())
+            parsed.require_tool((*RULE_TOOL_NAMES, *(tool.name for tool in self._engine.loop.tools)))
+            added = self._policy.add_session_rule(parsed.verdict, parsed.text)
+        except ConfigurationError as error:
+            return str(error)
+        if added is None:
+            return f"{parsed.verdict} {parsed.text} is in force already."
+        text = f"Added for this session: {added.verdict} {added.text}."
+        self._publish(Noticed(code="session_rule_added", text=text, context=_context(added)))
+        return ""
+
+    def remove(self, verdict: Verdict, text: str, /) -> bool:
+        """Remove a rule of the session, and judge waiting calls again."""
+        if not self._policy.remove_session_rule(verdict, text):
+            return False
+        notice = f"Removed from this session: {verdict} {text}."
+        removed = Rule.parse(verdict, text)
+        self._publish(Noticed(code="session_rule_removed", text=notice, context=_context(removed)))
+        return True
+
+    def tools(self) -> tuple[ToolFact, ...]:
+        """Return the tools that the model can call, with the rules that apply to some of their calls."""
+        rules = [rule for rule, _ in self._rules()]
+        return tuple(_tool_fact(tool, rules) for tool in self._engine.loop.tools)
+
+    def _rules(self) -> list[tuple[Rule, bool]]:
+        """Return each rule in the order in which it is checked, with True if it ends with the session."""
+        own = self._policy.session_rules
+        # Ask and deny rules of the session are among the policy's rules; grants are checked after all of them.
+        found = [(rule, rule in own) for rule in self._policy.rules]
+        grants = [(rule, True) for rule in own if rule.verdict == "allow"]
+        return [*found, *grants, *((rule, False) for rule in self._policy.secret_rules)]
+
+    def _publish(self, notice: Noticed) -> None:
+        self._engine.bus.publish(notice)
+        self._engine.gate.reconsider()
+
+
+def trial_fact(facts: TrialFacts) -> str:
+    """Return in words where commands run, and why no better place works."""
+    if facts.setting == "off":
+        return "off: every command runs with your own rights"
+    better = f". A trial would need: {facts.problem}" if facts.problem else ""
+    network = "with network" if facts.network else "no network"
+    if facts.place == "trial":
+        return f"a command runs in a trial first, and you keep or discard what it changed; {network}"
+    if facts.place == "read_only":
+        return f"commands run behind walls and change nothing, {network}{better}"
+    outcome = "no command runs" if facts.place == "nowhere" else "commands ask before they run"
+    return f"not available, so {outcome}: {facts.problem or 'no backend works'}"
+
+
+def _fact(rule: Rule, *, is_session: bool) -> RuleFact:
+    return RuleFact(rule.verdict, rule.text, rule.origin, is_session)
+
+
+def _context(rule: Rule) -> dict[str, str]:
+    return {"verdict": rule.verdict, "rule": rule.text}
+
+
+def _tool_fact(tool: Tool, rules: list[Rule]) -> ToolFact:
+    lines = tool.spec.description.strip().splitlines()
+    return ToolFact(
+        name=tool.name,
+        description=lines[0] if lines else "",
+        is_read_only=call_or_default(tool.is_read_only, {}, otherwise=False),
+        is_parallel=call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
+        rules=tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.applies_to(tool.name)),
+    )

@@ -1,0 +1,157 @@
+"""Tool servers of a session for the screen; implements `ui.bridge.server_queries.ServerService`."""
+
+import re
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.facts.server_facts import ServerFact
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.prompt_command import PromptCommand
+
+from .open_page import open_page
+
+if TYPE_CHECKING:
+    from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
+    from tui_agent.mcp.server_session import OfferedPrompt
+    from tui_agent.mcp.server_task import ServerTask
+
+_PROMPT = re.compile(r"/([A-Za-z0-9_-]+):(\S+)(?:\s+(.*))?\Z", re.DOTALL)
+_MENU_NAME = re.compile(r"[\w.:-]+", re.ASCII)
+"""Names of prompts that the menu offers; the user can type others in full."""
+_RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):(\S+)")
+
+
+class SessionServers:
+    """Lists and restarts the servers, and fetches the prompts and resources that the user names."""
+
+    def __init__(self, pool: "ServerPool", is_defined: Callable[[str], bool] | None = None) -> None:
+        """
+        Args:
+            pool: the servers.
+            is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
+        """
+        self._pool = pool
+        self._is_defined = is_defined or _is_never_defined
+
+    @property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The prompts of the servers that run, for menus."""
+        prompts = [(name, prompt) for name, task in sorted(self._pool.tasks.items()) for prompt in task.prompts]
+        commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
+        return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
+
+    def list(self) -> tuple[ServerFact, ...]:
+        """Return the servers, in the order of their configuration."""
+        return tuple(_fact(one, self._pool.tasks.get(one.name)) for one in self._pool.configured)
+
+    def restart(self, name: str, /) -> str:
+        """Start a server anew; return why that is impossible."""
+        task = self._pool.tasks.get(name)
+        if task is None:
+            return f"No server {name} runs here; there are: {', '.join(self._pool.tasks) or 'none'}."
+        task.restart()
+        return ""
+
+    def log(self, name: str, /) -> str:
+        """Return the last lines of a server."""
+        task = self._pool.tasks.get(name)
+        return task.log.text if task is not None else ""
+
+    def login(self, name: str, /) -> str:
+        """Sign in to a server; return why that is impossible."""
+        task = self._pool.tasks.get(name)
+        return task.login() if task is not None else f"No server {name} runs here."
+
+    def logout(self, name: str, /) -> str:
+        """Forget the sign-in to a server; return what was done."""
+        task = self._pool.tasks.get(name)
+        return task.logout() if task is not None else f"No server {name} runs here."
+
+    async def expand(self, text: str, /) -> str:
+        """Return an input with the prompt and the resources of servers that it names.
+
+        Raises:
+            ToolError: a server does not have what the text names, or does not run.
+        """
+        named = _PROMPT.match(text)
+        if named is not None and not self._is_defined(text) and (task := self._pool.tasks.get(named[1])) is not None:
+            return await _prompt(task, named[2], named[3] or "")
+        parts = [text]
+        for match in _RESOURCE.finditer(text):
+            if (task := self._pool.tasks.get(match[1])) is not None:
+                blocks = await task.resource(match[2])
+                parts += [block.text for block in blocks if isinstance(block, TextBlock)]
+        return "\n\n".join(parts)
+
+    async def open_page(self, url: str, /) -> str:
+        """Open a page in the user's browser; return why that is impossible."""
+        return await open_page(url)
+
+
+def _is_never_defined(text: str) -> bool:
+    return False
+
+
+async def _prompt(task: "ServerTask", name: str, rest: str) -> str:
+    offered = next((prompt for prompt in task.prompts if prompt.name == name), None)
+    if offered is None:
+        known = ", ".join(prompt.name for prompt in task.prompts) or "none"
+        raise ToolError(f"The server {task.name} has no prompt {name}; it has: {known}.")
+    return await task.prompt(name, _arguments(offered, rest, f"/{task.name}:{name}"))
+
+
+def _arguments(prompt: "OfferedPrompt", rest: str, typed: str) -> dict[str, str]:
+    """Return the arguments of a prompt: `name=value`, or values in the order of the prompt's arguments.
+
+    Raises:
+        ToolError: a required argument is missing, or there are too many.
+    """
+    names = [name for name, _, _ in prompt.arguments]
+    if len(names) == 1:
+        # The only argument needs no quotes.
+        words = [f"{names[0]}={rest.removeprefix(f'{names[0]}=')}"] if rest else []
+    else:
+        try:
+            words = shlex.split(rest)
+        except ValueError as error:
+            raise ToolError(f"{typed}: {error}.") from error
+    found: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign and name in names:
+            found[name] = value
+        elif (free := next((one for one in names if one not in found), None)) is not None:
+            found[free] = word
+        else:
+            raise ToolError(f"{typed} takes no argument {word}.")
+    missing = [f"{name}=…" for name, _, is_required in prompt.arguments if is_required and name not in found]
+    if missing:
+        words_of = "; ".join(f"{name}: {words}" for name, words, _ in prompt.arguments if words)
+        raise ToolError(f"Add {' '.join(missing)} to {typed}." + (f" ({words_of})" if words_of else ""))
+    return found
+
+
+def _fact(one: "ConfiguredServer", task: "ServerTask | None") -> ServerFact:
+    if task is None:
+        return ServerFact(one.name, one.origin, one.server.shown, "not enabled", "", "", (), (), (), ())
+    return ServerFact(
+        name=one.name,
+        origin=one.origin,
+        target=one.server.shown,
+        state=task.state,
+        error=task.error,
+        info=task.info,
+        tools=tuple(
+            tool.raw_name + (f" (claims: {', '.join(tool.claims)})" if tool.claims else "") for tool in task.tools
+        ),
+        left_out=task.left_out,
+        prompts=tuple(_command(one.name, prompt).usage for prompt in task.prompts),
+        resources=tuple(f"@{one.name}:{resource.uri}" for resource in task.resources),
+    )
+
+
+def _command(server: str, prompt: "OfferedPrompt") -> PromptCommand:
+    arguments = " ".join(f"{name}=…" if is_required else f"[{name}=…]" for name, _, is_required in prompt.arguments)
+    return PromptCommand(f"{server}:{prompt.name}", arguments, prompt.description)

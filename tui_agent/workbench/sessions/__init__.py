@@ -1,0 +1,1 @@
+"""Saved sessions: resuming one, its prompts, and its recordings."""

@@ -1,0 +1,139 @@
+"""The functions and classes of the workspace for completion: an index that another process builds, file by file."""
+
+import asyncio
+import heapq
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.facts.source_symbol import SourceSymbol
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.process import ProcessSpec, run_process
+from tui_agent.tools.search import symbol_worker
+from tui_agent.tools.search.file_listing import BoundedBytes
+from tui_agent.tools.search.tree_listing import GitFiles
+
+MAX_FOUND = 20
+"""Symbols that one query returns."""
+MAX_FILES = 30_000
+"""Source files that are read."""
+MAX_SYMBOLS = 150_000
+"""Symbols of the index."""
+INDEX_AGE = 10.0
+"""Seconds after which a query lets changed files be read again."""
+LEAST_LETTERS = 2
+
+_BUILD_TIME = 90.0
+_OUTPUT_SIZE = 64 * 1024 * 1024
+_CHECK_INTERVAL = 1_000
+
+
+class WorkspaceSymbols:
+    """An index of the symbols in the files that git tracks or would track; it begins with the first query."""
+
+    def __init__(self, root: Path, *, is_trusted: bool) -> None:
+        """
+        Args:
+            root: the workspace.
+            is_trusted: False if git may run there only behind walls.
+        """
+        self._root, self._is_trusted = root, is_trusted
+        self._files: dict[str, tuple[int, int, tuple[SourceSymbol, ...]]] = {}
+        self._symbols: tuple[SourceSymbol, ...] = ()
+        self._wanted, self._built = asyncio.Event(), asyncio.Event()
+        self._built_at = float("-inf")
+
+    async def keep(self) -> None:
+        """Build the index whenever a query wants it, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            with suppress(OSError):
+                await self._build()
+            self._built_at = time.monotonic()
+            self._wanted.clear()
+            self._built.set()
+
+    def prepare(self) -> None:
+        """Let the index be built unless it is new."""
+        if time.monotonic() - self._built_at > INDEX_AGE:
+            self._wanted.set()
+
+    async def find(self, text: str) -> tuple[SourceSymbol, ...]:
+        """Return the symbols whose names match a text, the best first; none for paths and single letters.
+
+        The first query waits for the index, later ones get the present one while changed files are read.
+        """
+        self.prepare()
+        if len(text) < LEAST_LETTERS or not text.isidentifier():
+            return ()
+        await self._built.wait()
+        token = CancellationToken()
+        try:
+            return await asyncio.to_thread(best_symbols, self._symbols, text, token)
+        finally:
+            token.cancel("the search is over")
+
+    async def _build(self) -> None:
+        """Read the files that are new or have changed since the last time."""
+        names = await asyncio.to_thread(self._source_files)
+        output = BoundedBytes(_OUTPUT_SIZE)
+        with tempfile.TemporaryFile() as file:
+            await asyncio.to_thread(self._write_known, names, file)
+            argv = (sys.executable, "-I", "-S", "-B", "-W", "ignore", str(symbol_worker.__file__), str(file.fileno()))
+            environment = child_environment(os.environ)
+            spec = ProcessSpec(argv, self._root, environment, _BUILD_TIME, descriptors=(file.fileno(),))
+            await run_process(spec, output, BoundedBytes(0), CancellationToken())
+        await asyncio.to_thread(self._take, names, bytes(output.data))
+
+    def _source_files(self) -> list[str]:
+        listing = GitFiles(self._root, self._is_trusted).list(compared=False)
+        names = listing.names if listing is not None else {}
+        found = [name for name in names if os.path.splitext(name)[1] in symbol_worker.PATTERNS]
+        # Files near the root first, if there are too many.
+        return heapq.nsmallest(MAX_FILES, found, key=lambda name: (name.count("/"), name))
+
+    def _write_known(self, names: Sequence[str], file: BinaryIO) -> None:
+        for name in names:
+            seen_time, seen_size, _ = self._files.get(name, (0, -1, ()))
+            file.write(f"{json.dumps([name, seen_time, seen_size])}\n".encode())
+        file.seek(0)
+
+    def _take(self, names: Sequence[str], output: bytes) -> None:
+        """Take over what the program found; an output that was cut has its last line left out."""
+        files = {name: self._files[name] for name in names if name in self._files}
+        for line in output.split(b"\n")[:-1]:
+            name, seen_time, seen_size, symbols = json.loads(line)
+            found = tuple(SourceSymbol(one, kind, name, first, last) for one, kind, first, last in symbols)
+            files[name] = (seen_time, seen_size, found)
+        self._files = files
+        symbols = [symbol for _, _, found in files.values() for symbol in found]
+        self._symbols = tuple(symbols[:MAX_SYMBOLS])
+
+
+def best_symbols(
+    symbols: Sequence[SourceSymbol], text: str, cancellation: CancellationToken
+) -> tuple[SourceSymbol, ...]:
+    """Return the symbols whose names contain the letters of a text in order, the best first. Blocks.
+
+    Raises:
+        OperationCancelledError: the search was cancelled.
+    """
+    wanted = text.casefold()
+    pattern = re.compile("".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in text), re.IGNORECASE)
+    found: list[tuple[int, int, str, int, SourceSymbol]] = []
+    for place, symbol in enumerate(symbols):
+        if place % _CHECK_INTERVAL == 0:
+            cancellation.raise_if_set()
+        if pattern.match(symbol.name) is not None:
+            name = symbol.name.casefold()
+            checks = (symbol.name == text, name == wanted, name.startswith(wanted), wanted in name, True)
+            found.append((checks.index(True), len(name), symbol.path, place, symbol))
+    return tuple(symbol for *_, symbol in heapq.nsmallest(MAX_FOUND, found))
