@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,21 +13,14 @@ from tui_agent.protocol.fleet_records import FleetStatus, UnitRow
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
 
-from .fleet_report import report_chart, report_markdown, report_page, report_rows, report_table
+from .fleet_report import report_page, report_rows, report_table
 from .fleet_views import current_status
 from .process.controlling_terminal import say, say_json
 
-ReportFormat: TypeAlias = Literal["table", "json", "md", "html", "svg"]
+ReportFormat: TypeAlias = Literal["table", "json", "html"]
 
 PATCH = Path("patch/0001.patch")
 """A unit's patch, below its directory."""
-
-_PRINTERS: dict[str, Callable[[FleetStatus], str]] = {
-    "table": lambda status: "\n".join(report_table(status)),
-    "md": report_markdown,
-    "html": report_page,
-    "svg": report_chart,
-}
 
 
 def show_results(out: Path, form: ReportFormat) -> int:
@@ -41,7 +33,7 @@ def show_results(out: Path, form: ReportFormat) -> int:
     if form == "json":
         say_json(report_rows(status))
     else:
-        say(_PRINTERS[form](status))
+        say(report_page(status) if form == "html" else "\n".join(report_table(status)))
     return 0
 
 
