@@ -239,9 +239,9 @@ async def test_nothing_is_acknowledged_while_the_disk_fails(tmp_path: Path) -> N
         obstacle = fleet.directory.unit("1") / "journal.jsonl"
         obstacle.mkdir()
         fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 1),), 10))
-        with fleet.driver.feed.subscribed() as feed:
-            await feed.awake.wait()
-            assert "cannot be written" in feed.notices[0]
+        while not fleet.driver.status.notices:
+            await asyncio.sleep(0.01)
+        assert "cannot be written" in fleet.driver.status.notices[0]
         assert fleet.backend.sent.empty()
         obstacle.rmdir()
         await fleet.backend.next(EventsAcknowledged)

@@ -1,4 +1,4 @@
-"""Report of a fleet: a table for the terminal, JSON, and an HTML page with a chart of cost and outcome by repository."""
+"""Report of a fleet: a table, JSON, or an HTML page with a chart of cost and outcome by repository."""
 
 import html
 from collections.abc import Sequence

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.fleet.branch_apply import apply_as_branch
-from tui_agent.fleet.fleet_directory import read_records
+from tui_agent.fleet.fleet_directory import read_records, read_status
 from tui_agent.fleet.results import rank_attempts
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow
@@ -14,7 +14,6 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
 
 from .fleet_report import report_page, report_rows, report_table
-from .fleet_views import current_status
 from .process.controlling_terminal import say, say_json
 
 ReportFormat: TypeAlias = Literal["table", "json", "html"]
@@ -29,7 +28,7 @@ def show_results(out: Path, form: ReportFormat) -> int:
     Raises:
         ConfigurationError: there is no fleet.
     """
-    status = asyncio.run(current_status(out))
+    status = read_status(out)
     if form == "json":
         say_json(report_rows(status))
     else:
@@ -49,7 +48,7 @@ def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> i
     Raises:
         ConfigurationError: there is no such unit, it has no patch, or the repository does not take it.
     """
-    row = _unit(asyncio.run(current_status(out)), name)
+    row = _unit(read_status(out), name)
     patch = out / "units" / row.id / PATCH
     if not patch.is_file():
         raise ConfigurationError(f"unit {row.id} is {row.state} and has no patch; nothing was applied")
