@@ -43,7 +43,7 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
 
             events = port.events("1")
             assert [one.seq for one in await anext(events)] == [1]
-            fleet.backend.report(EventsReported("1", 1, (DELTA,), 0))
+            fleet.backend.report(EventsReported("1", 1, (DELTA,)))
             assert [one.type for one in await anext(events)] == ["message.delta"]
 
             port.send("1", {"type": "user", "text": "also this"})

@@ -63,7 +63,7 @@ async def test_a_viewer_sees_changes_and_events_and_sends_input(tmp_path: Path) 
 
         unit = UnitLines(home)
         assert await next_lines(unit) == [line_of(STEP, 1), line_of(STEP, 2)]
-        fleet.backend.report(EventsReported("1", 1, (DELTA,), 0))
+        fleet.backend.report(EventsReported("1", 1, (DELTA,)))
         assert await next_lines(unit) == [DELTA], "deltas are live"
         await fleet.saved("1", 1, line_of(STEP, 4))
         assert await next_lines(unit) == [line_of(STEP, 4)]

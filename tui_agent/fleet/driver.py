@@ -1,7 +1,7 @@
 """The driver of a fleet: grants units to workers, saves what they report, and decides the end of each.
 
-It alone writes to the fleet's directory. It handles one message after another, and acknowledges only what is on the
-disk; so a full disk makes the whole fleet wait.
+It alone writes to the fleet's directory. It takes a message only when those before are on the disk, and few can wait: a
+full disk makes the whole fleet wait.
 """
 
 import asyncio
@@ -25,7 +25,6 @@ from .unit_progress import RateLimitMet, UnitEnding, UnitProgress
 from .unit_result import result_files
 from .worker_messages import (
     CommitReported,
-    EventsAcknowledged,
     EventsReported,
     UnitAbandoned,
     UnitCancelled,
@@ -195,11 +194,9 @@ class FleetDriver:
             case EventsReported():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._save_events(message.unit_id, message.lines)
-                    await self._acknowledge(message.unit_id, message.size)
             case CommitReported():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._save_commit(message)
-                    await self._acknowledge(message.unit_id, message.size)
             case UnitEnded():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._end(message)
@@ -244,10 +241,6 @@ class FleetDriver:
             self._bases[unit_id] = message.commit
             await self._record({"type": "base", "unit": unit_id, "commit": message.commit})
         await self._save_events(unit_id, lines)
-
-    async def _acknowledge(self, unit_id: str, size: int) -> None:
-        if size:
-            await self._backend.send(unit_id, EventsAcknowledged(size))
 
     async def _end(self, message: UnitEnded) -> None:
         unit = self.units[message.unit_id]
@@ -387,7 +380,7 @@ class FleetDriver:
         await self._saved(lambda: self.directory.record(record))
 
     async def _saved(self, write: Callable[[], T]) -> T:
-        """Write in a thread; while the disk fails, wait and try again. Nothing is acknowledged meanwhile."""
+        """Write in a thread; while the disk fails, wait and try again. No message is taken meanwhile."""
         told = False
         while True:
             try:

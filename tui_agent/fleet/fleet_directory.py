@@ -163,7 +163,7 @@ class FleetDirectory:
     def load_unit(self, unit_id: str) -> UnitFiles:
         """Return a unit's journal and the states of its worktree that fit it.
 
-        If the machine stopped between a state and its events, neither counts: what they tell was never acknowledged.
+        If the machine stopped between a state and its events, neither counts: nothing was taken after them.
         """
         home = self.unit(unit_id)
         self.hide_events(unit_id)
@@ -222,7 +222,7 @@ class FleetDirectory:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                # The rest of a write that failed, or that a kill cut off; it was never acknowledged.
+                # The rest of a write that failed, or that a kill cut off; it never counted.
                 size = _end_of_last_line(descriptor, size)
                 os.ftruncate(descriptor, size)
             try:

@@ -26,7 +26,6 @@ from .unit_prompt import first_message, journal_path, unit_argv, unit_environmen
 from .unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 from .worker_messages import (
     DriverMessage,
-    EventsAcknowledged,
     UnitCancelled,
     UnitClaimed,
     UnitEnded,
@@ -274,8 +273,6 @@ class _UnitRun:
         """Pass on what the driver sends."""
         while True:
             match await self._link.receive():
-                case EventsAcknowledged(size=size):
-                    self._events.acknowledge(size)
                 case UnitInput(line=line):
                     if self._process is None:
                         self._early_input.append(line)
