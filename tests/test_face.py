@@ -14,27 +14,22 @@ import tui_agent
 from tui_agent import agent, library
 
 ROOMS = ("agent", "context", "execution", "permissions", "protocol", "providers", "tools")
-FACE = Path(tui_agent.__file__)
+STUB = ast.parse(Path(tui_agent.__file__).with_suffix(".pyi").read_text("utf-8"))
+IMPORTS = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
 
 
-def names_for_type_checkers() -> list[str]:
-    (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
-    return [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+def test_type_checkers_see_each_name_once_and_as_an_export() -> None:
+    seen = Counter(alias.name for node in IMPORTS for alias in node.names)
 
-
-def test_type_checkers_see_the_names_that_exist_at_run_time() -> None:
-    seen = Counter(names_for_type_checkers())
-
-    assert set(seen) == set(tui_agent.__all__)
     assert set(seen.values()) == {1}
+    assert all(alias.asname == alias.name for node in IMPORTS for alias in node.names)
 
 
 @pytest.mark.parametrize("name", tui_agent.__all__)
 def test_a_name_is_the_object_of_its_module(name: str) -> None:
-    (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
-    rooms = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    (module,) = [node.module for node in IMPORTS for alias in node.names if alias.name == name]
 
-    assert getattr(tui_agent, name) is getattr(importlib.import_module(f"tui_agent.{rooms[name]}"), name)
+    assert getattr(tui_agent, name) is getattr(importlib.import_module(f"tui_agent.{module}"), name)
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -49,7 +44,7 @@ def test_a_name_means_the_same_in_every_sub_package(room: str) -> None:
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'AgentLop'; did you mean AgentLoop\?"):
-        _ = tui_agent.AgentLop  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        _ = tui_agent.AgentLop  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
     assert not hasattr(tui_agent, "__wrapped__")
     assert getattr(tui_agent, "zzz", None) is None
 

@@ -7,17 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tests.fleet.test_control_server import DELTA, played
-from tests.fleet.test_driver import STEP
-from tests.fleet.test_driver import DrivenFleet as DriverOfFleet
+from tests.fleet.test_driver import STEP, DrivenFleet
 from tests.fleet.test_unit_progress import line_of
 from tests.support.forked_program import PROGRAM
 from tests.support.terminal import Terminal
-from tui_agent.cli.fleet_screen_host import DrivenFleet, StoredFleet
+from tui_agent.cli.fleet_screen_host import FleetFiles
 from tui_agent.fleet.control_client import FleetConnection
 from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.ui.fleet.fleet_port import FleetChange, FleetUpdate, InputRejected
+from tui_agent.ui.fleet.fleet_port import FleetUpdate, InputRejected
 
 
 async def until(updates: AsyncIterator[FleetUpdate], kind: type[FleetUpdate]) -> FleetUpdate:
@@ -26,23 +25,25 @@ async def until(updates: AsyncIterator[FleetUpdate], kind: type[FleetUpdate]) ->
 
 
 async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Path) -> None:
-    fleet = DriverOfFleet(tmp_path / "out", 1)
+    fleet = DrivenFleet(tmp_path / "out", 1)
 
     async def play(viewer: FleetConnection) -> None:
-        port = DrivenFleet(fleet.directory.path, viewer)
+        port = FleetFiles(fleet.directory.path, viewer)
         async with asyncio.TaskGroup() as group:
-            group.create_task(port.serve())
+            group.create_task(port.serve(viewer))
             updates = port.updates()
             first = await anext(updates)
             assert isinstance(first, FleetStatus)
             assert first.running
             await fleet.granted("1")
             await fleet.saved("1", 1, line_of(STEP, 1))
-            assert await until(updates, FleetChange)
+            changed = await anext(updates)
+            assert isinstance(changed, FleetStatus)
+            assert changed.rows[0].epoch == 1
 
             events = port.events("1")
             assert [one.seq for one in await anext(events)] == [1]
-            fleet.backend.report(EventsReported("1", 1, (DELTA,), 0))
+            fleet.backend.report(EventsReported("1", 1, (DELTA,)))
             assert [one.type for one in await anext(events)] == ["message.delta"]
 
             port.send("1", {"type": "user", "text": "also this"})
@@ -54,9 +55,10 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
             port.stop((), now=False)
             await fleet.backend.next(UnitInput)
             fleet.backend.report(UnitEnded("1", 1, 0, ""))
-            last = await until(updates, FleetStatus)
+            *_, last = [update async for update in updates]
             assert isinstance(last, FleetStatus)
             assert not last.running
+            assert last.rows[0].state == "stopped"
             assert [batch async for batch in events] == [], "a conversation ends with the driver"
         assert [[one.seq for one in batch] async for batch in port.events("1")] == [[1]]
 
@@ -74,7 +76,7 @@ def left_with_q(out: Path) -> int:
 
 
 async def test_a_closed_screen_tells_with_its_exit_code_how_the_fleet_ended(tmp_path: Path) -> None:
-    fleet = DriverOfFleet(tmp_path / "out", 2)
+    fleet = DrivenFleet(tmp_path / "out", 2)
     codes: list[int] = []
 
     async def play(_: FleetConnection) -> None:
@@ -95,20 +97,19 @@ async def test_a_closed_screen_tells_with_its_exit_code_how_the_fleet_ended(tmp_
 
 
 async def test_a_fleet_without_a_driver_is_read_only_and_names_the_command_that_continues_it(tmp_path: Path) -> None:
-    fleet = DriverOfFleet(tmp_path / "out", 2)
+    fleet = DrivenFleet(tmp_path / "out", 2)
     fleet.directory.close()
-    port = StoredFleet(tmp_path / "out")
+    port = FleetFiles(tmp_path / "out")
     updates = port.updates()
 
-    status, notice = await anext(updates), await anext(updates)
+    status = await anext(updates)
     port.send("1", {"type": "stop"})
     port.stop((), now=True)
 
     assert isinstance(status, FleetStatus)
     assert not status.running
     assert len(status.rows) == 2
-    assert isinstance(notice, FleetChange)
-    assert f"tui-agent fleet retry {tmp_path / 'out'}" in notice.notices[0]
+    assert f"tui-agent fleet retry {tmp_path / 'out'}" in status.notices[0]
     assert isinstance(await anext(updates), InputRejected)
     assert isinstance(await anext(updates), InputRejected)
     assert [batch async for batch in port.events("1")] == []

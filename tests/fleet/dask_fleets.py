@@ -13,7 +13,6 @@ from pathlib import Path
 from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace, carry_unit
 from tui_agent.fleet.worker_messages import (
-    EventsAcknowledged,
     EventsReported,
     UnitAbandoned,
     UnitCancelled,
@@ -61,7 +60,7 @@ async def _report_lines(unit_id: str, link: DaskLink, answer: UnitGranted) -> No
                 await link.send(UnitEnded(unit_id, answer.epoch, None, "cancelled"))
                 return
         line = f"{number} {os.getpid()} ".encode().ljust(int(fields.get("size", 10)), b".")
-        await link.send(EventsReported(unit_id, answer.epoch, (line,), len(line)))
+        await link.send(EventsReported(unit_id, answer.epoch, (line,)))
     await link.send(UnitEnded(unit_id, answer.epoch, 0, ""))
 
 
@@ -99,7 +98,6 @@ class SmallDriver:
                     await self._answer(message)
                 case EventsReported() if message.epoch == self.epochs[message.unit_id]:
                     self.lines[message.unit_id] += message.lines
-                    await self.backend.send(message.unit_id, EventsAcknowledged(message.size))
                 case UnitEnded() if message.epoch == self.epochs[message.unit_id]:
                     self._end(message.unit_id, message.reason)
                 case UnitAbandoned():

@@ -1,4 +1,4 @@
-"""Viewers of a fleet: state, changes, the events of a unit, input and stops over the private socket."""
+"""Viewers of a fleet: orders over the private socket, and its state and events from the files of its directory."""
 
 import asyncio
 import json
@@ -6,24 +6,13 @@ import os
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
-from tui_agent.fleet.control_client import FleetConnection, connected
-from tui_agent.fleet.control_messages import (
-    DriverReply,
-    EventsSent,
-    FleetEnded,
-    FollowRows,
-    InputRefused,
-    RowsChanged,
-    SendInput,
-    StatusSent,
-    StopUnits,
-    WatchUnit,
-)
+from tui_agent.fleet.control_client import FleetConnection, SendInput, StopUnits, connected
 from tui_agent.fleet.control_server import serve_viewers
+from tui_agent.fleet.unit_events import seq_of
+from tui_agent.fleet.unit_lines import UnitLines
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import MessageDelta
@@ -32,7 +21,6 @@ from tui_agent.protocol.fleet_records import FleetStatus
 from .test_driver import STEP, DrivenFleet
 from .test_unit_progress import line_of
 
-Reply = TypeVar("Reply", bound=DriverReply)
 DELTA = line_of(MessageDelta(message_id="m", kind="text", delta="live"), 3)
 
 
@@ -45,52 +33,59 @@ async def played(fleet: DrivenFleet, play: Callable[[FleetConnection], Awaitable
         while not address.exists():
             await asyncio.sleep(0.01)
         async with connected(out) as viewer:
+            while not fleet.driver.viewers:
+                await asyncio.sleep(0.01)
             await play(viewer)
     fleet.directory.close()
     assert not os.path.lexists(address)
     return running.result()
 
 
-async def reply(viewer: FleetConnection, kind: type[Reply]) -> Reply:
-    """Wait for the next reply of a kind."""
-    async for found in viewer.replies():
-        if isinstance(found, kind):
-            return found
-    raise AssertionError("the driver is gone")
+async def next_lines(unit: UnitLines) -> list[bytes]:
+    """Wait for the next events of a unit."""
+    while not (lines := unit.read()):
+        await asyncio.sleep(0.01)
+    return lines
 
 
 async def test_a_viewer_sees_changes_and_events_and_sends_input(tmp_path: Path) -> None:
     fleet = DrivenFleet(tmp_path / "out", 2)
+    home = tmp_path / "out" / "units" / "1"
 
     async def play(viewer: FleetConnection) -> None:
         assert stat.S_IMODE(fleet.directory.path.stat().st_mode) == 0o700
-        await viewer.send(FollowRows())
-        assert [row.state for row in (await reply(viewer, StatusSent)).status.rows] == ["queued", "queued"]
+        states, refusals = viewer.states(), viewer.refusals()
+        assert [row.state for row in (await anext(states)).rows] == ["queued", "queued"]
         await fleet.granted("1")
         await fleet.saved("1", 1, line_of(STEP, 1), line_of(STEP, 2))
-        rows = (await reply(viewer, RowsChanged)).rows
-        assert {row.id for row in rows} == {"1"}
+        while (await anext(states)).rows[0].step < 2:
+            pass
 
-        await viewer.send(WatchUnit(unit_id="1", since=1))
-        assert (await reply(viewer, EventsSent)).lines == (line_of(STEP, 2).decode(),), "only what it does not have"
-        fleet.backend.report(EventsReported("1", 1, (DELTA,), 0))
-        assert (await reply(viewer, EventsSent)).lines == (DELTA.decode(),), "deltas are live"
+        unit = UnitLines(home)
+        assert await next_lines(unit) == [line_of(STEP, 1), line_of(STEP, 2)]
+        fleet.backend.report(EventsReported("1", 1, (DELTA,)))
+        assert await next_lines(unit) == [DELTA], "deltas are live"
+        await fleet.saved("1", 1, line_of(STEP, 4))
+        assert await next_lines(unit) == [line_of(STEP, 4)]
+        assert stat.S_IMODE((home / "stream.jsonl").stat().st_mode) == 0o600
 
-        await viewer.send(SendInput(unit_id="1", command={"type": "user", "text": "also this"}))
+        viewer.send(SendInput(unit_id="1", command={"type": "user", "text": "also this"}))
         _, sent = await fleet.backend.next(UnitInput)
         assert json.loads(sent.line) == {"type": "user", "text": "also this"}
-        await viewer.send(SendInput(unit_id="2", command={"type": "stop"}))
-        assert (await reply(viewer, InputRefused)).text == "unit 2 does not run"
-        await viewer.send(WatchUnit(unit_id="9"))
-        assert (await reply(viewer, InputRefused)).text == "there is no unit 9"
+        viewer.send(SendInput(unit_id="2", command={"type": "stop"}))
+        assert await anext(refusals) == "unit 2 does not run"
+        viewer.send(SendInput(unit_id="9", command={"type": "stop"}))
+        assert await anext(refusals) == "there is no unit 9"
 
-        await viewer.send(StopUnits())
+        viewer.send(StopUnits())
         _, sent = await fleet.backend.next(UnitInput)
         assert json.loads(sent.line) == {"type": "stop"}
         fleet.backend.report(UnitEnded("1", 1, 0, ""))
-        ended = await reply(viewer, FleetEnded)
-        assert [row.state for row in ended.status.rows] == ["stopped", "stopped"]
-        assert not ended.status.running
+        *_, ended = [status async for status in states]
+        assert [row.state for row in ended.rows] == ["stopped", "stopped"]
+        assert not ended.running
+        assert unit.read() == []
+        assert not (home / "stream.jsonl").exists()
 
     await played(fleet, play)
 
@@ -108,30 +103,35 @@ async def test_a_wrong_message_is_refused_and_the_fleet_works_on(tmp_path: Path)
         assert b"not understood" in await reader.readline()
         writer.close()
         await writer.wait_closed()
-        await viewer.send(StopUnits())
-        await reply(viewer, FleetEnded)
+        viewer.send(StopUnits())
 
     status = await played(fleet, play)
 
     assert [row.state for row in status.rows] == ["stopped"]
 
 
-async def test_a_viewer_that_turns_away_at_once_does_not_end_the_fleet(tmp_path: Path) -> None:
-    fleet = DrivenFleet(tmp_path / "out", 1)
+def test_a_viewer_misses_no_fact_whenever_the_stream_begins_ends_or_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.fleet.fleet_directory.LARGEST_STREAM", 2_000)
+    directory = DrivenFleet(tmp_path / "out", 1).directory
+    unit = UnitLines(directory.unit("1"))
+    seen: list[bytes] = []
+    for number in range(1, 200):
+        fact = line_of(STEP, 2 * number)
+        delta = line_of(MessageDelta(message_id="m", kind="text", delta="x"), 2 * number + 1)
+        directory.append_events("1", [fact])
+        if number // 40 % 2:
+            directory.show_events("1", [fact, delta])
+        else:
+            directory.hide_events("1")
+        if number % 3 == 0:
+            seen += unit.read()
+    seen += unit.read()
+    unit.close()
+    directory.close()
 
-    async def play(viewer: FleetConnection) -> None:
-        await fleet.granted("1")
-        await fleet.saved("1", 1, *(line_of(STEP, number) for number in range(1, 2_000)))
-        for _ in range(20):
-            await viewer.send(WatchUnit(unit_id="1"))
-            await asyncio.sleep(0.02)
-            await viewer.send(WatchUnit(unit_id="1", watching=False))
-            await asyncio.sleep(0.02)
-        await viewer.send(StopUnits())
-        await fleet.backend.next(UnitInput)
-        fleet.backend.report(UnitEnded("1", 1, 0, ""))
-        await reply(viewer, FleetEnded)
-
-    status = await played(fleet, play)
-
-    assert [row.state for row in status.rows] == ["stopped"]
+    facts = [line_of(STEP, 2 * number) for number in range(1, 200)]
+    assert [line for line in seen if line in facts] == facts
+    assert seen == sorted(seen, key=seq_of)
+    assert len(seen) > len(facts), "deltas are live"

@@ -12,9 +12,9 @@ import pytest
 from tests.fleet.dask_fleets import SmallDriver, run_waiting_unit
 from tests.fleet.dask_processes import dask_processes, write_certificates
 from tui_agent.fleet import dask_backend
-from tui_agent.fleet.backend import BackendLostError
+from tui_agent.fleet.backend import MOST_MESSAGES, BackendLostError
 from tui_agent.fleet.cluster_choice import ClusterChoice
-from tui_agent.fleet.dask_backend import DaskBackend, _Batch
+from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.protocol.errors import ConfigurationError
 
 UNITS = tuple("abcdefgh")
@@ -28,6 +28,11 @@ async def holds(fact: Callable[[], object]) -> None:
 
 def numbers(lines: list[bytes]) -> list[int]:
     return [int(line.split()[0]) for line in lines]
+
+
+def queues_of(dask_scheduler: Any) -> list[str]:
+    """Return the names of the queues that a scheduler keeps."""
+    return list(dask_scheduler.extensions["queues"].queues)
 
 
 def process_of(line: bytes) -> int:
@@ -74,15 +79,13 @@ async def test_units_on_an_encrypted_cluster(tmp_path: Path, monkeypatch: pytest
             assert failing.ended == {"c": "the worker could not run it: this unit cannot run"}
             client: Any = backend._client
             await client.dump_cluster_state(str(tmp_path / "state"), format="yaml")
-            events = repr(await client.get_events())
-            topic = backend._topic
-        assert topic in events
-        assert canary not in events
+            queue = backend._queue.name
+        assert queue in "".join(path.read_text() for path in tmp_path.glob("state*"))
         for path in tmp_path.rglob("*"):
             assert path.is_dir() or canary.encode() not in path.read_bytes(), path
         again = DaskBackend(ClusterChoice(scheduler=address, tls=files), run_waiting_unit, tmp_path / "cluster")
         async with again.opened():
-            assert await again._client.get_events(topic) == ()
+            assert queue not in repr(await again._client.run_on_scheduler(queues_of))
 
 
 @pytest.mark.slow
@@ -169,18 +172,17 @@ async def test_a_slow_driver_slows_the_units_and_large_messages_pass(tmp_path: P
         held: list[int] = []
 
         def hold(_: SmallDriver) -> bool:
-            waiting = [data for item in backend._incoming if isinstance(item, _Batch) for data in item.messages]
-            held.append(sum(map(len, waiting)))
+            held.append(backend._incoming.qsize())
             return False
 
         await driver.run(["a"], until=hold)
         assert numbers(driver.lines["a"]) == list(range(300))
-        assert max(held) < 2.5 * 1024 * 1024
+        assert max(held) <= MOST_MESSAGES
         driver.fields = {"size": str(20 * 1024 * 1024)}
         await driver.run(["b"])
         assert [len(line) for line in driver.lines["b"]] == [20 * 1024 * 1024]
         driver.fields = {}
         await driver.run(["c"], until=lambda small: "c" in small.workers)
-        await holds(lambda: backend._units["c"].ended)
+        await holds(lambda: backend._units["c"].future is None)
         await driver.drive(["c"])
         assert driver.ended["c"] == ""

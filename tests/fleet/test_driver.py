@@ -13,10 +13,10 @@ import pytest
 from tui_agent.fleet import unit_progress
 from tui_agent.fleet.driver import QUESTION_PAUSE, FleetDriver
 from tui_agent.fleet.fleet_directory import FleetDirectory, read_status
+from tui_agent.fleet.unit_events import DELTAS, seq_of, type_of
 from tui_agent.fleet.worker_messages import (
     CommitReported,
     DriverMessage,
-    EventsAcknowledged,
     EventsReported,
     UnitAbandoned,
     UnitCancelled,
@@ -67,6 +67,11 @@ class HandBackend:
         for message in messages:
             self._messages.put_nowait(message)
 
+    @property
+    def waiting(self) -> int:
+        """Messages that the driver has not taken."""
+        return self._messages.qsize()
+
     async def next(self, kind: type[Sent]) -> tuple[str, Sent]:
         unit_id, message = await self.sent.get()
         assert isinstance(message, kind), message
@@ -98,8 +103,10 @@ class DrivenFleet:
         return grant
 
     async def saved(self, unit_id: str, epoch: int, *lines: bytes) -> None:
-        self.backend.report(EventsReported(unit_id, epoch, lines, 10))
-        assert await self.backend.next(EventsAcknowledged) == (unit_id, EventsAcknowledged(10))
+        self.backend.report(EventsReported(unit_id, epoch, lines))
+        last = max(seq_of(line) for line in lines if type_of(line) not in DELTAS)
+        while self.driver.units[unit_id].last_seq < last:
+            await asyncio.sleep(0)
 
 
 async def _serve_no_one(_: FleetDriver) -> None:
@@ -114,15 +121,14 @@ async def test_a_second_claim_is_a_resume_and_the_first_worker_counts_no_more(tm
         assert (first.epoch, first.journal, first.base, first.options) == (1, b"", "", ("--demo",))
         fleet.backend.report(CommitReported("1", 1, "base-commit", b""))
         await fleet.saved("1", 1, line_of(STEP, 1), line_of(MessageDelta(message_id="m", kind="text", delta="x"), 2))
-        fleet.backend.report(CommitReported("1", 1, "next", b"bundle", (line_of(STEP, 3),), 5))
-        assert await fleet.backend.next(EventsAcknowledged) == ("1", EventsAcknowledged(5))
+        fleet.backend.report(CommitReported("1", 1, "next", b"bundle", (line_of(STEP, 3),)))
         fleet.backend.report(WorkerLost("a", "it was killed"))
 
         second = await fleet.granted("1", "b")
         assert (second.epoch, second.base, second.bundles) == (2, "base-commit", (b"bundle",))
         assert second.journal.splitlines() == [line_of(STEP, 1), line_of(STEP, 3)], "deltas are not facts"
 
-        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 4),), 10), UnitEnded("1", 1, 0, ""))
+        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 4),)), UnitEnded("1", 1, 0, ""))
         await fleet.saved("1", 2, line_of(STEP, 3), line_of(STEP, 5))
         fleet.backend.report(UnitEnded("1", 2, 0, ""))
 
@@ -215,12 +221,11 @@ async def test_a_rate_limit_of_one_unit_pauses_all(tmp_path: Path) -> None:
         for unit_id in ("1", "2"):
             await fleet.granted(unit_id)
             await fleet.saved(unit_id, 1, line_of(STEP, 1))
-        fleet.backend.report(EventsReported("1", 1, (line_of(limit, 2),), 10))
+        fleet.backend.report(EventsReported("1", 1, (line_of(limit, 2),)))
         paused = dict([await fleet.backend.next(UnitInput), await fleet.backend.next(UnitInput)])
         assert {name: json.loads(message.line) for name, message in paused.items()} == {
             unit_id: {"type": "pause", "seconds": 2.0} for unit_id in ("1", "2")
         }
-        await fleet.backend.next(EventsAcknowledged)
         assert fleet.driver.paused_until
         await fleet.granted("3")
         assert not fleet.driver.paused_until, "a claim waits"
@@ -231,21 +236,21 @@ async def test_a_rate_limit_of_one_unit_pauses_all(tmp_path: Path) -> None:
     assert status.notices == ("a rate limit was met; the fleet waits 2 s",)
 
 
-async def test_nothing_is_acknowledged_while_the_disk_fails(tmp_path: Path) -> None:
+async def test_no_message_is_taken_while_the_disk_fails(tmp_path: Path) -> None:
     fleet = DrivenFleet(tmp_path / "out", 1)
 
     async def play() -> None:
         await fleet.granted("1")
         obstacle = fleet.directory.unit("1") / "journal.jsonl"
         obstacle.mkdir()
-        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 1),), 10))
-        with fleet.driver.feed.subscribed() as feed:
-            await feed.awake.wait()
-            assert "cannot be written" in feed.notices[0]
-        assert fleet.backend.sent.empty()
-        obstacle.rmdir()
-        await fleet.backend.next(EventsAcknowledged)
+        fleet.backend.report(EventsReported("1", 1, (line_of(STEP, 1),)))
+        while not fleet.driver.status.notices:
+            await asyncio.sleep(0.01)
+        assert "cannot be written" in fleet.driver.status.notices[0]
         fleet.backend.report(UnitEnded("1", 1, 0, ""))
+        await asyncio.sleep(0.1)
+        assert fleet.backend.waiting == 1
+        obstacle.rmdir()
 
     await fleet.run(play)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tui_agent.fleet.fleet_directory import (
     FleetDirectory,
     is_driven,
-    journal_lines,
     read_records,
     read_status,
     read_tasks,
 )
+from tui_agent.fleet.unit_lines import UnitLines
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import (
     INTERRUPTED,
@@ -111,7 +111,7 @@ def test_a_commit_counts_only_with_its_events(directory: FleetDirectory) -> None
 
     assert files.bundles == (b"first",)
     assert files.last_seq == 5
-    assert journal_lines(directory.unit("1") / "journal.jsonl", 3) == [event(4), event(5)]
+    assert UnitLines(directory.unit("1")).read()[-2:] == [event(4), event(5)]
     assert directory.load_unit("1") == files
 
 

@@ -1,4 +1,4 @@
-"""A unit on its worker: claim, files before the ends of calls, credit, and an end in every case."""
+"""A unit on its worker: claim, files before the ends of calls, and an end in every case."""
 
 import asyncio
 import sys
@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from tui_agent.fleet import unit_process
-from tui_agent.fleet.unit_events import CREDIT, type_of
+from tui_agent.fleet.unit_events import type_of
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import (
     CommitReported,
     DriverMessage,
-    EventsAcknowledged,
     EventsReported,
     UnitCancelled,
     UnitClaimed,
@@ -63,11 +62,9 @@ class Worker:
         self.host = UnitHost("w", tmp_path, tmp_path, PROGRAM)
 
     def answer(self, message: WorkerMessage) -> None:
-        """Grant the unit, and acknowledge everything."""
+        """Grant the unit."""
         if isinstance(message, UnitClaimed):
             self.link.inbox.put_nowait(UnitGranted(message.claim, 1, self.task, ()))
-        elif isinstance(message, EventsReported | CommitReported):
-            self.link.inbox.put_nowait(EventsAcknowledged(message.size))
 
     async def run(self) -> UnitEnded:
         await run_unit("1", self.link, self.host)
@@ -104,21 +101,12 @@ async def test_the_end_of_a_call_travels_with_its_effect(worker: Worker) -> None
     assert list(worker.host.work.glob("1-*")) == []
 
 
-async def test_more_than_the_credit_is_sent_once_it_is_acknowledged(worker: Worker) -> None:
-    worker.task = worker.task.model_copy(update={"prompt": str(3 * CREDIT)})
-
-    ended = await worker.run()
-
-    assert ended.reason == ""
-    assert commits(worker.link)[1].size > CREDIT
-
-
 async def test_a_cancelled_unit_keeps_its_files_and_says_why(worker: Worker) -> None:
     worker.task = worker.task.model_copy(update={"prompt": "hang"})
-    acknowledge = worker.answer
+    grant = worker.answer
 
     def answer(message: WorkerMessage) -> None:
-        acknowledge(message)
+        grant(message)
         if isinstance(message, EventsReported):
             worker.link.inbox.put_nowait(UnitCancelled("stopped"))
 
@@ -172,14 +160,11 @@ async def test_a_program_that_is_not_there_fails_the_unit(worker: Worker) -> Non
 async def test_a_resumed_unit_has_the_time_that_is_left_and_keeps_its_work(worker: Worker) -> None:
     await worker.run()
     base, after_call, _ = commits(worker.link)
-    acknowledge = worker.answer
 
     def answer(message: WorkerMessage) -> None:
         if isinstance(message, UnitClaimed):
             resumed = UnitGranted(message.claim, 2, worker.task, (), b"", base.commit, "", (after_call.bundle,), 59.9)
             worker.link.inbox.put_nowait(resumed)
-        else:
-            acknowledge(message)
 
     worker.link.on_send = answer
     worker.task = worker.task.model_copy(update={"prompt": "hang", "timeout": 60.0})

@@ -23,6 +23,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.pipes import read_everything
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import count_text
 
 from .fleet_cluster import cluster_arguments, cluster_backend
@@ -194,6 +195,7 @@ async def _drive(directory: FleetDirectory, options: FleetOptions, *, denies_que
     backend = await asyncio.to_thread(backend_of, directory.path, options)
     driver = FleetDriver(directory, backend, tasks)
     driver.denies_questions = denies_questions
+    driver.say = lambda notice: say_error(f"fleet: {escaped(notice)}")
     await asyncio.to_thread(driver.load)
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

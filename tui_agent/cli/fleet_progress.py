@@ -8,32 +8,22 @@ from time import monotonic
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_counts import FleetCounts, count_rows
 from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 
 PAUSE = 5.0
 """Seconds between two lines."""
-_LOOK = 0.25
-"""Seconds between two looks at notices."""
 
 Say = Callable[[str], object]
 
 
 async def report_progress(driver: FleetDriver, say: Say) -> None:
-    """Write a line every few seconds, and each notice at once, until cancelled."""
-    begun, last = monotonic(), float("-inf")
+    """Write a line every few seconds until cancelled."""
+    begun = monotonic()
     ended_before = count_rows(driver.status.rows).ended
-    with driver.feed.subscribed(is_viewer=False) as feed:
-        while True:
-            for notice in feed.notices:
-                say(f"fleet: {escaped(notice)}")
-            feed.notices.clear()
-            now = monotonic()
-            if now - last >= PAUSE:
-                counts = count_rows(driver.status.rows)
-                say(f"fleet: {progress_text(counts, counts.ended - ended_before, now - begun)}")
-                last = now
-            await asyncio.sleep(_LOOK)
+    while True:
+        counts = count_rows(driver.status.rows)
+        say(f"fleet: {progress_text(counts, counts.ended - ended_before, monotonic() - begun)}")
+        await asyncio.sleep(PAUSE)
 
 
 def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Report of a fleet: a table for the terminal, JSON, Markdown, HTML, and a chart of cost and outcome by repository."""
+"""Report of a fleet: a table, JSON, or an HTML page with a chart of cost and outcome by repository."""
 
 import html
 from collections.abc import Sequence
@@ -56,14 +56,6 @@ def report_table(status: FleetStatus) -> list[str]:
     widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
     return [*lines, "", totals_text(status.rows)]
-
-
-def report_markdown(status: FleetStatus) -> str:
-    """Return a page in Markdown: totals, one row a unit, and a list of what failed."""
-    results = rank_attempts(status.rows)
-    head = f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}"
-    body = [f"| {' | '.join(map(_cell, _cells(row, result)))} |" for result in results for row in result.attempts]
-    return "\n".join([f"# {_cell(_line(status.name))}", "", totals_text(status.rows), "", head, *body, ""])
 
 
 def report_chart(status: FleetStatus) -> str:
@@ -125,13 +117,6 @@ def _cells(row: UnitRow, result: TaskResult) -> tuple[str, ...]:
 
 def _line(text: str) -> str:
     return " ".join(escaped(text).split())
-
-
-def _cell(text: str) -> str:
-    """Return a text that keeps its place in a Markdown table and adds no markup."""
-    for character in "\\`*_[]<>|#":
-        text = text.replace(character, f"\\{character}")
-    return text
 
 
 def _seconds(row: UnitRow) -> float:

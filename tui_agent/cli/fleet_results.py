@@ -2,33 +2,24 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.fleet.branch_apply import apply_as_branch
-from tui_agent.fleet.fleet_directory import read_records
+from tui_agent.fleet.fleet_directory import read_records, read_status
 from tui_agent.fleet.results import rank_attempts
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
 
-from .fleet_report import report_chart, report_markdown, report_page, report_rows, report_table
-from .fleet_views import current_status
+from .fleet_report import report_page, report_rows, report_table
 from .process.controlling_terminal import say, say_json
 
-ReportFormat: TypeAlias = Literal["table", "json", "md", "html", "svg"]
+ReportFormat: TypeAlias = Literal["table", "json", "html"]
 
 PATCH = Path("patch/0001.patch")
 """A unit's patch, below its directory."""
-
-_PRINTERS: dict[str, Callable[[FleetStatus], str]] = {
-    "table": lambda status: "\n".join(report_table(status)),
-    "md": report_markdown,
-    "html": report_page,
-    "svg": report_chart,
-}
 
 
 def show_results(out: Path, form: ReportFormat) -> int:
@@ -37,11 +28,11 @@ def show_results(out: Path, form: ReportFormat) -> int:
     Raises:
         ConfigurationError: there is no fleet.
     """
-    status = asyncio.run(current_status(out))
+    status = read_status(out)
     if form == "json":
         say_json(report_rows(status))
     else:
-        say(_PRINTERS[form](status))
+        say(report_page(status) if form == "html" else "\n".join(report_table(status)))
     return 0
 
 
@@ -57,7 +48,7 @@ def apply_unit(out: Path, name: str, repo: Path | None, branch: str | None) -> i
     Raises:
         ConfigurationError: there is no such unit, it has no patch, or the repository does not take it.
     """
-    row = _unit(asyncio.run(current_status(out)), name)
+    row = _unit(read_status(out), name)
     patch = out / "units" / row.id / PATCH
     if not patch.is_file():
         raise ConfigurationError(f"unit {row.id} is {row.state} and has no patch; nothing was applied")

@@ -5,27 +5,17 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from tui_agent.fleet.control_client import FleetConnection, connected
-from tui_agent.fleet.control_messages import (
-    DriverReply,
-    EventsSent,
-    FleetEnded,
-    FollowRows,
-    InputRefused,
-    RowsChanged,
-    SendInput,
-    StatusSent,
-    StopUnits,
-    ViewerMessage,
-    WatchUnit,
-)
-from tui_agent.fleet.fleet_directory import is_driven, journal_lines, read_status, read_tasks
+from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits, connected
+from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
+from tui_agent.fleet.unit_lines import UnitLines
 from tui_agent.protocol.envelope import Envelope, read_envelope
-from tui_agent.protocol.messages import JsonObject, now_ms
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.fleet_records import FleetStatus
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.settings import Locations
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.fleet.fleet_app import FleetApp
-from tui_agent.ui.fleet.fleet_port import FleetChange, FleetUpdate, InputRejected
+from tui_agent.ui.fleet.fleet_port import FleetUpdate, InputRejected
 
 from .process.log_file import LOG_NAME
 
@@ -34,141 +24,83 @@ MOST_EVENTS = 500
 _GONE = InputRejected("No driver works on this fleet, so nothing was sent.")
 
 
-class StoredFleet:
-    """A fleet without a driver, as its files show it. It takes no input; implements `FleetPort`."""
+class FleetFiles:
+    """A fleet as its files show it, and its driver, if one works on it; implements `FleetPort`."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, driver: FleetConnection | None = None) -> None:
         """Read nothing yet.
 
         Args:
             out: the directory of the fleet.
+            driver: the connection to its driver, for which `serve` does the work; None: it takes no input.
         """
         self.return_command = f"tui-agent fleet status --watch {out}"
         """Command that shows this fleet again."""
         self._out = out
-        text = f"No driver works on this fleet. To continue its units: tui-agent fleet retry {out}"
-        self._unfinished = FleetChange(notices=(text,))
+        self._driver = driver
         self._updates: asyncio.Queue[FleetUpdate | None] = asyncio.Queue()
 
-    async def updates(self) -> AsyncIterator[FleetUpdate]:
-        """Yield the stored status, then refusals."""
-        stored = await asyncio.to_thread(read_status, self._out)
-        yield stored
-        if any(not row.ended for row in stored.rows):
-            yield self._unfinished
-        while (update := await self._updates.get()) is not None:
-            yield update
-
-    async def events(self, unit_id: str, /) -> AsyncIterator[Sequence[Envelope]]:
-        """Yield the events of a unit's journal."""
-        path = self._out / "units" / unit_id / "journal.jsonl"
-        lines = await asyncio.to_thread(journal_lines, path, 0)
-        for start in range(0, len(lines), MOST_EVENTS):
-            yield await asyncio.to_thread(_parsed, lines[start : start + MOST_EVENTS])
-
-    def send(self, unit_id: str, command: JsonObject, /) -> None:
-        """Refuse a command."""
-        self._updates.put_nowait(_GONE)
-
-    def stop(self, unit_ids: Sequence[str], /, *, now: bool) -> None:
-        """Refuse to stop: nothing runs."""
-        self._updates.put_nowait(_GONE)
-
-
-class DrivenFleet(StoredFleet):
-    """A fleet with a driver; implements `FleetPort`. When the driver leaves, the files remain."""
-
-    def __init__(self, out: Path, driver: FleetConnection) -> None:
-        """Create the port; `serve` does its work.
-
-        Args:
-            out: the directory of the fleet.
-            driver: the connection to its driver.
-        """
-        super().__init__(out)
-        self._driver = driver
-        self._messages: asyncio.Queue[ViewerMessage] = asyncio.Queue()
-        self._watched: dict[str, asyncio.Queue[Sequence[str] | None]] = {}
-        self._is_over = self._has_ended = False
-
-    async def serve(self) -> None:
-        """Carry messages both ways until the driver leaves."""
-        self._messages.put_nowait(FollowRows())
-        sender: asyncio.Task[None] | None = None
+    async def serve(self, driver: FleetConnection) -> None:
+        """Follow the driver until it leaves. The files remain."""
         try:
             async with asyncio.TaskGroup() as group:
-                sender = group.create_task(self._send_messages())
-                async for reply in self._driver.replies():
-                    self._take(reply)
-                sender.cancel()
+                group.create_task(self._take_refusals(driver))
+                async for status in driver.states():
+                    self._updates.put_nowait(self._with_advice(status))
+        except* ConfigurationError as errors:
+            self._updates.put_nowait(InputRejected(str(errors.exceptions[0])))
         finally:
-            self._is_over = True
-            for lines in self._watched.values():
-                lines.put_nowait(None)
-            if not self._has_ended:
-                self._updates.put_nowait(self._unfinished)
+            self._driver = None
             self._updates.put_nowait(None)
 
-    async def _send_messages(self) -> None:
-        try:
-            while True:
-                await self._driver.send(await self._messages.get())
-        except ConnectionError:
-            return  # The replies end, too, and with them everything else.
+    async def _take_refusals(self, driver: FleetConnection) -> None:
+        async for reason in driver.refusals():
+            self._updates.put_nowait(InputRejected(reason))
 
-    def _take(self, reply: DriverReply) -> None:
-        match reply:
-            case StatusSent(status=status):
-                self._updates.put_nowait(status)
-            case FleetEnded(status=status):
-                self._has_ended = True
-                self._updates.put_nowait(status.without_driver(now_ms()))
-            case RowsChanged(rows=rows, questions=questions, paused_until=paused_until, notices=notices):
-                self._updates.put_nowait(FleetChange(rows, questions, paused_until, notices))
-            case InputRefused(text=text):
-                self._updates.put_nowait(InputRejected(text))
-            case EventsSent(unit_id=unit_id, lines=lines):
-                if (waiting := self._watched.get(unit_id)) is not None:
-                    waiting.put_nowait(lines)
+    def _with_advice(self, status: FleetStatus) -> FleetStatus:
+        """Say how units continue that no driver works on."""
+        if status.running or all(row.ended for row in status.rows):
+            return status
+        text = f"No driver works on this fleet. To continue its units: tui-agent fleet retry {self._out}"
+        return status.model_copy(update={"notices": (*status.notices, text)})
 
     async def updates(self) -> AsyncIterator[FleetUpdate]:
-        """Yield the driver's status and changes until it leaves."""
+        """Yield the status whenever it changes, and refusals, until the driver leaves; without one, only refusals."""
+        if self._driver is None:
+            yield self._with_advice(await asyncio.to_thread(read_status, self._out))
         while (update := await self._updates.get()) is not None:
             yield update
 
     async def events(self, unit_id: str, /) -> AsyncIterator[Sequence[Envelope]]:
-        """Yield the events of a unit, those in its journal first."""
-        if self._is_over:
-            async for stored in super().events(unit_id):
-                yield stored
-            return
-        waiting = self._watched[unit_id] = asyncio.Queue[Sequence[str] | None]()
-        self._messages.put_nowait(WatchUnit(unit_id=unit_id))
+        """Yield the events of a unit, those in its journal first, until the driver leaves."""
+        unit = UnitLines(self._out / "units" / unit_id)
         try:
-            while (lines := await waiting.get()) is not None:
+            is_driven = True
+            while is_driven:
+                is_driven = self._driver is not None
+                lines = await asyncio.to_thread(unit.read)
                 for start in range(0, len(lines), MOST_EVENTS):
                     part = lines[start : start + MOST_EVENTS]
                     # A few lines take less time than a thread.
-                    parsed = _parsed(part) if len(part) < 20 else await asyncio.to_thread(_parsed, part)
-                    yield parsed
+                    yield _parsed(part) if len(part) < 20 else await asyncio.to_thread(_parsed, part)
+                if is_driven:
+                    await asyncio.sleep(LOOK_SECONDS)
         finally:
-            if self._watched.get(unit_id) is waiting:
-                del self._watched[unit_id]
-                self._messages.put_nowait(WatchUnit(unit_id=unit_id, watching=False))
+            unit.close()
 
     def send(self, unit_id: str, command: JsonObject, /) -> None:
-        """Send a command to a unit."""
+        """Send a command to a unit; without a driver, refuse it."""
         self._order(SendInput(unit_id=unit_id, command=command))
 
     def stop(self, unit_ids: Sequence[str], /, *, now: bool) -> None:
-        """Stop units, or the whole fleet."""
+        """Stop units, or the whole fleet; without a driver, nothing runs."""
         self._order(StopUnits(unit_ids=tuple(unit_ids), now=now))
 
-    def _order(self, message: ViewerMessage) -> None:
-        if self._is_over:
+    def _order(self, order: Order) -> None:
+        if self._driver is None:
             self._updates.put_nowait(_GONE)
         else:
-            self._messages.put_nowait(message)
+            self._driver.send(order)
 
 
 def show_fleet(out: Path) -> int:
@@ -186,18 +118,18 @@ def show_fleet(out: Path) -> int:
 
 async def _show(out: Path) -> int:
     if not await asyncio.to_thread(is_driven, out):
-        return await _run_app(StoredFleet(out), out)
+        return await _run_app(FleetFiles(out), out)
     async with connected(out) as driver:
-        port = DrivenFleet(out, driver)
+        port = FleetFiles(out, driver)
         async with asyncio.TaskGroup() as group:
-            service = group.create_task(port.serve())
+            service = group.create_task(port.serve(driver))
             try:
                 return await _run_app(port, out)
             finally:
                 service.cancel()
 
 
-async def _run_app(port: StoredFleet, out: Path) -> int:
+async def _run_app(port: FleetFiles, out: Path) -> int:
     locations = Locations.of_user(os.environ)
     app = FleetApp(
         port,
@@ -214,7 +146,7 @@ async def _run_app(port: StoredFleet, out: Path) -> int:
     return app.return_code or int(unfinished)
 
 
-def _parsed(lines: Sequence[str] | Sequence[bytes]) -> list[Envelope]:
+def _parsed(lines: Sequence[bytes]) -> list[Envelope]:
     """Return the events of some lines; lines of a later version or damaged ones are left out."""
     events: list[Envelope] = []
     for line in lines:

@@ -4,21 +4,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tui_agent.fleet.control_client import FleetConnection, connected
-from tui_agent.fleet.control_messages import (
-    EventsSent,
-    FleetEnded,
-    FollowRows,
-    InputRefused,
-    RowsChanged,
-    StatusSent,
-    StopUnits,
-    WatchUnit,
-)
+from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.fleet_counts import count_rows
-from tui_agent.fleet.fleet_directory import is_driven, journal_lines, read_status, read_tasks
+from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
+from tui_agent.fleet.unit_lines import UnitLines
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.fleet_records import FleetStatus, UnitRow
+from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import money_text, seconds_text, tokens_text
@@ -36,7 +27,7 @@ def show_status(out: Path, *, as_json: bool) -> int:
     Raises:
         ConfigurationError: there is no fleet.
     """
-    status = asyncio.run(current_status(out))
+    status = read_status(out)
     if as_json:
         say_json_line(status.model_dump_json())
         return 0
@@ -46,24 +37,6 @@ def show_status(out: Path, *, as_json: bool) -> int:
     for notice in status.notices[-5:]:
         say(f"notice: {escaped(notice)}")
     return 0
-
-
-async def current_status(out: Path) -> FleetStatus:
-    """Return the state of a fleet: from its driver, or as the last one left it.
-
-    Raises:
-        ConfigurationError: there is no fleet.
-    """
-    read_tasks(out)
-    try:
-        async with connected(out) as driver:
-            await driver.send(FollowRows())
-            async for reply in driver.replies():
-                if isinstance(reply, StatusSent | FleetEnded):
-                    return reply.status
-    except ConfigurationError:
-        pass
-    return await asyncio.to_thread(read_status, out)
 
 
 def row_text(row: UnitRow) -> str:
@@ -93,26 +66,27 @@ def print_events(out: Path, unit_id: str | None, *, follow: bool) -> int:
     units = [task.id for task in read_tasks(out)]
     if unit_id is not None and unit_id not in units:
         raise ConfigurationError(f"the fleet has no unit {unit_id}")
-    wanted = units if unit_id is None else [unit_id]
+    wanted = [out / "units" / unit for unit in units if unit_id in (None, unit)]
     if follow and is_driven(out):
         return asyncio.run(_follow_events(out, wanted))
-    for unit in wanted:
-        for line in journal_lines(out / "units" / unit / "journal.jsonl", 0):
-            say_json_line(line.decode("utf-8", "replace"))
+    _print_new([UnitLines(home) for home in wanted])
     return 0
 
 
-async def _follow_events(out: Path, units: list[str]) -> int:
+async def _follow_events(out: Path, homes: list[Path]) -> int:
+    units = [UnitLines(home) for home in homes]
     async with connected(out) as driver:
-        for unit in units:
-            await driver.send(WatchUnit(unit_id=unit))
-        async for reply in driver.replies():
-            if isinstance(reply, EventsSent):
-                for line in reply.lines:
-                    say_json_line(line)
-            elif isinstance(reply, FleetEnded):
-                break
+        while driver.is_open:
+            await asyncio.to_thread(_print_new, units)
+            await asyncio.sleep(LOOK_SECONDS)
+    await asyncio.to_thread(_print_new, units)
     return 0
+
+
+def _print_new(units: list[UnitLines]) -> None:
+    for unit in units:
+        for line in unit.read():
+            say_json_line(line.decode("utf-8", "replace"))
 
 
 def stop_fleet(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
@@ -129,22 +103,9 @@ def stop_fleet(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
 
 async def _stop(out: Path, unit_ids: tuple[str, ...], *, now: bool) -> int:
     async with connected(out) as driver:
-        await driver.send(StopUnits(unit_ids=unit_ids, now=now))
-        await driver.send(FollowRows())
-        waiting: set[str] | None = None
-        async for reply in driver.replies():
-            match reply:
-                case StatusSent(status=status):
-                    waiting = {row.id for row in status.rows if not row.ended and (not unit_ids or row.id in unit_ids)}
-                case RowsChanged(rows=rows):
-                    waiting = (waiting or set()) - {row.id for row in rows if row.ended}
-                case FleetEnded():
-                    waiting = set()
-                case InputRefused(text=text):
-                    say_error(f"tui-agent: {text}")
-                case EventsSent():
-                    pass
-            if waiting is not None and not waiting:
+        driver.send(StopUnits(unit_ids=unit_ids, now=now))
+        async for status in driver.states():
+            if all(row.ended for row in status.rows if not unit_ids or row.id in unit_ids):
                 break
     say(f"stopped; to continue: tui-agent fleet retry {out}")
     return 0
@@ -171,28 +132,26 @@ def watch_fleet(out: Path) -> int:
 
 async def _watch(out: Path) -> int:
     say(f"the fleet in {out} works on when this is closed; stop it with: tui-agent fleet stop {out}")
-    rows: dict[str, UnitRow] = {}
     async with connected(out) as driver:
-        await driver.send(FollowRows())
-        return await _print_changes(driver, rows)
+        return await _print_changes(driver)
 
 
-async def _print_changes(driver: FleetConnection, rows: dict[str, UnitRow]) -> int:
-    async for reply in driver.replies():
-        match reply:
-            case StatusSent(status=status):
-                rows |= {row.id: row for row in status.rows}
-            case RowsChanged(rows=changed, notices=notices):
-                for row in changed:
-                    if row.ended and not rows[row.id].ended:
-                        say(row_text(row))
-                rows |= {row.id: row for row in changed}
-                for notice in notices:
-                    say(f"notice: {escaped(notice)}")
-            case FleetEnded(status=status):
-                say(progress_text(count_rows(status.rows), 0, 0.0))
-                return 0 if all(row.state == "done" for row in status.rows) else 1
-            case _:
-                pass
-    say("the driver is gone")
-    return 1
+async def _print_changes(driver: FleetConnection) -> int:
+    """Print each end of a unit and each notice from now on, and return the exit code of the fleet."""
+    ended: set[str] | None = None
+    told = 0
+    rows: tuple[UnitRow, ...] = ()
+    async for status in driver.states():
+        rows = status.rows
+        if ended is not None:
+            for row in rows:
+                if row.ended and row.id not in ended:
+                    say(row_text(row))
+            for notice in status.notices[told:]:
+                say(f"notice: {escaped(notice)}")
+        ended, told = {row.id for row in rows if row.ended}, len(status.notices)
+    if not all(row.ended for row in rows):
+        say("the driver is gone")
+        return 1
+    say(progress_text(count_rows(rows), 0, 0.0))
+    return 0 if all(row.state == "done" for row in rows) else 1

@@ -8,6 +8,10 @@ from tui_agent.protocol.errors import TuiAgentError
 
 from .worker_messages import DriverMessage, WorkerMessage
 
+MOST_MESSAGES = 64
+"""Messages of units that wait for the driver; while there are more, the units wait. Their processes merge deltas then,
+and keep their facts."""
+
 
 class Backend(Protocol):
     """Places units on workers and carries messages. It decides nothing about a unit."""
@@ -34,7 +38,7 @@ class Backend(Protocol):
         ...
 
     def messages(self) -> AsyncIterator[WorkerMessage]:
-        """Yield the messages of all workers, those of one unit in order. The caller's pace limits the workers.
+        """Yield the messages of all workers, those of one unit in order. The caller's pace limits the units.
 
         Raises:
             BackendLostError: the scheduler is gone.

@@ -1,43 +1,88 @@
-"""A viewer's side of the private socket to the driver."""
+"""A viewer's side of a fleet: its orders go to the driver over a private socket, its state is read from `OUT`.
+
+An order is one JSON object a line; the driver answers only one that had no effect. A viewer is the fleet screen,
+`fleet events --follow` or `fleet stop`. The driver works on without one.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.fleet_records import FleetStatus
+from tui_agent.protocol.messages import FrozenModel, JsonObject
 
-from .control_messages import DRIVER_REPLIES, DriverReply, ViewerMessage
+from .fleet_directory import left_status, written_status
 
-LONGEST_REPLY = 512 * 1024 * 1024
-"""Bytes of a reply: the state of a hundred thousand units fits."""
+LOOK_SECONDS = 0.1
+"""Time between two looks at the files of a fleet."""
+
+
+class SendInput(FrozenModel):
+    """Send a command of stream-json to a unit: a steering message, an answer, an interrupt."""
+
+    type: Literal["input"] = "input"
+    unit_id: str
+    command: JsonObject
+
+
+class StopUnits(FrozenModel):
+    """Stop units after their steps, or now."""
+
+    type: Literal["stop"] = "stop"
+    unit_ids: tuple[str, ...] = ()
+    """Units; empty for all, which ends the fleet."""
+    now: bool = False
+
+
+Order: TypeAlias = SendInput | StopUnits
+ORDERS: TypeAdapter[Order] = TypeAdapter(Annotated[Order, Field(discriminator="type")])
+
+
+class OrderRefused(FrozenModel):
+    """Answer of the driver: an order had no effect."""
+
+    reason: str
+    """Reason, in words for the user."""
 
 
 class FleetConnection:
     """An open connection to the driver of a fleet."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, out: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Store the arguments; `connected` makes one."""
+        self._out = out
         self._reader = reader
         self._writer = writer
 
-    async def send(self, message: ViewerMessage) -> None:
-        """Send a message.
+    @property
+    def is_open(self) -> bool:
+        """True until the driver has left."""
+        return not self._reader.at_eof()
 
-        Raises:
-            ConnectionError: the driver is gone.
-        """
-        self._writer.write(message.model_dump_json().encode() + b"\n")
-        await self._writer.drain()
+    def send(self, order: Order) -> None:
+        """Send an order; without a driver, do nothing."""
+        self._writer.write(order.model_dump_json().encode() + b"\n")
 
-    async def replies(self) -> AsyncIterator[DriverReply]:
-        """Yield the replies until the driver is gone."""
-        while True:
-            try:
-                line = await self._reader.readuntil(b"\n")
-            except (asyncio.IncompleteReadError, ConnectionError):
-                return
-            yield DRIVER_REPLIES.validate_json(line)
+    async def refusals(self) -> AsyncIterator[str]:
+        """Yield the reasons of orders without effect, until the driver has left."""
+        with suppress(ConnectionError):
+            while line := await self._reader.readline():
+                yield OrderRefused.model_validate_json(line).reason
+
+    async def states(self) -> AsyncIterator[FleetStatus]:
+        """Yield the state of the fleet whenever the driver has written it, and a last time after it has left."""
+        seen = 0
+        while self.is_open:
+            seen, status = await asyncio.to_thread(written_status, self._out, seen)
+            if status is not None:
+                yield status
+            await asyncio.sleep(LOOK_SECONDS)
+        yield await asyncio.to_thread(left_status, self._out)
 
 
 @asynccontextmanager
@@ -49,13 +94,13 @@ async def connected(out: Path) -> AsyncGenerator[FleetConnection]:
     """
     try:
         path = await asyncio.to_thread((out / "control.sock").resolve)
-        reader, writer = await asyncio.open_unix_connection(path, limit=LONGEST_REPLY)
+        reader, writer = await asyncio.open_unix_connection(path)
     except OSError:
         raise ConfigurationError(
             f"no driver runs for {out}; continue what is not done with: tui-agent fleet retry {out}"
         ) from None
     try:
-        yield FleetConnection(reader, writer)
+        yield FleetConnection(out, reader, writer)
     finally:
         writer.close()
         with suppress(ConnectionError):

@@ -1,115 +1,68 @@
 """The worker's side of a fleet on Dask: runs units on its event loop and carries their messages.
 
-Messages to the driver are published in batches under a topic of the scheduler; `deliver` brings those of the driver. A
-unit publishes only as many bytes as the driver took, so a slow driver slows the unit, not the scheduler. A unit belongs
-to its Dask task: it ends when the scheduler no longer wants the task, because the driver cancelled it or is gone.
+All units report through one queue of the scheduler, which holds a fixed number of messages: a slow driver slows the
+units. Each start of a unit has another queue for the messages of the driver. A unit belongs to its Dask task: it ends
+when the scheduler no longer wants the task, because the driver cancelled it or is gone.
 """
 
 import asyncio
 import pickle
+import secrets
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from distributed import WorkerPlugin, get_worker
+from distributed import Queue, WorkerPlugin, get_client, get_worker  # pyright: ignore[reportUnknownVariableType]
 
+from .backend import MOST_MESSAGES
 from .worker_messages import DriverMessage, WorkerMessage
 
-BATCH_SECONDS = 0.05
-"""Shortest time between two batches of a unit."""
-BATCH_BYTES = 64 * 1024
-"""Size from which a batch is published at once."""
-WINDOW = 1024 * 1024
-"""Bytes of a unit that wait on the worker, and as many on their way; a larger message goes alone."""
-
 JobKey: TypeAlias = tuple[str, str, int]
-"""Key of a Dask task: topic of the fleet, id of the unit, number of its submission."""
+"""Key of a Dask task: name of the fleet's queue, id of the unit, number of its submission."""
 _PLUGIN = "tui-agent-fleet"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """Post of the driver for one unit."""
+class Report:
+    """A message of a unit on its way to the driver."""
 
     key: JobKey
-    taken: int
-    """Bytes of published messages that the driver took since the last delivery."""
-    messages: tuple[DriverMessage, ...]
+    address: str
+    """Address of the worker."""
+    worker: str
+    """Name of the worker."""
+    inbox: str
+    """Name of the queue for the messages of the driver."""
+    message: WorkerMessage
 
 
 class DaskLink:
     """Connection between one start of a unit and the driver, on the worker's event loop."""
 
-    def __init__(self, key: JobKey, worker: Any) -> None:
+    def __init__(self, key: JobKey, worker: Any, reports: Any, inbox: Any) -> None:
+        """
+        Args:
+            key: key of the unit's task.
+            worker: Dask's worker.
+            reports: the fleet's queue.
+            inbox: queue of this start of the unit.
+        """
         self._key = key
         self._worker = worker
-        self._waiting: list[bytes] = []
-        self._size = 0
-        """Bytes in `_waiting`."""
-        self._on_their_way = 0
-        self._closed = False
-        self._changed = asyncio.Condition()
-        self._received: asyncio.Queue[DriverMessage] = asyncio.Queue()
+        self._reports = reports
+        self._inbox = inbox
 
     async def send(self, message: WorkerMessage, /) -> None:
-        """Queue a message; wait while `WINDOW` bytes are queued already."""
-        data = pickle.dumps(message)
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._size < WINDOW)
-            self._waiting.append(data)
-            self._size += len(data)
-            self._changed.notify_all()
+        """Send a message; wait while the fleet's queue is full."""
+        report = Report(self._key, self._worker.address, str(self._worker.name), self._inbox.name, message)
+        # Plain data, which the scheduler need not unpickle: tui-agent need not be installed there.
+        await self._reports.put(pickle.dumps(report))
 
     async def receive(self) -> DriverMessage:
         """Wait for the next message for this unit."""
-        return await self._received.get()
-
-    async def take(self, delivery: Delivery) -> None:
-        """Receive post of the driver."""
-        for message in delivery.messages:
-            self._received.put_nowait(message)
-        async with self._changed:
-            self._on_their_way -= delivery.taken
-            self._changed.notify_all()
-
-    async def close(self) -> None:
-        """Let `publish` end when it has published the rest."""
-        async with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    async def publish(self) -> None:
-        """Publish batches until the link is closed and empty."""
-        while True:
-            async with self._changed:
-                await self._changed.wait_for(self._can_go_on)
-                if not self._waiting:
-                    return
-                batch = tuple(self._waiting)
-                self._waiting.clear()
-                self._on_their_way += self._size
-                self._size = 0
-                self._changed.notify_all()
-            self._publish(batch)
-            await self._gather()
-
-    def _can_go_on(self) -> bool:
-        return self._on_their_way < WINDOW if self._waiting else self._closed
-
-    def _publish(self, messages: tuple[bytes, ...]) -> None:
-        """Hand a batch to the scheduler as plain data, which it need not unpickle."""
-        event = (self._key, self._worker.address, str(self._worker.name), messages)
-        self._worker.log_event(self._key[0], event)
-
-    async def _gather(self) -> None:
-        """Wait until the next batch is large, old enough, or the last."""
-        try:
-            async with asyncio.timeout(BATCH_SECONDS), self._changed:
-                await self._changed.wait_for(lambda: self._closed or self._size >= BATCH_BYTES)
-        except TimeoutError:
-            pass
+        return pickle.loads(await self._inbox.get())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,41 +79,36 @@ UnitRun: TypeAlias = Callable[[str, DaskLink, WorkerPlace], Awaitable[None]]
 """Runs a unit with an id."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A unit that runs here."""
-
-    link: DaskLink
-    tasks: tuple[asyncio.Task[None], ...]
-
-
 class UnitJobs(WorkerPlugin):
     """Units that run on one worker; ends those whose tasks the scheduler cancels."""
 
     def __init__(self) -> None:
-        self.jobs: dict[JobKey, _Job] = {}
+        self.running: dict[JobKey, asyncio.Task[None]] = {}
 
     def transition(self, key: Any, start: str, finish: str, **_kwargs: Any) -> None:
         """Receive a change of a task's state from Dask; `released` while it executes means a cancellation."""
-        job = self.jobs.get(key)
+        job = self.running.get(key)
         if job is not None and start in ("executing", "long-running") and finish == "released":
-            for task in job.tasks:
-                task.cancel()
+            job.cancel()
 
     async def run(self, run: UnitRun, key: JobKey, worker: Any) -> None:
-        """Run a unit until it ended and everything is published, or until its task is cancelled."""
-        link = DaskLink(key, worker)
+        """Run a unit until it has ended, or until its task is cancelled."""
         place = WorkerPlace(str(worker.name), Path(worker.local_directory))
+        link = await _linked(key, worker)
         async with asyncio.TaskGroup() as group:
-            running = group.create_task(_run(run(key[1], link, place)))
-            publishing = group.create_task(link.publish())
-            self.jobs[key] = _Job(link, (running, publishing))
+            self.running[key] = running = group.create_task(_run(run(key[1], link, place)))
             try:
                 await asyncio.wait([running])
-                await link.close()
-                await asyncio.wait([publishing])
             finally:
-                del self.jobs[key]
+                del self.running[key]
+
+
+async def _linked(key: JobKey, worker: Any) -> DaskLink:
+    client: Any = get_client()
+    reports = await Queue(key[0], client=client, maxsize=MOST_MESSAGES)
+    # Each start has one of its own: what is meant for a worker that died reaches no other one.
+    inbox = await Queue(f"{key[0]}-{secrets.token_hex(8)}", client=client)
+    return DaskLink(key, worker, reports, inbox)
 
 
 def dask_setup(_worker: Any) -> None:
@@ -174,25 +122,12 @@ def dask_setup(_worker: Any) -> None:
 async def carry_unit(run: UnitRun, key: JobKey) -> None:
     """Run a unit as the Dask task that is running now."""
     worker: Any = get_worker()
-    jobs = await _jobs_of(worker)
-    await jobs.run(run, key, worker)
+    await (await _jobs_of(worker)).run(run, key, worker)
 
 
-async def deliver(post: bytes, dask_worker: Any) -> None:
-    """Hand post of the driver to its units: a pickled tuple of `Delivery`. Units that have ended get nothing.
-
-    Dask calls it on the worker, and would log the post of a call that raises.
-    """
-    jobs = await _jobs_of(dask_worker)
-    deliveries: tuple[Delivery, ...] = pickle.loads(post)
-    for delivery in deliveries:
-        if (job := jobs.jobs.get(delivery.key)) is not None:
-            await job.link.take(delivery)
-
-
-async def count_jobs(topic: str, dask_worker: Any) -> int:
+async def count_jobs(queue: str, dask_worker: Any) -> int:
     """Return the number of units of a fleet that run on the worker."""
-    return sum(1 for key in (await _jobs_of(dask_worker)).jobs if key[0] == topic)
+    return sum(1 for key in (await _jobs_of(dask_worker)).running if key[0] == queue)
 
 
 async def _jobs_of(worker: Any) -> UnitJobs:

@@ -1,7 +1,7 @@
 """The driver of a fleet: grants units to workers, saves what they report, and decides the end of each.
 
-It alone writes to the fleet's directory. It handles one message after another, and acknowledges only what is on the
-disk; so a full disk makes the whole fleet wait.
+It alone writes to the fleet's directory. It takes a message only when those before are on the disk, and few can wait: a
+full disk makes the whole fleet wait.
 """
 
 import asyncio
@@ -19,14 +19,12 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 
 from .backend import Backend
 from .fleet_directory import FleetDirectory, read_records
-from .fleet_feed import FleetFeed
 from .rate_limits import RateLimits
 from .unit_events import DELTAS, seq_of, type_of
 from .unit_progress import RateLimitMet, UnitEnding, UnitProgress
 from .unit_result import result_files
 from .worker_messages import (
     CommitReported,
-    EventsAcknowledged,
     EventsReported,
     UnitAbandoned,
     UnitCancelled,
@@ -39,13 +37,15 @@ from .worker_messages import (
     WorkerMessage,
 )
 
-STATUS_PAUSE = 1.0
-"""Seconds between two copies of the state."""
+STATUS_PAUSE = 0.2
+"""Seconds between two copies of the state for viewers."""
+STATUS_SHARE = 4.0
+"""Pause after a copy as a multiple of the time that it took, if that is longer."""
 DISK_PAUSE = 2.0
 """Seconds after which a failed write is tried again."""
 QUESTION_PAUSE = 0.5
 """Seconds between two looks for requests for approval that no one answers."""
-KEPT_NOTICES = 50
+KEPT_NOTICES = 500
 STOPPED = "stopped"
 NOBODY = "no one watches this fleet, so no one can approve; the call was denied."
 
@@ -58,10 +58,13 @@ class FleetDriver:
     def __init__(self, directory: FleetDirectory, backend: Backend, tasks: tuple[UnitTask, ...]) -> None:
         """Store the arguments; `load` brings back what an earlier driver left. Nothing runs before `run`."""
         self.directory = directory
-        self.feed = FleetFeed()
         self.units = {task.id: UnitProgress(task) for task in tasks}
         self.denies_questions = False
         """True to deny requests for approval while there is no viewer."""
+        self.viewers = 0
+        """Viewers that are connected; for them the driver writes deltas, too."""
+        self.say: Callable[[str], object] = lambda _: None
+        """Receives each notice at once."""
         self._backend = backend
         self._started = now_ms()
         self._options: tuple[str, ...] = ()
@@ -74,6 +77,7 @@ class FleetDriver:
         self._writing = asyncio.Lock()
         self._over = asyncio.Event()
         self._granting = asyncio.Event()
+        self._changed = asyncio.Event()
 
     # --- state --------------------------------------------------------------------------------------------------------
 
@@ -162,20 +166,20 @@ class FleetDriver:
         Raises:
             ConfigurationError: the backend cannot start.
         """
-        async with self._backend.opened():
-            async with asyncio.TaskGroup() as tasks:
-                helpers = [tasks.create_task(serve(self)), tasks.create_task(self._keep_status())]
-                helpers.append(tasks.create_task(self._grant_claims()))
-                helpers.append(tasks.create_task(self._deny_questions()))
-                helpers.append(tasks.create_task(self._receive()))
-                for unit in self.units.values():
-                    if not unit.row.ended:
-                        await self._backend.submit(unit.row.id)
-                self._look_for_end()
-                await self._over.wait()
-                for helper in helpers:
-                    helper.cancel()
-            await self._saved(lambda: self.directory.save_status(self.status))
+        async with self._backend.opened(), asyncio.TaskGroup() as tasks:
+            helpers = [tasks.create_task(serve(self)), tasks.create_task(self._keep_status())]
+            helpers.append(tasks.create_task(self._grant_claims()))
+            helpers.append(tasks.create_task(self._deny_questions()))
+            helpers.append(tasks.create_task(self._receive()))
+            for unit in self.units.values():
+                if not unit.row.ended:
+                    await self._backend.submit(unit.row.id)
+            self._look_for_end()
+            await self._over.wait()
+            # Before viewers are disconnected, which then read it.
+            await self._saved(partial(self.directory.save_status, self.status))
+            for helper in helpers:
+                helper.cancel()
         return self.status
 
     async def _receive(self) -> None:
@@ -190,11 +194,9 @@ class FleetDriver:
             case EventsReported():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._save_events(message.unit_id, message.lines)
-                    await self._acknowledge(message.unit_id, message.size)
             case CommitReported():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._save_commit(message)
-                    await self._acknowledge(message.unit_id, message.size)
             case UnitEnded():
                 if self._is_current(message.unit_id, message.epoch):
                     await self._end(message)
@@ -211,15 +213,22 @@ class FleetDriver:
     async def _save_events(self, unit_id: str, lines: tuple[bytes, ...]) -> None:
         unit = self.units[unit_id]
         facts = tuple(line for line in lines if type_of(line) not in DELTAS and seq_of(line) > unit.last_seq)
-        if facts:
-            await self._saved(lambda: self.directory.append_events(unit_id, facts))
+        if facts or self.viewers:
+            await self._saved(partial(self._write_events, unit_id, facts, lines if self.viewers else ()))
         for fact in facts:
             met = unit.apply(fact)
             if met is not None:
                 await self._slow_down(met)
         if facts:
-            self.feed.change(unit_id)
-        self.feed.tell_events(unit_id, lines)
+            self._changed.set()
+
+    def _write_events(self, unit_id: str, facts: tuple[bytes, ...], shown: tuple[bytes, ...]) -> None:
+        self.directory.append_events(unit_id, facts)
+        if shown:
+            self.directory.show_events(unit_id, shown)
+        else:
+            # A stream with gaps would mislead the next viewer.
+            self.directory.hide_events(unit_id)
 
     async def _save_commit(self, message: CommitReported) -> None:
         unit_id, lines = message.unit_id, message.lines
@@ -233,10 +242,6 @@ class FleetDriver:
             await self._record({"type": "base", "unit": unit_id, "commit": message.commit})
         await self._save_events(unit_id, lines)
 
-    async def _acknowledge(self, unit_id: str, size: int) -> None:
-        if size:
-            await self._backend.send(unit_id, EventsAcknowledged(size))
-
     async def _end(self, message: UnitEnded) -> None:
         unit = self.units[message.unit_id]
         stopped = message.unit_id in self._stopping
@@ -245,12 +250,13 @@ class FleetDriver:
         unit.end(UnitEnding(state, reason, message.verified, message.changes))
         files = result_files(unit, message)
         await self._saved(lambda: self.directory.save_result(message.unit_id, files))
+        await asyncio.to_thread(self.directory.hide_events, message.unit_id)
         row: JsonObject = json.loads(unit.row.model_dump_json(exclude={"unit"}))
         end: JsonObject = {"type": "ended", "unit": message.unit_id, "row": row}
         if message.verified is False:
             end["verify_output"] = message.verify_output[-4_000:]
         await self._record(end)
-        self.feed.change(message.unit_id)
+        self._changed.set()
         self._look_for_end()
 
     async def _lose(self, worker: str, reason: str) -> None:
@@ -258,7 +264,7 @@ class FleetDriver:
         for unit in self.units.values():
             if not unit.row.ended and unit.row.spans and unit.row.spans[-1].worker == worker:
                 unit.lose_worker()
-                self.feed.change(unit.row.id)
+                self._changed.set()
                 if unit.row.id in self._stopping:
                     await self._end(UnitEnded(unit.row.id, unit.row.epoch, None, STOPPED))
 
@@ -308,7 +314,7 @@ class FleetDriver:
             used=unit.used,
         )
         await self._backend.send(claim.unit_id, granted)
-        self.feed.change(claim.unit_id)
+        self._changed.set()
 
     # --- the user -----------------------------------------------------------------------------------------------------
 
@@ -341,13 +347,14 @@ class FleetDriver:
     def tell(self, notice: str) -> None:
         """Tell the user something about the fleet."""
         self._notices.append(notice)
-        self.feed.notice(notice)
+        self._changed.set()
+        self.say(notice)
 
     async def _deny_questions(self) -> None:
         """Deny what no one is there to answer."""
         denied: set[tuple[str, str]] = set()
         while self.denies_questions:
-            questions = () if self.feed.viewers else self.questions
+            questions = () if self.viewers else self.questions
             waiting = {(question.unit_id, question.request.request_id) for question in questions}
             for unit_id, request_id in waiting - denied:
                 answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
@@ -373,7 +380,7 @@ class FleetDriver:
         await self._saved(lambda: self.directory.record(record))
 
     async def _saved(self, write: Callable[[], T]) -> T:
-        """Write in a thread; while the disk fails, wait and try again. Nothing is acknowledged meanwhile."""
+        """Write in a thread; while the disk fails, wait and try again. No message is taken meanwhile."""
         told = False
         while True:
             try:
@@ -387,12 +394,13 @@ class FleetDriver:
 
     async def _keep_status(self) -> None:
         """Write a copy of the state for readers, as long as it changes."""
-        with self.feed.subscribed(is_viewer=False) as changes:
-            while True:
-                changes.awake.clear()
-                await self._saved(partial(self.directory.save_status, self.status))
-                await asyncio.sleep(STATUS_PAUSE)
-                await changes.awake.wait()
+        clock = asyncio.get_running_loop().time
+        while True:
+            self._changed.clear()
+            began = clock()
+            await self._saved(partial(self.directory.save_status, self.status))
+            await asyncio.sleep(max(STATUS_PAUSE, STATUS_SHARE * (clock() - began)))
+            await self._changed.wait()
 
 
 def _texts(value: object) -> tuple[str, ...]:

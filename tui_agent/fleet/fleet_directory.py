@@ -6,7 +6,8 @@ OUT/lock              held by the driver
     driver.jsonl      what the driver decided: grants, first commits, ends
     status.json       the last state, for readers; only a copy
     control.sock      address of the driver while it runs, or a link to it
-    units/ID/         journal.jsonl, commits/, stderr.log, verify.txt, report.md, result.json, patch/
+    units/ID/         journal.jsonl, commits/, stderr.log, verify.txt, report.md, result.json, patch/;
+                      stream.jsonl while it runs and a viewer is there
     work/             worktrees of `--local`
 ```
 
@@ -33,10 +34,13 @@ from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import sync_directory
 
 from .unit_events import seq_of
+from .unit_lines import JOURNAL, STREAM
 
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
 LONGEST_SOCKET_PATH = 100
 """Bytes of a path that every system accepts for a socket."""
+LARGEST_STREAM = 1024 * 1024
+"""Bytes of a stream after which it begins anew."""
 
 _TRIES, _PAUSE = 4, 0.02
 
@@ -121,7 +125,25 @@ class FleetDirectory:
     def append_events(self, unit_id: str, lines: Iterable[bytes]) -> None:
         """Append facts to the journal of a unit; it is on the disk then. After an error, append the same again."""
         if data := b"".join(line + b"\n" for line in lines):
-            self._append(self.unit(unit_id) / "journal.jsonl", data)
+            self._append(self.unit(unit_id) / JOURNAL, data)
+
+    def show_events(self, unit_id: str, lines: Iterable[bytes]) -> None:
+        """Write events for viewers, deltas included; facts must be in the journal already."""
+        path = self.unit(unit_id) / STREAM
+        try:
+            if path.exists() and path.stat().st_size > LARGEST_STREAM:
+                path.unlink()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            with open(os.open(path, flags, PRIVATE_FILE), "wb") as file:
+                file.write(b"".join(line + b"\n" for line in lines))
+        except OSError:
+            # Without it, viewers read the journal.
+            self.hide_events(unit_id)
+
+    def hide_events(self, unit_id: str) -> None:
+        """Remove what `show_events` wrote: from now on the journal has everything."""
+        with suppress(OSError):
+            (self.unit(unit_id) / STREAM).unlink(missing_ok=True)
 
     def save_commit(self, unit_id: str, bundle: bytes, first_seq: int, last_seq: int) -> None:
         """Save a state of a worktree, before the events that were held back for it are appended.
@@ -141,10 +163,11 @@ class FleetDirectory:
     def load_unit(self, unit_id: str) -> UnitFiles:
         """Return a unit's journal and the states of its worktree that fit it.
 
-        If the machine stopped between a state and its events, neither counts: what they tell was never acknowledged.
+        If the machine stopped between a state and its events, neither counts: nothing was taken after them.
         """
         home = self.unit(unit_id)
-        path = home / "journal.jsonl"
+        self.hide_events(unit_id)
+        path = home / JOURNAL
         journal = path.read_bytes() if path.exists() else b""
         journal = journal[: journal.rfind(b"\n") + 1]
         last_seq = _last_seq(journal)
@@ -199,7 +222,7 @@ class FleetDirectory:
         try:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                # The rest of a write that failed, or that a kill cut off; it was never acknowledged.
+                # The rest of a write that failed, or that a kill cut off; it never counted.
                 size = _end_of_last_line(descriptor, size)
                 os.ftruncate(descriptor, size)
             try:
@@ -227,15 +250,6 @@ class FleetDirectory:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-
-
-def journal_lines(path: Path, since: int) -> list[bytes]:
-    """Return the events of a journal with a number above `since`; none if there is no journal."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    return [line for line in content[: content.rfind(b"\n") + 1].splitlines() if seq_of(line) > since]
 
 
 def read_tasks(path: Path) -> tuple[UnitTask, ...]:
@@ -272,11 +286,40 @@ def read_status(path: Path) -> FleetStatus:
     Raises:
         ConfigurationError: it is not the directory of a fleet.
     """
+    return _stored_status(path) if is_driven(path) else left_status(path)
+
+
+def left_status(path: Path) -> FleetStatus:
+    """Return the state in which a driver left the fleet: no unit runs.
+
+    Raises:
+        ConfigurationError: it is not the directory of a fleet.
+    """
+    return _stored_status(path).without_driver(_last_sign(path))
+
+
+def written_status(path: Path, seen: int) -> tuple[int, FleetStatus | None]:
+    """Return the time of the last state that the driver wrote, and that state; None if it was seen already.
+
+    Args:
+        path: the directory of the fleet.
+        seen: time of the state that is known; 0 for none.
+
+    Raises:
+        ConfigurationError: it is not the directory of a fleet.
+    """
     try:
-        status = FleetStatus.model_validate_json((path / "status.json").read_bytes())
+        time = (path / "status.json").stat().st_mtime_ns
+    except OSError:
+        time = 0
+    return time, None if time == seen and seen else _stored_status(path)
+
+
+def _stored_status(path: Path) -> FleetStatus:
+    try:
+        return FleetStatus.model_validate_json((path / "status.json").read_bytes())
     except (OSError, ValidationError) as error:
         raise ConfigurationError(f"{path} is not the directory of a fleet, or its state cannot be read") from error
-    return status if is_driven(path) else status.without_driver(_last_sign(path))
 
 
 def is_driven(path: Path) -> bool:
@@ -306,7 +349,7 @@ def _locked(path: Path, access: int = os.O_RDWR | os.O_CREAT) -> int:
 
 
 def _last_sign(path: Path) -> int:
-    files = (path / "status.json", path / "driver.jsonl", *path.glob("units/*/journal.jsonl"))
+    files = (path / "status.json", path / "driver.jsonl", *path.glob(f"units/*/{JOURNAL}"))
     return max((round(1000 * file.stat().st_mtime) for file in files if file.exists()), default=0)
 
 

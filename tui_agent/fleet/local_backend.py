@@ -5,11 +5,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from .backend import MOST_MESSAGES
 from .unit_runner import UnitHost, run_unit
 from .worker_messages import DriverMessage, WorkerMessage
-
-MOST_MESSAGES = 64
-"""Messages on their way to the driver; workers wait while there are more."""
 
 
 class LocalBackend:

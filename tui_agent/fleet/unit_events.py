@@ -1,6 +1,5 @@
-"""The events of a unit on their way to the driver: batched, and held back until the driver has saved earlier ones."""
+"""The events of a unit on their way to the driver, in batches."""
 
-import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -9,9 +8,6 @@ from tui_agent.protocol.messages import JsonObject, is_object
 
 from .worker_messages import CommitReported, EventsReported, WorkerMessage
 
-CREDIT = 1024 * 1024
-"""Bytes of facts that may be on their way. Then the unit's output is not read: its process merges deltas and keeps its
-facts."""
 BATCH = 128 * 1024
 """Bytes of events of one message."""
 DELTAS = frozenset({"message.delta", "tool.output", "tool.update", "background.output"})
@@ -64,12 +60,7 @@ class UnitEvents:
         """Number of the last event taken."""
         self._lines: list[bytes] = []
         self._size = 0
-        """Bytes of all waiting lines."""
-        self._facts = 0
-        """Bytes of the waiting facts."""
-        self._unacknowledged = 0
-        self._room = asyncio.Event()
-        self._room.set()
+        """Bytes of the waiting lines."""
 
     @property
     def waiting(self) -> bool:
@@ -87,35 +78,17 @@ class UnitEvents:
         self.last_seq = max(self.last_seq, seq_of(line))
         self._lines.append(line)
         self._size += len(line)
-        if type_of(line) not in DELTAS:
-            self._facts += len(line)
 
     async def flush(self) -> None:
-        """Send what waits, once there is room."""
+        """Send what waits."""
         if self._lines:
-            lines, facts = self._take()
-            await self._send_counted(EventsReported(self._unit_id, self._epoch, lines, facts), facts)
+            await self._send(EventsReported(self._unit_id, self._epoch, self._take()))
 
     async def commit(self, commit: str, bundle: bytes) -> None:
         """Send a state of the worktree with the events that wait."""
-        lines, facts = self._take()
-        size = facts + len(bundle)
-        await self._send_counted(CommitReported(self._unit_id, self._epoch, commit, bundle, lines, size), size)
+        await self._send(CommitReported(self._unit_id, self._epoch, commit, bundle, self._take()))
 
-    def acknowledge(self, size: int) -> None:
-        """Note that the driver has saved so many bytes more."""
-        self._unacknowledged -= size
-        if self._unacknowledged < CREDIT:
-            self._room.set()
-
-    def _take(self) -> tuple[tuple[bytes, ...], int]:
-        taken = tuple(self._lines), self._facts
-        self._lines, self._size, self._facts = [], 0, 0
+    def _take(self) -> tuple[bytes, ...]:
+        taken = tuple(self._lines)
+        self._lines, self._size = [], 0
         return taken
-
-    async def _send_counted(self, message: WorkerMessage, size: int) -> None:
-        await self._room.wait()
-        self._unacknowledged += size
-        if self._unacknowledged >= CREDIT:
-            self._room.clear()
-        await self._send(message)

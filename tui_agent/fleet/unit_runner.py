@@ -18,15 +18,14 @@ from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.private_directory import make_private_directories
 
-from .local_journal import LocalJournal
 from .unit_events import DELTAS, UnitEvents, depth_of, fields_of, seq_of, type_of
 from .unit_failure import UnitFailureError
+from .unit_lines import JournalTail, last_begun_call
 from .unit_process import GRACE, KEPT_OUTPUT, LARGEST_EVENT, UnitProcess, run_shell, start_process, without_secrets
 from .unit_prompt import first_message, journal_path, unit_argv, unit_environment
 from .unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 from .worker_messages import (
     DriverMessage,
-    EventsAcknowledged,
     UnitCancelled,
     UnitClaimed,
     UnitEnded,
@@ -172,7 +171,7 @@ class _UnitRun:
 
     async def _run_process(self, tasks: asyncio.TaskGroup, worktree: UnitWorktree, message: bytes) -> None:
         environment = await asyncio.to_thread(unit_environment, self._task, self._host.environment, self._home)
-        journal = LocalJournal(journal_path(self._task, environment), len(self._granted.journal))
+        journal = JournalTail(journal_path(self._task, environment), len(self._granted.journal))
         process = await self._start(worktree, message, environment)
         pump = tasks.create_task(self._guarded(self._pump(process, worktree, journal)))
         try:
@@ -201,7 +200,7 @@ class _UnitRun:
             process.put(line)
         return process
 
-    async def _pump(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
+    async def _pump(self, process: UnitProcess, worktree: UnitWorktree, journal: JournalTail) -> None:
         """Send the events of the process until its output ends."""
         idle = False
         while True:
@@ -226,7 +225,7 @@ class _UnitRun:
                 await self._events.add(line)
         await self._events.flush()
 
-    async def _save_worktree(self, process: UnitProcess, worktree: UnitWorktree, journal: LocalJournal) -> None:
+    async def _save_worktree(self, process: UnitProcess, worktree: UnitWorktree, journal: JournalTail) -> None:
         """Send the state of the worktree with the events that are held back.
 
         No end of a call is sent without its effect, and no effect without the start of its call: calls that began
@@ -236,7 +235,7 @@ class _UnitRun:
         while again:
             again = False
             await worktree.record(f"after event {self._events.last_seq}")
-            begun = await asyncio.to_thread(journal.last_begun_call)
+            begun = last_begun_call(await asyncio.to_thread(journal.lines))
             while self._events.last_seq < begun and (line := await _next_event(process)) is not None:
                 again |= self._ends_effects(line)
                 self._events.hold(line)
@@ -274,8 +273,6 @@ class _UnitRun:
         """Pass on what the driver sends."""
         while True:
             match await self._link.receive():
-                case EventsAcknowledged(size=size):
-                    self._events.acknowledge(size)
                 case UnitInput(line=line):
                     if self._process is None:
                         self._early_input.append(line)

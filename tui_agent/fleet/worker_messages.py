@@ -33,8 +33,6 @@ class EventsReported:
     epoch: int
     lines: tuple[bytes, ...]
     """Lines of stream-json without line feeds: facts and, merged or left out under load, deltas."""
-    size: int
-    """Bytes that the driver acknowledges; 0 for deltas only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,6 @@ class CommitReported:
     bundle: bytes
     """Git bundle from the commit reported last to this commit; empty if nothing changed."""
     lines: tuple[bytes, ...] = ()
-    size: int = 0
-    """Bytes that the driver acknowledges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +128,10 @@ class UnitInput:
 
 
 @dataclass(frozen=True, slots=True)
-class EventsAcknowledged:
-    """The driver has saved events; the worker may send as many bytes more."""
-
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
 class UnitCancelled:
     """End the unit now and kill its processes."""
 
     reason: str
 
 
-DriverMessage: TypeAlias = UnitGranted | UnitRefused | UnitInput | EventsAcknowledged | UnitCancelled
+DriverMessage: TypeAlias = UnitGranted | UnitRefused | UnitInput | UnitCancelled

@@ -20,7 +20,7 @@ from tui_agent.protocol.fleet_records import (
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.fleet.fleet_port import FleetChange, FleetUpdate
+from tui_agent.ui.fleet.fleet_port import FleetUpdate
 
 START = 1_760_000_000_000
 """Milliseconds since the epoch at which every fleet begins."""
@@ -154,6 +154,7 @@ class MemoryPort:
         self._batches: asyncio.Queue[Sequence[Envelope]] = asyncio.Queue()
         self._events = working().envelopes if events is None else events
         self._first = first
+        self._status = first or status()
 
     async def updates(self) -> AsyncIterator[FleetUpdate]:
         if self._first is not None:
@@ -175,8 +176,13 @@ class MemoryPort:
         self._updates.put_nowait(update)
 
     def change(self, *rows: UnitRow, questions: Sequence[UnitQuestion] = (), **fields: Any) -> None:
-        """Let some rows change; `questions` are all that are open now."""
-        self.put(FleetChange(rows=rows, questions=tuple(questions), **fields))
+        """Let some rows change; `questions` are all that are open now, and notices are added."""
+        last = self._status
+        changed = {one.id: one for one in (*last.rows, *rows)}
+        notices = (*last.notices, *fields.pop("notices", ()))
+        update = {"rows": tuple(changed.values()), "questions": tuple(questions), "notices": notices, "paused_until": 0}
+        self._status = last.model_copy(update=update | fields)
+        self.put(self._status)
 
     def tell(self, story: Story, since: int) -> None:
         """Let the watched unit publish the events of a story from a number on."""

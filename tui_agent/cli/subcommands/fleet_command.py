@@ -119,9 +119,7 @@ def stop(directory: Path, *, unit_ids: tuple[str, ...], now: bool) -> int:
 
 @fleet.command()
 @_FLEET
-@click.option(
-    "--format", "form", type=OneOf(("table", "json", "md", "html", "svg")), default="table", help="Default: table."
-)
+@click.option("--format", "form", type=OneOf(("table", "json", "html")), default="table", help="Default: table.")
 @click.option(
     "--apply", "unit_id", metavar="ID", help="Make a branch of the patch of a unit, or of a task's best unit."
 )

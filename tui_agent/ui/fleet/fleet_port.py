@@ -5,20 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow
+from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.protocol.messages import JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class FleetChange:
-    """Rows that changed, and all open questions."""
-
-    rows: tuple[UnitRow, ...] = ()
-    questions: tuple[UnitQuestion, ...] = ()
-    paused_until: int = 0
-    """Milliseconds since the epoch until which a rate limit delays the fleet; 0 for no delay."""
-    notices: tuple[str, ...] = ()
-    """Notices since the last change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +17,7 @@ class InputRejected:
     """Reason, in words for the user."""
 
 
-FleetUpdate: TypeAlias = FleetStatus | FleetChange | InputRejected
+FleetUpdate: TypeAlias = FleetStatus | InputRejected
 
 
 class FleetPort(Protocol):
@@ -41,7 +29,7 @@ class FleetPort(Protocol):
         ...
 
     def updates(self) -> AsyncIterator[FleetUpdate]:
-        """Yield the status, then every change; end when none can follow.
+        """Yield the status whenever it has changed; end when it cannot change.
 
         The last status has `running=False`: every unit has ended, or no driver works on the fleet.
 

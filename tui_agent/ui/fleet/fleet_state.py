@@ -1,4 +1,4 @@
-"""State of the screen of a fleet: a fold over the updates of its driver."""
+"""State of the screen of a fleet: its last status, and sums over its units."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.fleet_records import ENDED_STATES, FleetStatus, UnitQuestion, UnitRow, UnitState
 
-from .fleet_port import FleetChange
-
 RATE_MINUTES = 10
 """Minutes whose ends give the rate."""
 LEAST_ENDS = 3
 """Ends without which a rate says nothing."""
-MAX_NOTICES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +53,13 @@ class FleetState:
         """True once the status has arrived."""
         return bool(self.started or self.name)
 
-    def apply(self, update: FleetStatus | FleetChange) -> None:
-        """Apply the whole status, or a change."""
-        if isinstance(update, FleetStatus):
-            self.name, self.started, self.running = update.name, update.started, update.running
-            self.rows = {row.id: row for row in update.rows}
-            self.notices = list(update.notices[-MAX_NOTICES:])
-        else:
-            self.rows.update((row.id, row) for row in update.rows)
-            self.notices = [*self.notices, *update.notices][-MAX_NOTICES:]
-        self.questions = update.questions if self.running else ()
-        self.paused_until = update.paused_until
+    def apply(self, status: FleetStatus) -> None:
+        """Take the status of the fleet."""
+        self.name, self.started, self.running = status.name, status.started, status.running
+        self.rows = {row.id: row for row in status.rows}
+        self.notices = list(status.notices)
+        self.questions = status.questions if self.running else ()
+        self.paused_until = status.paused_until
 
     def leave(self, now: int) -> None:
         """Note that no driver can be reached any more, at a time in milliseconds since the epoch; the rows stay."""
