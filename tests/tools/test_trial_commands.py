@@ -12,11 +12,13 @@ import pytest
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, OutputUpdate, ToolResult, ToolUpdate
+from tui_agent.protocol.tool import Accesses, OutputUpdate, PathSubject, ToolResult, ToolUpdate
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.glob_tool import GlobTool
+from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.processes.background_jobs import BackgroundJobs
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -219,6 +221,26 @@ async def test_a_file_in_tmp_is_there_for_the_next_command_and_for_read(
     assert result.text.startswith("hello")
     assert "hello" in shown.text
     assert not os.path.exists(f"/tmp/{name}")
+
+
+async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspace: Workspace, trials: Trials) -> None:
+    await run(bash, "mkdir -p /tmp/found; echo hello > /tmp/found/a.log")
+    place = str(trials.temporary)
+
+    for tool, arguments, wanted in (
+        (GrepTool(workspace), {"pattern": "hello", "path": "/tmp"}, "a.log"),
+        (GrepTool(workspace), {"pattern": "hello", "path": "/tmp/found/"}, "a.log"),
+        (GlobTool(workspace), {"pattern": "**/*.log", "path": "/tmp"}, "a.log"),
+        (GlobTool(workspace), {"pattern": "/tmp/found/*.log"}, "a.log"),
+        (ReadTool(workspace), {"path": "/tmp/found/a.log"}, "hello"),
+    ):
+        prepared = tool.prepare_arguments(arguments)
+        subject = tool.subject(prepared)
+        assert isinstance(subject, PathSubject)
+        assert subject.path.startswith(place), arguments
+        assert wanted in (await tool.execute(prepared, Recorded().context)).text, arguments
+    for path in ("/tmp/../etc", "/tmp/none", f"{workspace.root}/a", "/tmpx"):
+        assert workspace.in_trial(path) == path
 
 
 async def test_a_background_command_does_not_run_in_a_trial(bash: BashTool) -> None:
