@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,27 @@ async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool,
     assert files["new.sh"].note == "can be run"
     assert not os.path.lexists(root / "link")
     assert (root / "gone.txt").exists()
+
+
+async def test_a_protected_file_is_shown_with_who_runs_it(bash: BashTool, root: Path) -> None:
+    await asyncio.to_thread(subprocess.run, ("git", "init", "-q"), cwd=root, check=True)
+    reasons = {
+        ".envrc": "direnv runs it",
+        ".Husky/pre-commit": "git runs it as a hook",
+        ".gitattributes": "git runs the filters that it names",
+        ".github/workflows/ci.yml": "GitHub runs it",
+        ".git/hooks/pre-push": "git runs it",
+        "docs/AGENTS.md": "agents obey it",
+    }
+    command = "; ".join(f"mkdir -p $(dirname {path}); echo x > {path}" for path in reasons)
+
+    _, pending = await run(bash, command)
+
+    assert pending is not None
+    proposed = pending.proposed
+    shown = {one.path: one.runs_later for one in (*proposed.files, *proposed.trees)}
+    for path, reason in reasons.items():
+        assert reason in (shown.get(path), shown.get(f"{path.split('/')[0]}/")), (path, shown)
 
 
 async def test_a_kept_part_is_in_the_workspace_and_known_to_undo(

@@ -149,7 +149,7 @@ class ChangesJudge:
         lookup = self._paths.path_lookup
         why = lookup.why_protected(facts) or lookup.why_lasting(facts) if changed.sort != "repository" else None
         if why or changed.sort == "protected":
-            return f"{changed.path} is protected: {why or 'something may run or obey it later'}"
+            return f"{changed.path} is protected: {changed.runs_later or why or 'something may run or obey it later'}"
         overlapping = self._paths.rules.may_forbid_below(facts) if isinstance(changed, ProposedTree) else None
         return f"the rule {overlapping.shown} may apply to files in {changed.path}" if overlapping else ""
 
