@@ -112,16 +112,16 @@ def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> N
     again = call("edit", path="list.txt", old_string="three", new_string="3")
     with asked(machine, changing(calls(again), says("Both changed."))) as (app, server):
         app.press("p")
-        app.wait_for_all("From now on also allowed:", "edit(/list.txt)", "every project")
+        app.wait_for_all("From now on also allowed:", "edit(/**)", "every project")
         app.wait_until_armed("u yes, in every project")
         app.press("u")
-        app.wait_for_words("From now on allowed: edit(/list.txt). To undo this, delete it from")
+        app.wait_for_words("From now on allowed: edit(/**). To undo this, delete it from")
         app.wait_for_words("Both changed.")
         bodies_of(server)
         app.quit()
 
     kept = machine.home / ".config/tui-agent/config.toml"
-    assert '["allow", "edit(/list.txt)"]' in kept.read_text("utf-8")
+    assert '["allow", "edit(/**)"]' in kept.read_text("utf-8")
     assert kept.stat().st_mode & 0o777 == 0o600
     assert text_of(machine) == "one\n2\n3\n"
 

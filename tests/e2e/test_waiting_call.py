@@ -86,7 +86,7 @@ def test_rules_allowed_for_the_session_apply_after_a_resume(machine: UserMachine
     assert (done.returncode, done.stdout) == (0, "Written again.\n")
     assert (machine.work / "new.txt").read_text() == "x\n"
     assert [event["data"]["text"] for event in machine.events() if event["type"] == "notice"] == [
-        "Still allowed for this session: write(/new.txt)."
+        "Still allowed for this session: edit(/**)."
     ]
 
 

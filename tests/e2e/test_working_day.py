@@ -115,6 +115,8 @@ FILES = {
         "package.json": '{"name": "web", "version": "1.0.0", "scripts": {"test": "node --test", "lint": "echo lint", '
         '"build": "mkdir -p dist && cp src/index.js dist/", "dev": "node src/index.js"}}\n',
         ".gitignore": "node_modules/\nbuild/\n",
+        # Without it the count would depend on the network.
+        ".npmrc": "registry=http://127.0.0.1:9/\nfetch-retries=0\n",
         "src/index.js": "const port = 3000\nif (!process.argv.includes('--version')) console.log(port)\n",
         "src/a.js": "// TODO\n",
         "node_modules/.bin/tsc": PROGRAM.format("true"),
@@ -129,9 +131,15 @@ FILES = {
     },
 }
 DAYS = {"python": PYTHON, "node": NODE, "c": C}
-LIMITS = {"python": (7, 4, 2), "node": (11, 7, 5), "c": (8, 5, 2)}
-"""Most questions a day: with a yes each time, with the rule that is offered first, and with it in accept_edits."""
 WAYS = {"yes": ("ask", False), "rules": ("ask", True), "accept_edits": ("accept_edits", True)}
+"""With a yes each time, with the rule that is offered first, and with it in accept_edits."""
+QUESTIONS = {
+    "python": {"yes": 7, "rules": 3, "accept_edits": 2},
+    "node": {"yes": 11, "rules": 5, "accept_edits": 4},
+    "c": {"yes": 8, "rules": 4, "accept_edits": 2},
+}
+GOALS = {"yes": 26, "rules": 12, "accept_edits": 10}
+"""Most questions of the 75 calls of the three days."""
 RUNS = [(name, way) for name in DAYS for way in WAYS]
 FEW = [("python", "yes"), ("node", "rules"), ("c", "accept_edits")]
 
@@ -192,8 +200,9 @@ def test_a_working_day_has_few_questions(machine: UserMachine, name: str, way: s
 
     asked = questions(machine, DAYS[name], mode, grants=grants)
 
-    assert len(asked) <= LIMITS[name][list(WAYS).index(way)], asked
+    assert len(asked) == QUESTIONS[name][way], asked
 
 
-def test_the_limits_are_those_of_three_days() -> None:
-    assert [sum(limits[number] for limits in LIMITS.values()) for number in range(3)] == [26, 16, 9]
+@pytest.mark.parametrize("way", WAYS)
+def test_three_working_days_have_few_questions(way: str) -> None:
+    assert sum(counted[way] for counted in QUESTIONS.values()) <= GOALS[way]

@@ -36,6 +36,7 @@ SORTS = {
     "protected": _changes(_file(".git/hooks/pre-commit", "protected")),
     "refused": _changes(_file("x.sock", "refused")),
     "conflict": _changes(_file("src/a.py", conflict="it changed")),
+    "obeyed": _changes(_file(".pre-commit-config.yaml")),
 }
 """One change of each sort, and one in conflict."""
 DECISIONS = {
@@ -47,6 +48,7 @@ DECISIONS = {
     "protected": "ask ask ask deny deny",
     "refused": "deny deny deny deny deny",
     "conflict": "ask ask ask deny deny",
+    "obeyed": "ask allow allow deny deny",
 }
 
 
@@ -65,6 +67,10 @@ def test_each_sort_in_each_mode(tmp_path: Path, sort: str) -> None:
         ("ignored", ["allow edit(/build/**)"], "allow"),
         ("ignored", ["allow edit(/build/*.o)"], "ask"),
         ("packages", ["allow edit(/.venv/**)"], "allow"),
+        ("packages", ["allow edit(/**)"], "ask"),
+        ("packages", ["allow edit"], "ask"),
+        ("obeyed", ["allow edit(/**)"], "ask"),
+        ("obeyed", ["allow edit(/.pre-commit-config.yaml)"], "allow"),
         ("repository", ["allow edit", "allow edit(.git/**)"], "ask"),
         ("protected", ["allow edit", "allow edit(.git/**)"], "ask"),
         ("refused", ["allow edit"], "deny"),

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 from tests.tools.calls import Recorded, call, details_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, OutputUpdate, ToolResult, ToolUpdate
+from tui_agent.protocol.tool import Accesses, OutputUpdate, PathSubject, ToolResult, ToolUpdate
 from tui_agent.protocol.trial import MOST_FILES, KeepSelection, PendingChanges
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.glob_tool import GlobTool
+from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.processes.background_jobs import BackgroundJobs
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -109,6 +112,27 @@ async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool,
     assert files["new.sh"].note == "can be run"
     assert not os.path.lexists(root / "link")
     assert (root / "gone.txt").exists()
+
+
+async def test_a_protected_file_is_shown_with_who_runs_it(bash: BashTool, root: Path) -> None:
+    await asyncio.to_thread(subprocess.run, ("git", "init", "-q"), cwd=root, check=True)
+    reasons = {
+        ".envrc": "direnv runs it",
+        ".Husky/pre-commit": "git runs it as a hook",
+        ".gitattributes": "git runs the filters that it names",
+        ".github/workflows/ci.yml": "GitHub runs it",
+        ".git/hooks/pre-push": "git runs it",
+        "docs/AGENTS.md": "agents obey it",
+    }
+    command = "; ".join(f"mkdir -p $(dirname {path}); echo x > {path}" for path in reasons)
+
+    _, pending = await run(bash, command)
+
+    assert pending is not None
+    proposed = pending.proposed
+    shown = {one.path: one.runs_later for one in (*proposed.files, *proposed.trees)}
+    for path, reason in reasons.items():
+        assert reason in (shown.get(path), shown.get(f"{path.split('/')[0]}/")), (path, shown)
 
 
 async def test_a_kept_part_is_in_the_workspace_and_known_to_undo(
@@ -219,6 +243,26 @@ async def test_a_file_in_tmp_is_there_for_the_next_command_and_for_read(
     assert result.text.startswith("hello")
     assert "hello" in shown.text
     assert not os.path.exists(f"/tmp/{name}")
+
+
+async def test_searches_of_tmp_look_where_commands_look(bash: BashTool, workspace: Workspace, trials: Trials) -> None:
+    await run(bash, "mkdir -p /tmp/found; echo hello > /tmp/found/a.log")
+    place = str(trials.temporary)
+
+    for tool, arguments, wanted in (
+        (GrepTool(workspace), {"pattern": "hello", "path": "/tmp"}, "a.log"),
+        (GrepTool(workspace), {"pattern": "hello", "path": "/tmp/found/"}, "a.log"),
+        (GlobTool(workspace), {"pattern": "**/*.log", "path": "/tmp"}, "a.log"),
+        (GlobTool(workspace), {"pattern": "/tmp/found/*.log"}, "a.log"),
+        (ReadTool(workspace), {"path": "/tmp/found/a.log"}, "hello"),
+    ):
+        prepared = tool.prepare_arguments(arguments)
+        subject = tool.subject(prepared)
+        assert isinstance(subject, PathSubject)
+        assert subject.path.startswith(place), arguments
+        assert wanted in (await tool.execute(prepared, Recorded().context)).text, arguments
+    for path in ("/tmp/../etc", "/tmp/none", f"{workspace.root}/a", "/tmpx"):
+        assert workspace.in_trial(path) == path
 
 
 async def test_a_background_command_does_not_run_in_a_trial(bash: BashTool) -> None:

@@ -39,7 +39,9 @@ def everything() -> ProposedChanges:
         layer="l2",
         files=(
             changed("old_rates.py", "RATE = 16\n", ""),
-            changed(".husky/pre-commit", "", hook, sort="protected", note="mode 755"),
+            changed(
+                ".husky/pre-commit", "", hook, sort="protected", note="mode 755", runs_later="git runs it as a hook"
+            ),
             changed("src/cart.py", CART, NEW_CART, conflict="you changed it in your editor meanwhile"),
             ProposedFile(path="logo.png", kind="changed", sort="workspace", note="binary, 1,204 → 1,310 bytes"),
             ProposedFile(path="run.sh", kind="mode", sort="workspace", note="mode 644 → 755"),

@@ -16,10 +16,10 @@ from .session_host import OpenedSession
 MODE = "mode"
 _CATEGORIES = {"model": "model", "effort": "thought_level"}
 _HELP = {
-    PermissionMode.ASK: ("Ask", "Reads run; everything else asks"),
-    PermissionMode.ACCEPT_EDITS: ("Accept edits", "Edits in the workspace run; the rest asks"),
-    PermissionMode.PLAN: ("Plan", "Nothing is changed"),
-    PermissionMode.DENY: ("Deny", "Only reads run; everything else is denied"),
+    PermissionMode.ASK: ("Ask", "Asks before anything changes"),
+    PermissionMode.ACCEPT_EDITS: ("Accept edits", "Keeps changes of files in the workspace; asks about the rest"),
+    PermissionMode.PLAN: ("Plan", "Keeps no changes"),
+    PermissionMode.DENY: ("Deny", "Keeps no changes and asks nothing"),
     PermissionMode.ALLOW: ("Allow", "Everything runs that no rule denies"),
 }
 

@@ -106,7 +106,7 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 @_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
 @_option("--model", metavar="NAME", type=ModelName(), help="Model to use, or PROVIDER/NAME.")
 @_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
-@_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls that no rule matches.")
+@_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls and changes that no rule matches.")
 @_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
 @_option("--ask", multiple=True, metavar="RULE", help="Ask before matching calls. Repeatable.")
 @_option("--deny", multiple=True, metavar="RULE", help="Deny matching calls. Repeatable.")

@@ -29,6 +29,30 @@ DEFINITIONS = {
 }
 """Directories of a project, and patterns of names in them: agents run or read what is there."""
 
+_RUN_LATER = {
+    ".git/hooks": "git runs it",
+    ".git/config": "git obeys it, and runs programs that it names",
+    ".git/info": "git obeys it",
+    ".git": "git obeys it",
+    ".gitmodules": "git fetches what it names",
+    ".gitattributes": "git runs the filters that it names",
+    ".husky": "git runs it as a hook",
+    ".envrc": "direnv runs it",
+    ".vscode": "the editor runs and obeys it",
+    ".cursor": "Cursor runs and obeys it",
+    ".codex": "Codex runs and obeys it",
+    ".claude": "agents run and obey it",
+    ".agents": "agents run and obey it",
+    ".mcp.json": "agents start the servers that it names",
+    ".tui-agent": "tui-agent obeys it",
+    ".github/workflows": "GitHub runs it",
+    ".github": "GitHub obeys it",
+    "node_modules": "programs load their packages from it",
+    "agents.md": "agents obey it",
+    "claude.md": "agents obey it",
+}
+"""Who runs or obeys files later by themselves, by names in their paths; the longest that matches counts."""
+
 _PLAIN_DOT_NAMES = _names(
     ".gitignore .dockerignore .npmignore .prettierignore .eslintignore .editorconfig .gitkeep .keep .env.example"
 )
@@ -50,6 +74,16 @@ def protected_name(path: str) -> str | None:
         if len(name) >= 4 and (what := PROTECTED_NAMES.get(fold_name(name))):
             return f"{name} contains {what}"
     return None
+
+
+def run_later(path: str) -> str:
+    """Return who runs or obeys a file later by itself, in words; empty if none is known."""
+    names = [fold_name(name) for name in path.split("/") if name]
+    for place, name in enumerate(names):
+        pair = "/".join(names[place : place + 2])
+        if found := _RUN_LATER.get(pair) or _RUN_LATER.get(name):
+            return found
+    return ""
 
 
 def names_project_definition(path: str) -> bool:

@@ -81,7 +81,7 @@ def change_lines(changes: ProposedChanges) -> Iterator[str]:
 
 def _file_facts(file: ProposedFile) -> str:
     lines = f"+{file.added} −{file.removed}" if file.added or file.removed else ""
-    return " · ".join(filter(None, (file.kind, lines, file.note, file.conflict)))
+    return " · ".join(filter(None, (file.kind, lines, file.note, file.runs_later, file.conflict)))
 
 
 def reporter_for(

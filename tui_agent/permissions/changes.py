@@ -131,6 +131,11 @@ class ChangesJudge:
             return _Judged(path, "deny", "rule", found.reason)
         if reason := self._why_user_only(changed, facts):
             return _Judged(path, "ask", "floor", reason)
+        obeyed = self._paths.path_lookup.obeyed_name(facts)
+        # Programs run these at once, so that a rule must name them: one for all files is not meant for them.
+        name = os.path.basename(path.rstrip("/")) if changed.sort == "packages" else obeyed
+        if found is not None and found.decision == "allow" and name and not found.names(name):
+            found = None
         if found is not None and (found.decision == "ask" or facts.is_inside or found.is_named):
             return _Judged(path, found.decision, found.source, found.reason)
         if not facts.is_inside:
@@ -144,7 +149,7 @@ class ChangesJudge:
         lookup = self._paths.path_lookup
         why = lookup.why_protected(facts) or lookup.why_lasting(facts) if changed.sort != "repository" else None
         if why or changed.sort == "protected":
-            return f"{changed.path} is protected: {why or 'something may run or obey it later'}"
+            return f"{changed.path} is protected: {changed.runs_later or why or 'something may run or obey it later'}"
         overlapping = self._paths.rules.may_forbid_below(facts) if isinstance(changed, ProposedTree) else None
         return f"the rule {overlapping.shown} may apply to files in {changed.path}" if overlapping else ""
 

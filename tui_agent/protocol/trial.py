@@ -89,6 +89,8 @@ class ProposedFile(FrozenModel):
     has_more: bool = False
     is_text: bool = False
     """True if the new content is a text that the user can keep in part or edit."""
+    runs_later: str = ""
+    """For a protected one, who runs or obeys it later: `git runs it`; empty if that is not known."""
     conflict: str = ""
     """Reason why no mode keeps the file: it changed in the workspace since the layer was made; empty if it did not."""
 
@@ -102,6 +104,8 @@ class ProposedTree(FrozenModel):
     files: int
     size: int = 0
     """Bytes of new and changed files."""
+    runs_later: str = ""
+    """As in `ProposedFile`."""
 
 
 class ProposedChanges(FrozenModel):

@@ -67,7 +67,7 @@ _MISSES_TERMINAL = re.compile(
     r"(?:needs|requires?) an? (?:interactive )?(?:tty|terminal)|(?:tty|terminal) is required|open /dev/tty"
 )
 """Matches the message of a program that misses a terminal."""
-_MOST_NAMED = 8
+_MOST_NAMED = 4
 """Most variables that a note names."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
@@ -234,26 +234,23 @@ class BashTool(TypedTool[BashArguments]):
             return await self._waiting(context)
         is_confined = context.place != "outside"
         result = await (self._run_in_trial(args, context) if is_confined else self._run_outside(args, context))
-        note = self._note_on_variables(is_confined=is_confined)
+        note = self._note_on_variables(args.command, is_confined=is_confined)
         if not note:
             return result
         if self._workspace.note_withheld is not None:
-            note += "; the user's setting `env.pass` passes named ones"
+            note += " (the user's setting `env.pass` passes them)"
             self._workspace.note_withheld(f"{note}.")
         return ToolResult.of_text(f"{result.text}\n[{note}]", is_error=result.is_error, details=result.details)
 
-    def _note_on_variables(self, *, is_confined: bool) -> str:
+    def _note_on_variables(self, command: str, *, is_confined: bool) -> str:
         """Return a note on the variables that a command lacks and none lacked before; empty if there are none."""
-        names = withheld_variables(os.environ, is_confined=is_confined)
+        names = withheld_variables(os.environ, command, is_confined=is_confined)
         new = [name for name in names if name not in self._noted_variables]
         self._noted_variables.update(new)
         if not new:
             return ""
         more = f" and {len(new) - _MOST_NAMED} more" if len(new) > _MOST_NAMED else ""
-        why = "not set in trials" if is_confined else "withheld from commands as secrets"
-        shown = f"{', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
-        count = counted(len(new), "environment variable")
-        return f"{count} {why}: {shown}"
+        return f"not set for commands: {', '.join(map(printable, new[:_MOST_NAMED]))}{more}"
 
     async def _waiting(self, context: ToolContext) -> ToolResult:
         """Return the result of a call that ran in an earlier process, and propose its changes again."""

@@ -49,7 +49,13 @@ class GlobTool(TypedTool[GlobArguments]):
         self.working_directory = workspace.root
 
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        return self._workspace.with_existing_name(arguments)
+        prepared = self._workspace.with_existing_name(arguments)
+        if not isinstance(pattern := prepared.get("pattern"), str) or not os.path.isabs(pattern):
+            return prepared
+        # An absolute pattern names its directory itself.
+        place, rest = _split(pattern)
+        found = self._workspace.in_trial(place)
+        return prepared if found == place else prepared | {"path": found, "pattern": rest}
 
     def call_accesses(self, args: GlobArguments) -> Accesses:
         return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))
@@ -98,8 +104,10 @@ def refuse_no_directory(workspace: Workspace, root: Path) -> None:
 def _place(args: GlobArguments) -> tuple[str, str]:
     """Return directory and pattern; an absolute pattern is split after its leading parts without wildcards."""
     pattern = os.path.expanduser(args.pattern)
-    if not pattern.startswith("/"):
-        return args.path, pattern
+    return _split(pattern) if pattern.startswith("/") else (args.path, pattern)
+
+
+def _split(pattern: str) -> tuple[str, str]:
     names = pattern.split("/")
     plain = next((place for place, name in enumerate(names) if any(sign in name for sign in "*?[{")), len(names) - 1)
     return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
+from tui_agent.git.protected_names import run_later
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
@@ -232,13 +233,22 @@ def _order(change: LayerChange) -> tuple[int, int, str]:
 
 def _tree(path: str, members: Sequence[LayerChange]) -> ProposedTree:
     sort: ChangeSort = next(one for one in _STRICTEST if any(change.sort == one for change in members))
-    return ProposedTree(path=path, sort=sort, files=len(members), size=sum(change.size for change in members))
+    size = sum(change.size for change in members)
+    reasons = {run_later(change.path) for change in members} if sort == "protected" else {""}
+    runs_later = reasons.pop() if len(reasons) == 1 else run_later(path)
+    return ProposedTree(path=path, sort=sort, files=len(members), size=size, runs_later=runs_later)
 
 
 def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
     """Return a change as a question shows it. Blocks."""
     is_refused = change.sort == "refused"
-    file = ProposedFile(path=change.path, kind=change.kind, sort=change.sort, conflict=change.conflict)
+    file = ProposedFile(
+        path=change.path,
+        kind=change.kind,
+        sort=change.sort,
+        runs_later=run_later(change.path) if change.sort == "protected" else "",
+        conflict=change.conflict,
+    )
     if is_refused:
         return file.model_copy(update={"note": change.reason})
     old, new = (

@@ -93,21 +93,29 @@ class Workspace:
 
     def with_existing_name(self, arguments: JsonObject) -> JsonObject:
         """Return the arguments of a call with the existing name in `path`, if only one looks equal to the name given,
-        or if it is a file of a trial.
+        or with its place in the /tmp of commands, if it is there.
 
         Called before a call is judged, so that the name that is judged and shown is the one that is opened.
         """
         path = arguments.get("path")
         return arguments | {"path": self._existing(path)} if isinstance(path, str) and path else arguments
 
+    def in_trial(self, path: str) -> str:
+        """Return the place of a path in the /tmp that commands see, if something is there; else the path."""
+        if self._trial_temporary is None or not f"{path}/".startswith(_TEMPORARY) or self.contains(self.resolve(path)):
+            return path
+        name = os.path.normpath(path.removeprefix(_TEMPORARY.rstrip("/")).lstrip("/"))
+        found = os.path.join(self._trial_temporary, name)
+        return os.path.normpath(found) if name.split("/")[0] != ".." and os.path.lexists(found) else path
+
     def _existing(self, path: str) -> str:
         given = self.given(path)
-        if "\0" in given or os.path.lexists(os.path.join(self.root, given)):
+        if "\0" in given:
             return path
-        if self._trial_temporary is not None and given.startswith(_TEMPORARY):
-            in_trial = os.path.join(self._trial_temporary, given.removeprefix(_TEMPORARY).lstrip("/"))
-            if os.path.lexists(in_trial):
-                return in_trial
+        if (found := self.in_trial(given)) != given:
+            return found
+        if os.path.lexists(os.path.join(self.root, given)):
+            return path
         reached = "/" if given.startswith("/") else ""
         for name in filter(None, given.split("/")):
             found = existing_name(os.path.join(self.root, reached), name)

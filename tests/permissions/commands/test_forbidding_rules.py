@@ -118,6 +118,21 @@ def test_an_allow_rule_looks_through_nothing(desk: Desk, wrap: str) -> None:
     assert (decision.decision, decision.place) == ("allow", "trial")
 
 
+def test_a_star_in_a_url_allows_no_further_words(desk: Desk) -> None:
+    rule = "bash(curl -s http://localhost:3000/*)"
+    policy = desk.policy(f"allow {rule}", trial=OVERLAY)
+    for line, place in (
+        ("curl -s http://localhost:3000/version", "outside"),
+        ("curl -s http://localhost:3000/a -o /etc/x", "trial"),
+        ("curl -s http://localhost:3000/a http://h/b", "trial"),
+        ("curl -s http://localhost:30001/a", "trial"),
+        ("curl -s http://localhost:3000/$X", "trial"),
+    ):
+        assert policy.check(desk.tools["bash"], {"command": line}).place == place, line
+    # What forbids stays as wide as it is written.
+    assert desk.bash("curl -s http://localhost:3000/a -o x", f"deny {rule}").decision == "deny"
+
+
 def test_typical_lines_run_outside_under_their_rules(desk: Desk) -> None:
     rules = ("allow bash(make:*)", "allow bash(npm run build)", "allow bash(X=1 ./run.sh:*)")
     lines = "make -j4 2>&1 | tail -20|cd src && make|npm run build|CI=1 make|X=1 ./run.sh a|make 'a b' && git status"

@@ -56,10 +56,11 @@ def test_the_narrowest_rule_for_a_command(command: str, rule: str | None) -> Non
 @pytest.mark.parametrize(
     ("path", "rule"),
     [
-        ("/w/src/a.py", "edit(/src/**)"),
-        ("/w/a.py", "edit(/a.py)"),
+        ("/w/src/a.py", "edit(/**)"),
+        ("/w/a.py", "edit(/**)"),
+        ("/w/.github/workflows/ci.yml", "edit(/.github/workflows/ci.yml)"),
         ("/etc/hosts", "edit(//etc/hosts)"),
-        ("/w/a*b[c]?.py", "edit(/a\\*b\\[c\\]\\?.py)"),
+        ("/w/.a*b[c]?", "edit(/.a\\*b\\[c\\]\\?)"),
         ("/w/a\nb", None),
         ("/w/a\\b", None),
         ("/w/a\u202eb", None),
@@ -86,6 +87,14 @@ def test_the_rule_for_exactly_one_path(path: str, rule: str | None) -> None:
         ("cp a b", ("bash(cp a b)",)),
         ("timeout 5 make", ("bash(timeout 5 make)",)),
         ("timeout five make all", ("bash(timeout five make all)",)),
+        (
+            "curl -s 'http://localhost:3000/health?x=1'",
+            ("bash(curl -s 'http://localhost:3000/health?x=1')", "bash(curl -s http://localhost:3000/*)"),
+        ),
+        ("curl http://127.0.0.1/", ("bash(curl http://127.0.0.1/)", "bash(curl http://127.0.0.1/*)")),
+        ("curl -sL http://localhost:3000/a", ("bash(curl -sL http://localhost:3000/a)",)),
+        ("curl http://localhost/a http://h/b", ("bash(curl http://localhost/a http://h/b)",)),
+        ("curl http://localhost.example.org/a", ("bash(curl http://localhost.example.org/a)",)),
     ],
 )
 def test_wider_rules_for_a_command(command: str, rules: tuple[str, ...]) -> None:

@@ -49,7 +49,7 @@ async def test_every_rule_is_shown_in_order_with_verdict_origin_and_mode() -> No
     async with page() as (_, screen, _):
         text = text_of(screen, "body")
 
-        order = ["git push", "git status", "edit(docs", "pytest", "make", "only read", "every other call"]
+        order = ["git push", "git status", "edit(docs", "pytest", "make", "only read", "every other change"]
         places = [text.index(words) for words in order]
         assert places == sorted(places)
         assert "deny   bash(git push:*)" in text
@@ -76,7 +76,7 @@ async def test_hits_count_calls_live_and_enter_lists_them() -> None:
         await on_stage.until(lambda: "#1 bash make c1" in text_of(screen, "body"))
         assert "#2 bash make c2" in text_of(screen, "body")
         await on_stage.pilot.press("escape")
-        await on_stage.until(lambda: "every other call" in text_of(screen, "body"))
+        await on_stage.until(lambda: "every other change" in text_of(screen, "body"))
 
 
 async def test_a_rule_that_decided_nothing_says_so() -> None:
@@ -152,7 +152,7 @@ async def test_the_mode_is_that_of_the_moment() -> None:
         on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
 
         await on_stage.until(lambda: "mode plan" in text_of(screen, "body"))
-        assert "every other call that changes something" in text_of(screen, "body")
+        assert "every other change" in text_of(screen, "body")
 
 
 async def test_a_click_selects_a_rule_and_a_second_one_lists_its_calls() -> None:

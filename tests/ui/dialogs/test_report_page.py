@@ -2,12 +2,16 @@
 
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunStarted
+from tests.ui.story import Story
+from tests.ui.trial_story import formatted, settle, trial
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, RunStarted
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
 from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
-from tui_agent.ui.dialogs.report_page import ReportPage
+from tui_agent.ui.dialogs.report_page import ReportPage, kept_text
 from tui_agent.ui.dialogs.text_page import TextPage
+from tui_agent.ui.state.call_records import CallTrial
 
 
 def set_up(on_stage: Stage) -> FakeRules:
@@ -124,3 +128,34 @@ async def test_tools_are_listed_before_the_first_call() -> None:
         assert "edit  can change things" in text
         assert "deny bash(git push:*)" in text
         assert "no rule names it; inside the workspace it runs" in text
+
+
+def test_a_long_list_of_kept_files_is_cut() -> None:
+    kept = CallTrial(kept=(".git", *(f"src/{number}.py" for number in range(30))), discarded=("other.py",))
+
+    rows = kept_text([("black .", kept)]).plain.split("\n")
+
+    assert rows[:4] == ["Kept from trials", "  black .", "    .git", "    src/0.py"]
+    assert rows[-1] == "    11 more"
+    assert "other.py" not in "".join(rows)
+
+
+async def test_the_report_names_the_files_that_were_kept_from_trials() -> None:
+    story = Story().run("format").step(0)
+    call_id = trial(story)
+    settle(story, call_id, formatted(), "src/cart.py")
+    calls = (ToolCallReport(call_id=call_id, tool_name="bash", arguments={}, status="ok"),)
+    report = AgentRunReport(
+        id="r1", model="m", started_at=0, completed_at=1, total_ms=1.0, reason="done", user_message="format",
+        final_text="", steps=(StepReport(index=0, type="initial", tool_calls=calls),),
+    )  # fmt: skip
+    story.tell(RunEnded(reason="done", report=report))
+    async with stage() as on_stage:
+        set_up(on_stage)
+        for envelope in story.envelopes:
+            on_stage.bus.publish(envelope.event)
+        await on_stage.until(lambda: on_stage.chat.state.status.report is not None)
+        await open_report(on_stage)
+
+        assert "Kept from trials\n  black .\n    src/cart.py\n" in text_of(on_stage)
+        assert "rates.py" not in text_of(on_stage).split("Kept from trials")[1].split("\n\n")[0]

@@ -69,8 +69,8 @@ async def test_withheld_variables_are_named_once_and_the_users_settings_pass_nam
 
     notes = [event.text for event in events if isinstance(event, Noticed) and event.code == "variables_withheld"]
     note = (
-        "3 environment variables withheld from commands as secrets: AWS_SECRET_ACCESS_KEY, DATABASE_URL, NPM_TOKEN; "
-        "the user's setting `env.pass` passes named ones"
+        "not set for commands: AWS_SECRET_ACCESS_KEY, DATABASE_URL, NPM_TOKEN "
+        "(the user's setting `env.pass` passes them)"
     )
     assert "canary-of-GH_TOKEN" in first.text
     assert first.text.count("canary-of-") == 1

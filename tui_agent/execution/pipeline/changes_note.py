@@ -58,7 +58,12 @@ def preview_of(proposed: ProposedChanges) -> Preview:
 
 def _note_of(file: ProposedFile) -> str:
     """Return what the diff of a file does not show; empty if it shows all."""
-    said = [file.note, f"in conflict: {file.conflict}" if file.conflict else "", "cut" if file.has_more else ""]
+    said = [
+        file.runs_later,
+        file.note,
+        f"in conflict: {file.conflict}" if file.conflict else "",
+        "cut" if file.has_more else "",
+    ]
     words = "; ".join(filter(None, said))
     if file.sort == "refused":
         return f"never kept: {file.path} ({words})"

@@ -8,6 +8,7 @@ with the syntax of `.gitignore`.
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -44,6 +45,8 @@ class CommandPattern:
     """True if more words may follow."""
     expression: re.Pattern[str]
     """Matches the words of a command, each followed by `BORDER`."""
+    narrow: re.Pattern[str]
+    """The same, but a `*` in a URL stays in that word: an allow rule for a host allows no further options."""
 
     @property
     def is_exact(self) -> bool:
@@ -63,6 +66,10 @@ class CommandPattern:
     def match(self, text: str) -> bool:
         """True if a command's joined words match."""
         return self.expression.match(text + BORDER) is not None
+
+    def allows(self, text: str) -> bool:
+        """True if an allow rule with this pattern covers a command's joined words."""
+        return self.narrow.match(text + BORDER) is not None
 
     def may_match(self, text: str) -> bool:
         """True if a command could match, whatever its unknown words become."""
@@ -90,11 +97,19 @@ def command_patterns(text: str) -> tuple[CommandPattern, ...]:
 
 def _pattern(body: str, *, is_prefix: bool) -> CommandPattern:
     pieces = tuple(piece.translate(_PLAIN) for piece in _BLANKS.sub(BORDER, body).split("*"))
-    first, *others = (*map(re.escape, pieces[:-1]), re.escape(pieces[-1] + BORDER) + ("" if is_prefix else r"\Z"))
+    texts = (*map(re.escape, pieces[:-1]), re.escape(pieces[-1] + BORDER) + ("" if is_prefix else r"\Z"))
+    any_text = (".",) * (len(pieces) - 1)
+    of_word = tuple(f"[^{BORDER}]" if "://" in piece.rpartition(BORDER)[2] else "." for piece in pieces[:-1])
+    return CommandPattern(pieces, is_prefix, _expression(texts, any_text), _expression(texts, of_word))
+
+
+def _expression(texts: Sequence[str], stars: Sequence[str]) -> re.Pattern[str]:
+    """Return the expression for the escaped pieces of a pattern, with the characters that each star matches."""
+    first, *others = texts
     # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.
-    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1])
-    last = f".*{others[-1]}" if others else ""
-    return CommandPattern(pieces, is_prefix, re.compile(f"(?s:{first}{middle}{last})"))
+    middle = "".join(f"(?>{star}*?{piece})" for star, piece in zip(stars, others[:-1], strict=False))
+    last = f"{stars[-1]}*{others[-1]}" if others else ""
+    return re.compile(f"(?s:{first}{middle}{last})")
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------

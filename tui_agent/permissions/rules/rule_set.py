@@ -90,8 +90,8 @@ class RuleSet:
         is_harmless = all(name in HARMLESS_VARIABLES or name.startswith("LC_") for name in names)
 
         def allows(pattern: CommandPattern) -> bool:
-            is_spelled = pattern.spelled_words > len(assigned) and pattern.match(whole)
-            is_covered = (is_harmless or pattern.is_everything) and pattern.match(BORDER.join(command.argv))
+            is_spelled = pattern.spelled_words > len(assigned) and pattern.allows(whole)
+            is_covered = (is_harmless or pattern.is_everything) and pattern.allows(BORDER.join(command.argv))
             return is_spelled or is_covered
 
         def match(rule: Rule, pattern: str) -> Match:

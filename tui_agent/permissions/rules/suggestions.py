@@ -45,6 +45,7 @@ _EXACT_ONLY = {
     "curl": re.compile(r"-[sSfiIkLvg]+\Z|[\w./:][\w./:=?&%+,-]*\Z"),
 }
 """Programs for which only the exact words are offered, and patterns for these words."""
+_OWN_SERVER = re.compile(r"https?://(?:localhost|127\.0\.0\.1)(?::\d+)?/")
 _NO_SUBCOMMANDS = names("git cp mv mkdir touch ln tee install truncate")
 """Programs whose second word does not limit what any arguments after it can do."""
 _PATH_TOOLS = names("edit write read")
@@ -63,7 +64,8 @@ class Offer:
 def offer_for_command(tool: str, text: str) -> Offer | None:
     """Return the rules for one simple command, or None if no rule should be stored.
 
-    These are the exact words and, for a command that runs the project's own code, these with any arguments.
+    These are the exact words; for a command that runs the project's own code, these with any arguments; for a `curl` to
+    a server of this machine, these with any path of it.
     """
     command = _simple_command(text)
     before = _assigned(command) if command else None
@@ -74,6 +76,9 @@ def offer_for_command(tool: str, text: str) -> Offer | None:
     if is_open or not (_may_be_exact(words) or may_be_stored(words)):
         return None
     exact = f"{tool}({before}{' '.join(shlex.quote(word) for word in words)})"
+    if host := _own_server(words):
+        server = f"{tool}({before}{' '.join((*words[:-1], host))}*)"
+        return Offer(server, (exact, server))
     count = _prefix_length(words)
     if not count:
         return Offer(exact, (exact,))
@@ -84,8 +89,9 @@ def offer_for_command(tool: str, text: str) -> Offer | None:
 def offer_for_path(tool: str, path: str, workspace: str) -> Offer | None:
     """Return the rules for one path, absolute and without links, or None if no pattern can express it.
 
-    These are: the path, its folder, and in the workspace the workspace. The folder is proposed, but not that of the
-    workspace itself, of files that other programs obey, nor outside for changes, or for reads near the user's secrets.
+    These are: the path, its folder, and in the workspace the workspace. The widest is proposed, so that the next change
+    asks nothing; it never covers what other programs obey, nor installed packages. Outside a folder is offered for
+    reads, but not near the user's secrets.
     """
     if any(letter in "\n\r\\" for letter in path) or not path.isprintable() or path.endswith(" "):
         return None
@@ -103,7 +109,7 @@ def offer_for_path(tool: str, path: str, workspace: str) -> Offer | None:
         choices = (pattern,)
     first, *others = dict.fromkeys(choices)
     rules = (f"{tool}({first})", *(f"{wider}({one})" for one in others))
-    return Offer(rules[1] if len(rules) > (2 if is_inside else 1) else rules[0], rules)
+    return Offer(rules[-1], rules)
 
 
 def escape_path(path: str) -> str:
@@ -128,6 +134,14 @@ def _prefix_length(words: Sequence[str]) -> int:
         ):
             return len(pattern)
     return 0
+
+
+def _own_server(words: Sequence[str]) -> str:
+    """Return the start of the URLs of a server of this machine that a command asks for one, or an empty text."""
+    # With `-L` the server could send the program on to any host.
+    is_plain = words[0] == "curl" and not any(word.startswith("-") and "L" in word for word in words)
+    found = [_OWN_SERVER.match(word) for word in words[1:] if not word.startswith("-")]
+    return found[0][0] if is_plain and len(found) == 1 and found[0] and words[-1].startswith(found[0][0]) else ""
 
 
 def may_be_prefix(words: Sequence[str]) -> bool:

@@ -45,6 +45,7 @@ _OF_TERMINAL = re.compile(
     re.VERBOSE,
 )
 """Variables of a terminal or desktop, of which the sandbox shows nothing: not worth a note."""
+_WORD = re.compile(r"\w+")
 _MOST_GIT_SETTINGS = 1_000
 
 _SHELL_HOOKS = frozenset(
@@ -117,18 +118,24 @@ def child_environment(inherited: Mapping[str, str], *, is_confined: bool = False
     return with_settings(kept | _QUIET, (*own, *settings_of_every_git()))
 
 
-def withheld_variables(inherited: Mapping[str, str], *, is_confined: bool = False) -> list[str]:
-    """Return the names of the user's variables that children lack and may need, those that look like secrets first.
+def withheld_variables(inherited: Mapping[str, str], command: str, *, is_confined: bool = False) -> list[str]:
+    """Return the names of the user's variables that a command lacks and may need, those that look like secrets first.
 
-    They are neither keys of endpoints and servers nor for a shell, a terminal or this program.
+    Others count only if the command names them, or a program whose name they begin with. None is a key of an endpoint
+    or a server, or for a shell, a terminal or this program.
     """
+    words = {word.upper() for word in _WORD.findall(command)}
     lacking = {
         name: name not in _ORDINARY and is_secret_variable(name, value)
         for name, value in inherited.items()
         if not (_is_ours(name) or name in _withheld or _GIT_SETTING.match(name))
         and not _is_inherited(name, value, is_confined=is_confined)
     }
-    names = [name for name, is_secret in lacking.items() if is_secret or not _OF_TERMINAL.fullmatch(name)]
+    names = [
+        name
+        for name, is_secret in lacking.items()
+        if is_secret or (not _OF_TERMINAL.fullmatch(name) and {name, name.partition("_")[0]} & words)
+    ]
     return sorted(names, key=lambda name: (not lacking[name], name))
 
 

@@ -94,9 +94,9 @@ class CommandProvider(Provider):
 
 
 _MODE_HELP = {
-    PermissionMode.ASK: "Ask before every call that no rule decides",
-    PermissionMode.ACCEPT_EDITS: "Edit files in the workspace without asking; ask before other calls",
-    PermissionMode.PLAN: "Read only; change nothing",
+    PermissionMode.ASK: "Ask before anything changes that no rule allows",
+    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
+    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
     PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
-    PermissionMode.DENY: "Deny every call that no rule allows",
+    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
 }

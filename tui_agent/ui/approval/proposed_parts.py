@@ -181,7 +181,7 @@ def _file_part(file: ProposedFile) -> ChangePart:
     if file.conflict:
         notes.append((f"  {visible(file.conflict)}; {CONFLICT}", "warning"))
     if file.sort == "protected":
-        notes.append(("  protected", "error"))
+        notes.append((f"  protected: {visible(file.runs_later)}" if file.runs_later else "  protected", "error"))
     if file.has_more:
         notes.append((f"  {CUT if file.diff else NO_DIFF}", "muted"))
     _, hunk, lines = f"\n{file.diff}".removesuffix("\n").partition("\n@@ ")

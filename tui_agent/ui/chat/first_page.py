@@ -28,8 +28,8 @@ MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."
 MODES = (
     (PermissionMode.ASK, "asks before it changes anything"),
-    (PermissionMode.ACCEPT_EDITS, "changes files here, asks before commands"),
-    (PermissionMode.PLAN, "only reads, and proposes a plan"),
+    (PermissionMode.ACCEPT_EDITS, "keeps changes of files here, asks about the rest"),
+    (PermissionMode.PLAN, "keeps no changes, and proposes a plan"),
 )
 _MOST_WIDTH = 72
 _MODE_WIDTH = max(len(mode.value) for mode, _ in MODES) + 2

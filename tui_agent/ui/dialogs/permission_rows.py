@@ -23,11 +23,11 @@ _LONGEST = 300
 _STYLES: dict[Verdict, str] = {"allow": "success", "ask": "warning", "deny": "error"}
 
 _REST: dict[PermissionMode, tuple[Verdict, str]] = {
-    PermissionMode.ASK: ("ask", "every other call"),
-    PermissionMode.ACCEPT_EDITS: ("ask", "every other call, but edits inside the workspace run"),
-    PermissionMode.PLAN: ("deny", "every other call that changes something"),
+    PermissionMode.ASK: ("ask", "every other change, and what leads outside"),
+    PermissionMode.ACCEPT_EDITS: ("ask", "changes other than of files here, and what leads outside"),
+    PermissionMode.PLAN: ("deny", "every other change"),
     PermissionMode.ALLOW: ("allow", "every other call"),
-    PermissionMode.DENY: ("deny", "every other call"),
+    PermissionMode.DENY: ("deny", "every other change, and what leads outside"),
 }
 
 

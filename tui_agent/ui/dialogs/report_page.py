@@ -1,6 +1,6 @@
 """The report of the last run, with the time that questions waited for the user and the rule that would save most."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -10,13 +10,17 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.state.attention import Attention, Figures, Saving, best_saving, figures
+from tui_agent.ui.state.call_records import CallTrial
 from tui_agent.ui.text.amounts import count_text, seconds_text
-from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .info_pages import run_text
 from .text_page import PageBody, TextPage
 
 _LABEL = 14
+_LONGEST = 70
+_MOST_KEPT = 20
+"""Most names of one command."""
 
 
 class ReportPage(TextPage):
@@ -31,6 +35,7 @@ class ReportPage(TextPage):
         rules: RuleQueries,
         clock: Callable[[], float],
         show_permissions: Callable[[], object],
+        kept: Sequence[tuple[str, CallTrial]] = (),
     ) -> None:
         """Create the page.
 
@@ -40,9 +45,10 @@ class ReportPage(TextPage):
             rules: lists and adds rules.
             clock: monotonic seconds.
             show_permissions: opens the permissions page.
+            kept: commands of the last run whose changes were kept, each with its trial.
         """
         super().__init__("Report", self._text)
-        self._report = report
+        self._report, self._kept = report, kept
         self._rules = rules
         self._show_permissions = show_permissions
         now = clock()
@@ -75,6 +81,8 @@ class ReportPage(TextPage):
 
     def _text(self, _: int) -> Content:
         parts = [attention_text(self._run, self._session, self.saving, added=self._added)]
+        if self._kept:
+            parts += [Content(""), kept_text(self._kept)]
         if self._report is not None:
             parts += [Content(""), run_text(self._report)]
         return Content("\n").join(parts)
@@ -101,6 +109,17 @@ def attention_text(run: Figures, session: Figures, saving: Saving | None, *, add
             keys.insert(0, ("report.add_rule", "adds it for this session"))
     words = " · ".join(f"{command(name).key_text} {text}" for name, text in keys)
     return Content("\n").join([*rows, Content.styled(f"  {words}", "$text-muted")])
+
+
+def kept_text(kept: Sequence[tuple[str, CallTrial]]) -> Content:
+    """Return the files that commands changed in trials and that were kept."""
+    rows = [Content.styled("Kept from trials", "$primary bold")]
+    for command_text, trial in kept:
+        more = len(trial.kept) - _MOST_KEPT
+        names = [*map(visible, trial.kept[:_MOST_KEPT]), *([f"{more} more"] if more > 0 else [])]
+        rows.append(Content.assemble((f"  {one_line(command_text, _LONGEST)}", "$text-muted")))
+        rows += [Content.assemble((f"    {name}", "$text")) for name in names]
+    return Content("\n").join(rows)
 
 
 def rule_name(rule: str) -> str:

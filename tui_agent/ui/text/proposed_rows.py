@@ -12,7 +12,8 @@ from .line import Line, Run
 from .sanitiser import visible
 from .styled_lines import prefixed_lines, wrapped
 
-PROTECTED = "protected: tools run or read it later, so no rule or mode keeps it"
+PROTECTED = "protected: {}, so no rule or mode keeps it"
+RUN_LATER = "something may run or obey it later"
 CUT = "The rest of the diff is not shown: keep or discard the whole file."
 NO_DIFF = "Its diff is too long to be shown: keep or discard the whole file."
 CONFLICT = "kept only if you choose it"
@@ -48,7 +49,8 @@ def file_rows(file: ProposedFile, width: int) -> list[Line]:
     rows = wrapped(file_runs(file), width)
     margin = ((" " * _MARGIN, ""),)
     if file.sort == "protected":
-        rows += prefixed_lines(wrapped([(f"! {PROTECTED}", "error")], width - _MARGIN), margin, margin)
+        words = PROTECTED.format(visible(file.runs_later or RUN_LATER))
+        rows += prefixed_lines(wrapped([(f"! {words}", "error")], width - _MARGIN), margin, margin)
     if file.conflict:
         words = f"! {visible(file.conflict)}; {CONFLICT}"
         rows += prefixed_lines(wrapped([(words, "warning")], width - _MARGIN), margin, margin)
@@ -83,6 +85,7 @@ def tree_runs(tree: ProposedTree) -> list[Run]:
     size = f", {bytes_text(tree.size)}" if tree.size else ""
     why = {"ignored": "  git ignores them", "packages": "  installed packages"}.get(tree.sort, "")
     runs: list[Run] = [("▲ ", "error strong")] if tree.sort == "protected" else []
+    why = f"  {visible(tree.runs_later or RUN_LATER)}" if tree.sort == "protected" else why
     return [*runs, (visible(tree.path), "strong"), (f": {count_text(tree.files, 'file')}{size}", ""), (why, "muted")]
 
 

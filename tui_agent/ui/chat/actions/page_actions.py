@@ -69,8 +69,14 @@ class PageActions:
         if state.status.report is None and not state.attention.questions:
             context.say("No run has ended yet.")
             return
-        clock = context.options.surroundings.clock
-        page = ReportPage(state.status.report, state.attention, context.bridge.rules, clock, self.show_permissions)
+        report, clock = state.status.report, context.options.surroundings.clock
+        calls = (
+            () if report is None else (*report.taken_up, *(call for step in report.steps for call in step.tool_calls))
+        )
+        found = (state.ledger.find(call.call_id) for call in calls)
+        views = [call.view for call in found if call is not None and call.view.changes.trial.kept]
+        kept = [(view.summary, view.changes.trial) for view in views]
+        page = ReportPage(report, state.attention, context.bridge.rules, clock, self.show_permissions, kept)
         context.screen.app.push_screen(page)
 
     def show_permissions(self) -> None:
