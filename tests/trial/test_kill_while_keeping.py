@@ -118,9 +118,7 @@ def test_everything_or_nothing_after_a_kill(tmp_path: Path, storage: Path, case:
         changes = layer.changes()
         selection = everything(changes)
         total = calls_until_killed(
-            lambda layer=layer, changes=changes, selection=selection: keep_changes(
-                layer.directory, layer.roots, changes, selection
-            ),
+            lambda layer=layer, changes=changes, selection=selection: keep_changes(layer.directory, changes, selection),
             number,
         )
         calls_until_killed(lambda layer=layer: finish_keeping(layer.directory), number // 2 + 1)

@@ -214,6 +214,8 @@ class LayerChange:
     """True if it is kept with the repository only."""
     seen: tuple[int, ...] = ()
     """Identity of what was at the real path when the layer was read; empty if nothing was there."""
+    top: Path | None = None
+    """Topmost directory that is deleted with it; None if its own directory is not."""
 
 
 @dataclass(frozen=True, slots=True)

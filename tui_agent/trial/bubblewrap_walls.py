@@ -12,8 +12,7 @@ from tui_agent.walls.visible_places import VisiblePlaces
 from tui_agent.walls.wall_options import covered, each, hidden_options, is_channel, system_options
 
 from .confinement import CACHE, Confinement
-from .covered_places import mounts_inside
-from .layer_root import LayerRoot
+from .covered_places import LayerRoot, mounts_inside
 
 _PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 """Directories of which the session has its own."""

@@ -13,7 +13,7 @@ from tui_agent.walls.visible_places import VisiblePlaces
 
 from .bubblewrap_walls import channels_below
 from .confinement import Confinement
-from .layer_root import LayerRoot
+from .covered_places import LayerRoot
 
 RULES, GIT_SETTINGS = "rules.json", "gitconfig"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

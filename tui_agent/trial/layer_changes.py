@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tui_agent.protocol.trial import LayerChange, LayerChanges
 
+from .covered_places import LayerRoot
 from .file_comparison import is_same_content
-from .layer_root import LayerRoot
-from .layer_view import identity_of, is_whiteout, kind_of, marks_of, status_of
+from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
 from .repository_state import RepositoryState, repository_in
 from .sorting import PathSorter
 
@@ -175,12 +175,12 @@ class _Walk:
             with os.scandir(f"{self.root.place}/{path}") as entries:
                 found = [(f"{path}/{entry.name}", entry.stat(follow_symlinks=False)) for entry in entries]
             if not found and path != top:
-                yield self._found(path, None, os.lstat(self.root.place / path), "")
+                yield self._found(path, None, os.lstat(self.root.place / path), "", top=top)
             for name, status in found:
                 if stat.S_ISDIR(status.st_mode):
                     waiting.append(name)
                 else:
-                    yield self._found(name, None, status, self._conflict(status, kind_of(status)))
+                    yield self._found(name, None, status, self._conflict(status, kind_of(status)), top=top)
 
     def _conflict(self, lower: os.stat_result | None, old: str) -> str:
         """Return why a file may not be replaced without an answer. A directory's times change with its entries."""
@@ -195,6 +195,7 @@ class _Walk:
         conflict: str,
         *,
         is_mode: bool = False,
+        top: str = "",
     ) -> LayerChange:
         old, new = kind_of(lower), kind_of(status)
         kind = "deleted" if status is None else "added" if lower is None else "changed"
@@ -211,6 +212,7 @@ class _Walk:
             mode=stat.S_IMODE(status.st_mode) if status is not None else 0,
             conflict=conflict,
             seen=identity_of(lower),
+            top=self.root.place / top if top else None,
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.git.read_only_git import read_git
 from tui_agent.protocol.trial import MOST_FILES, ChangeSort, LayerChange
 
-from .layer_view import kind_of, status_of
+from .layer_files import kind_of, status_of
 
 CACHES = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache", ".pytype"}

@@ -16,13 +16,13 @@ from tui_agent.walls.visible_places import own_home, visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
+from .covered_places import LayerRoot
 from .keeping import finish_keeping, keep_changes
 from .landlock_walls import LandlockWalls
 from .layer_changes import read_changes
+from .layer_files import identity_of, status_of
 from .layer_limits import LayerLimits, LayerWatch, WallsStatus
-from .layer_root import LayerRoot
 from .layer_storage import RECORD, is_finished, remove_tree
-from .layer_view import identity_of, status_of
 from .trial_environment import trial_environment
 
 Walls = BubblewrapWalls | LandlockWalls
@@ -138,7 +138,7 @@ class TrialLayer:
 
     def keep(self, selection: KeepSelection) -> KeepReport:
         """Apply a part of the changes to the workspace."""
-        return keep_changes(self._directory, self._roots, self.changes(), selection)
+        return keep_changes(self._directory, self.changes(), selection)
 
     def finish(self) -> KeepReport | None:
         """Finish a keeping that a kill interrupted, and return what was kept; None if none had begun."""
@@ -194,12 +194,6 @@ def _is_outdated(changes: LayerChanges) -> bool:
     """Return True if a changed path is not in the workspace as it was when the layer was read. Blocks."""
     every = (*changes.changes, *changes.repository_changes)
     return any(identity_of(status_of(change.target)) != change.seen for change in every)
-
-
-def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:
-    """Return where a layer stores the changes of each covered directory."""
-    numbered = enumerate(places)
-    return tuple(LayerRoot(place, directory / str(n) / "upper", directory / str(n) / "work") for n, place in numbered)
 
 
 def _limiter(workspace: Path, limits: LayerLimits) -> tuple[str, ...]:

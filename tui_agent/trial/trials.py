@@ -19,13 +19,12 @@ from tui_agent.walls.wall_options import impossible_root
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
-from .covered_places import covered_places, mounts_inside
+from .covered_places import LayerRoot, covered_places, layer_roots, mounts_inside
 from .landlock_walls import LandlockWalls, landlock_problem
 from .layer_limits import LayerLimits
-from .layer_root import LayerRoot
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .sorting import PathSorter
-from .trial_layer import TrialLayer, Walls, layer_roots
+from .trial_layer import TrialLayer, Walls
 
 _LONGEST = 200
 """Most characters of a reason."""
