@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 from tui_agent.protocol.regular_file import sync_directory
 from tui_agent.protocol.trial import REPOSITORY
 
-Action = Literal["watch", "remove", "prune", "directory", "object", "put", "mode", "close"]
-"""Action of a step: only compare a file, remove a file, remove a directory if it is empty, create a directory, put an
-object of a repository, whose content is in its name, or another file or link in its place, set the permission bits of
-a file, or those of a directory."""
+Action = Literal["watch", "remove", "directory", "object", "put", "mode", "close"]
+"""Action of a step: only compare a file, remove a file or an empty directory, create a directory, put an object of a
+repository, whose content is in its name, or another file or link in its place, set the permission bits of a file, or
+those of a directory."""
 
 _FILE, _UNDO = "keep.json", "undo.json"
 

@@ -67,22 +67,15 @@ class StepRunner:
         """
         try:
             with self._place(step.target) as path:
-                match step.action:
-                    case "watch":
-                        _refuse_other(step, status_of(path))
-                    case "remove":
-                        self._remove(step, path)
-                    case "prune":
-                        _prune(step, path)
-                    case "directory":
-                        _make_directory(path)
-                    case "put" | "object":
-                        self._put(step, path)
-                    case "mode" | "close":
-                        _set_mode(step, path)
+                if step.action in ("mode", "close"):
+                    _set_mode(step, path)
+                elif step.action == "watch":
+                    _refuse_other(step, status_of(path))
+                elif not _is_taken(step, path, now := status_of(path)):
+                    self._replace(step, path, now)
         except (FileNotFoundError, NotADirectoryError):
             # Its directory went with a later step, before a kill.
-            if step.action != "prune" and not (step.action == "remove" and status_of(step.saved) is not None):
+            if step.action != "remove" or not (_was_directory(step) or status_of(step.saved) is not None):
                 raise
 
     def undo(self, step: Step) -> None:
@@ -91,25 +84,15 @@ class StepRunner:
         Raises:
             OSError: the system refuses it.
         """
-        if step.action == "object" or status_of(os.path.dirname(step.target)) is None:
+        if step.action in ("object", "watch") or status_of(os.path.dirname(step.target)) is None:
             return  # It was not taken, as its directory is missing.
         with self._place(step.target) as path:
             now = status_of(path)
-            match step.action:
-                case "directory":
-                    with suppress(OSError):
-                        os.rmdir(path)
-                case "prune" if now is None:
-                    os.mkdir(path, step.mode)
-                case "mode" | "close" if step.seen and now is not None and now.st_ino == step.seen[1]:
+            if step.action in ("mode", "close"):
+                if step.seen and now is not None and now.st_ino == step.seen[1]:
                     os.chmod(path, stat.S_IMODE(step.seen[2]))
-                case "put" | "remove" if _is_taken(step, path, now):
-                    if status_of(step.saved) is not None:
-                        self._move(step.saved, path)
-                    elif now is not None and (not step.seen or _was_directory(step)):
-                        os.unlink(path)
-                case _:
-                    pass
+            elif _is_taken(step, path, now):
+                self._put_back(step, path, now)
 
     def check(self, step: Step) -> None:
         """Check that the file of a step is as it was when the layer was read; also the times of its status count.
@@ -143,25 +126,41 @@ class StepRunner:
             self._held = parent, _hold(parent)
         yield Path(f"/proc/self/fd/{self._held[1]}/{name}")
 
-    def _remove(self, step: Step, path: Path) -> None:
-        now = status_of(path)
-        if not _is_taken(step, path, now):
+    def _replace(self, step: Step, path: Path, now: os.stat_result | None) -> None:
+        """Save and remove what is there, and put in place what comes instead; a file replaces a file at once."""
+        if kind_of(now) == "directory":
+            if not _was_directory(step):
+                raise NotKeptError(CHANGED)
+            try:
+                os.rmdir(path)
+            except OSError as error:
+                if step.action == "remove" and not step.path:
+                    return  # Not all that was in it is deleted.
+                raise NotKeptError("the directory is not empty in the workspace") from error
+        elif now is not None or not _was_directory(step):
             _refuse_other(step, now)
-            _save(step, path)
-            os.unlink(path)
+            if now is not None:
+                _save(step, path)
+                if step.action != "put":
+                    os.unlink(path)
+        if step.action == "directory":
+            # Files are still to be put into it; its own mode comes last.
+            os.mkdir(path, 0o700)
+        elif step.action != "remove":
+            _make_ready(step)
+            self._move(step.source, path)
 
-    def _put(self, step: Step, path: Path) -> None:
-        now = status_of(path)
-        if _is_taken(step, path, now) or (step.action == "object" and now is not None):
-            return
-        if now is not None and stat.S_ISDIR(now.st_mode):
-            raise NotKeptError("a directory in the workspace has the name and is not empty")
-        if now is not None or not _was_directory(step):
-            _refuse_other(step, now)
-        if now is not None:
-            _save(step, path)
-        _make_ready(step)
-        self._move(step.source, path)
+    def _put_back(self, step: Step, path: Path, now: os.stat_result | None) -> None:
+        if step.action == "directory":
+            with suppress(OSError):
+                os.rmdir(path)
+        if status_of(step.saved) is not None:
+            self._move(step.saved, path)
+        elif step.action == "put" and now is not None and (not step.seen or _was_directory(step)):
+            os.unlink(path)
+        if _was_directory(step):
+            with suppress(FileExistsError):
+                os.mkdir(path, stat.S_IMODE(step.seen[2]))
 
     def _move(self, source: str, path: Path) -> None:
         """Put a stored file in place at once; between file systems, by a copy beside it."""
@@ -179,24 +178,6 @@ class StepRunner:
                     os.unlink(beside)
                 raise
             os.unlink(source)
-
-
-def _prune(step: Step, path: Path) -> None:
-    try:
-        os.rmdir(path)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if step.path:
-            raise NotKeptError("the directory is not empty in the workspace") from error
-
-
-def _make_directory(path: Path) -> None:
-    with suppress(FileExistsError):
-        # Files are still to be put into it; its own mode comes last.
-        os.mkdir(path, 0o700)
-    if kind_of(status_of(path)) != "directory":
-        raise NotKeptError("a file in the workspace has the name of the directory")
 
 
 def _set_mode(step: Step, path: Path) -> None:
@@ -253,10 +234,13 @@ def _is_taken(step: Step, path: Path, now: os.stat_result | None) -> bool:
     """Return True if a step was taken before a kill."""
     if step.action == "remove":
         return now is None or (status_of(step.saved) is not None and not _is_as_seen(step, now))
-    if step.action in ("put", "object"):
-        source = status_of(step.source)
-        return source is None or (now is not None and not _is_as_seen(step, now) and _is_equal(step, path, now))
-    return False
+    if step.action == "directory":
+        return kind_of(now) == "directory"
+    if step.action == "object" and now is not None:
+        return True
+    return status_of(step.source) is None or (
+        now is not None and not _is_as_seen(step, now) and _is_equal(step, path, now)
+    )
 
 
 def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
@@ -275,6 +259,7 @@ def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
 
 
 def _was_directory(step: Step) -> bool:
+    """Return True if a directory was in the workspace."""
     return len(step.seen) > 0 and stat.S_ISDIR(step.seen[2])
 
 

@@ -15,7 +15,7 @@ from tui_agent.protocol.trial import REPOSITORY, KeepReport, KeepSelection, Kept
 
 from .keep_journal import Action, KeepJournal, Step
 from .keep_steps import NotKeptError, StepRunner, hold_locks, release_locks
-from .layer_files import kind_of, status_of
+from .layer_files import identity_of, kind_of, status_of
 
 _SAVED = "kept"
 """Directory of the old files."""
@@ -111,7 +111,7 @@ class _Plan:
 
     def add(self, change: LayerChange) -> None:
         """Add the steps for one change."""
-        source, new, was = change.source, change.new, change.old
+        source, new = change.source, change.new
         if (text := self._texts.get(change.path)) is not None:
             source, new = self._write_text(text), "file"
         is_state = change.sort == "repository"
@@ -120,43 +120,30 @@ class _Plan:
         if change.source == change.target:
             self._add("watch", change)
         elif new == "absent":
-            self._add("prune" if was == "directory" else "remove", change)
-            self._add_pruned_parents(change)
+            self._add("remove", change)
+            self._add_removed_parents(change)
         elif new == "directory":
-            if was not in ("absent", "directory"):
-                self._add("remove", change)
-            if was != "directory":
+            if change.old != "directory":
                 self._add_made_parents(change)
+                self._is_new(change, change.target)
                 self._add("directory", change)
-            self._add("close", change, is_new=was != "directory")
+            self._add("close", change, is_new=change.old != "directory")
         elif change.kind == "mode" and text is None:
             self._add("mode", change)
         else:
-            if was == "directory":
-                self._add("prune", change, path="")
             self._add_made_parents(change)
             self._add("object" if is_state and change.path.startswith("objects/") else "put", change, source=source)
 
-    def _add(
-        self,
-        action: Action,
-        change: LayerChange,
-        *,
-        path: str | None = None,
-        source: Path | None = None,
-        is_new: bool = False,
-    ) -> None:
-        is_state = change.sort == "repository"
-        is_old = action in ("prune", "remove") and change.seen
+    def _add(self, action: Action, change: LayerChange, *, source: Path | None = None, is_new: bool = False) -> None:
         step = Step(
             action,
             _unit_of(change),
-            "" if is_state else change.path if path is None else path,
+            "" if change.sort == "repository" else change.path,
             str(change.target),
             str(source or ""),
             () if is_new else change.seen,
-            stat.S_IMODE(change.seen[2]) if is_old else change.mode,
-            str(self._saved / str(len(self.steps))) if action in ("remove", "put") else "",
+            change.mode,
+            str(self._saved / str(len(self.steps))),
         )
         self._insert(step, change)
 
@@ -164,7 +151,7 @@ class _Plan:
         depth = step.target.count("/")
         group = _group(change.path, step.action) if change.sort == "repository" else _FILES
         # Directories before what is in them, except where they are removed or closed.
-        within = {"directory": depth, "prune": -depth, "close": -depth}.get(step.action, 0)
+        within = {"directory": depth, "remove": -depth, "close": -depth}.get(step.action, 0)
         self.steps.append(((group, _ORDER.index(step.action), within, step.target), step))
 
     def _write_text(self, text: str) -> Path:
@@ -183,18 +170,18 @@ class _Plan:
             mode = stat.S_IMODE(status.st_mode)
             self._insert(Step("close", _shared_unit(change), "", str(parent), mode=mode), change)
 
-    def _add_pruned_parents(self, change: LayerChange) -> None:
+    def _add_removed_parents(self, change: LayerChange) -> None:
         """Add steps for the directories above a deleted file that are deleted, too."""
         for parent in change.target.parents if change.top is not None else ():
             if not self._is_new(change, parent):
                 return
-            status = status_of(parent)
-            mode = 0o755 if status is None else stat.S_IMODE(status.st_mode)
-            self._insert(Step("prune", _shared_unit(change), "", str(parent), mode=mode), change)
+            step = Step("remove", _shared_unit(change), "", str(parent), seen=identity_of(status_of(parent)))
+            self._insert(step, change)
             if parent == change.top:
                 return
 
     def _is_new(self, change: LayerChange, parent: Path) -> bool:
+        """Return True unless there is a step for a directory already."""
         key = (_shared_unit(change), parent)
         is_new = key not in self._parents
         self._parents.add(key)
@@ -214,7 +201,7 @@ def _group(name: str, action: Action) -> int:
     if action in ("mode", "close"):
         return _MODES
     if name.startswith("objects/"):
-        return _REMOVED_OBJECTS if action in ("remove", "prune") else _OBJECTS
+        return _REMOVED_OBJECTS if action == "remove" else _OBJECTS
     if name.startswith("refs/") or name == "packed-refs":
         return _REFS if name.startswith("refs/") else _PACKED
     last = "" if name.startswith("logs/") else name.rpartition("/")[2]
@@ -313,22 +300,21 @@ def _report(journal: KeepJournal) -> KeepReport:
         tied = (step.path for step in journal.steps if step.unit == REPOSITORY and step.path)
         problems |= dict.fromkeys(tied, "it belongs to the repository's change, which is not kept")
     kept = [step for step in journal.steps if step.unit not in problems]
-    files = [_kept(step) for step in kept if step.path and step.action in ("put", "remove", "mode", "close")]
+    files = [_kept(step) for step in kept if step.path]
     return KeepReport(tuple(files), any(step.unit == REPOSITORY for step in kept), problems)
 
 
 def _kept(step: Step) -> KeptFile:
     target = Path(step.target)
     before = stat.S_IMODE(step.seen[2]) if step.seen and not stat.S_ISLNK(step.seen[2]) else None
-    if step.action == "remove":
+    if step.action not in ("put", "mode"):
         return KeptFile(step.path, target, _before(step), None, (before, None))
-    after = None if step.action == "close" else target
-    return KeptFile(step.path, target, _before(step), after, (before, step.mode))
+    return KeptFile(step.path, target, _before(step), target, (before, step.mode))
 
 
 def _before(step: Step) -> bytes | Path | None:
     """Return the old content, or the file with it."""
-    saved = Path(step.saved or step.target)
+    saved = Path(step.target if step.action == "mode" else step.saved)
     if not step.seen or not stat.S_ISREG(step.seen[2]):
         return None
     if step.seen[3] > _MOST_BYTES:

@@ -69,6 +69,7 @@ class SessionStorage:
         Raises:
             ToolError: they cannot be created.
         """
+        self.base = base
         for directory in (base, base / _SESSIONS, base / _PROJECTS):
             make_private(directory)
         # A name is enough to find the cache again; nothing is read from it.
