@@ -243,8 +243,8 @@ class KeptFile:
     """Content before, or a file with it if it is large; None if there was no regular file."""
     after: Path | None
     """The kept file; None if it was deleted."""
-    modes: tuple[int | None, int | None] = (None, None)
-    """Permission bits before and after."""
+    mode: int = 0
+    """Permission bits before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class StepRunner:
                     self._replace(step, path, now)
         except (FileNotFoundError, NotADirectoryError):
             # Its directory went with a later step, before a kill.
-            if step.action != "remove" or not (_was_directory(step) or status_of(step.saved) is not None):
+            if step.action != "remove" or not (was_directory(step) or status_of(step.saved) is not None):
                 raise
 
     def undo(self, step: Step) -> None:
@@ -93,23 +93,6 @@ class StepRunner:
                     os.chmod(path, stat.S_IMODE(step.seen[2]))
             elif _is_taken(step, path, now):
                 self._put_back(step, path, now)
-
-    def check(self, step: Step) -> None:
-        """Check that the file of a step is as it was when the layer was read; also the times of its status count.
-
-        Raises:
-            NotKeptError, OSError: as for `run`.
-        """
-        is_compared = step.action in ("watch", "remove", "put") or (step.action == "mode" and step.seen)
-        if not is_compared or _was_directory(step):
-            return
-        try:
-            with self._place(step.target) as path:
-                now = status_of(path)
-        except (FileNotFoundError, NotADirectoryError):
-            now = None  # Also where another step replaces a file or a link above it by a directory.
-        if identity_of(now) != step.seen:
-            raise NotKeptError(CHANGED)
 
     def close(self) -> None:
         """Close the directory that is held."""
@@ -129,7 +112,7 @@ class StepRunner:
     def _replace(self, step: Step, path: Path, now: os.stat_result | None) -> None:
         """Save and remove what is there, and put in place what comes instead; a file replaces a file at once."""
         if kind_of(now) == "directory":
-            if not _was_directory(step):
+            if not was_directory(step):
                 raise NotKeptError(CHANGED)
             try:
                 os.rmdir(path)
@@ -137,7 +120,7 @@ class StepRunner:
                 if step.action == "remove" and not step.path:
                     return  # Not all that was in it is deleted.
                 raise NotKeptError("the directory is not empty in the workspace") from error
-        elif now is not None or not _was_directory(step):
+        elif now is not None or not was_directory(step):
             _refuse_other(step, now)
             if now is not None:
                 _save(step, path)
@@ -156,9 +139,9 @@ class StepRunner:
                 os.rmdir(path)
         if status_of(step.saved) is not None:
             self._move(step.saved, path)
-        elif step.action == "put" and now is not None and (not step.seen or _was_directory(step)):
+        elif step.action == "put" and now is not None and (not step.seen or was_directory(step)):
             os.unlink(path)
-        if _was_directory(step):
+        if was_directory(step):
             with suppress(FileExistsError):
                 os.mkdir(path, stat.S_IMODE(step.seen[2]))
 
@@ -258,7 +241,7 @@ def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
         return False
 
 
-def _was_directory(step: Step) -> bool:
+def was_directory(step: Step) -> bool:
     """Return True if a directory was in the workspace."""
     return len(step.seen) > 0 and stat.S_ISDIR(step.seen[2])
 

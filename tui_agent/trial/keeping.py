@@ -14,7 +14,7 @@ from typing import get_args
 from tui_agent.protocol.trial import REPOSITORY, KeepReport, KeepSelection, KeptFile, LayerChange, LayerChanges
 
 from .keep_journal import Action, KeepJournal, Step
-from .keep_steps import NotKeptError, StepRunner, hold_locks, release_locks
+from .keep_steps import CHANGED, NotKeptError, StepRunner, hold_locks, release_locks, was_directory
 from .layer_files import identity_of, kind_of, status_of
 
 _SAVED = "kept"
@@ -215,16 +215,16 @@ def _needs_lock(change: LayerChange) -> bool:
 
 
 def _check_all(journal: KeepJournal) -> None:
-    """Note which units are not as they were when the layer was read."""
-    runner = StepRunner(journal.mark)
-    try:
-        for step in journal.steps:
-            try:
-                runner.check(step)
-            except (NotKeptError, OSError) as error:
-                journal.problems[step.unit] = _words(step, error)
-    finally:
-        runner.close()
+    """Note which units are not as they were when the layer was read; also the times of a file's status count."""
+    for step in journal.steps:
+        is_made = step.action in ("object", "close") or (step.action == "directory" and not step.seen)
+        if is_made or was_directory(step) or not step.unit:
+            continue
+        try:
+            if identity_of(status_of(step.target)) != step.seen:
+                raise NotKeptError(CHANGED)
+        except (NotKeptError, OSError) as error:
+            journal.problems[step.unit] = _words(step, error)
 
 
 def _words(step: Step, error: Exception) -> str:
@@ -300,16 +300,18 @@ def _report(journal: KeepJournal) -> KeepReport:
         tied = (step.path for step in journal.steps if step.unit == REPOSITORY and step.path)
         problems |= dict.fromkeys(tied, "it belongs to the repository's change, which is not kept")
     kept = [step for step in journal.steps if step.unit not in problems]
-    files = [_kept(step) for step in kept if step.path]
+    files = [
+        KeptFile(
+            step.path,
+            target := Path(step.target),
+            _before(step),
+            target if step.action in ("put", "mode") else None,
+            stat.S_IMODE(step.seen[2]) if step.seen else 0,
+        )
+        for step in kept
+        if step.path
+    ]
     return KeepReport(tuple(files), any(step.unit == REPOSITORY for step in kept), problems)
-
-
-def _kept(step: Step) -> KeptFile:
-    target = Path(step.target)
-    before = stat.S_IMODE(step.seen[2]) if step.seen and not stat.S_ISLNK(step.seen[2]) else None
-    if step.action not in ("put", "mode"):
-        return KeptFile(step.path, target, _before(step), None, (before, None))
-    return KeptFile(step.path, target, _before(step), target, (before, step.mode))
 
 
 def _before(step: Step) -> bytes | Path | None:
