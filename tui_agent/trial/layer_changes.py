@@ -44,11 +44,7 @@ def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) 
         kept, dropped = sorter.sort(found, places)
         return LayerChanges(_in_order(kept), dropped=dropped)
     state = RepositoryState(repository, found, made_ns)
-    inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
-    rest = [change for change in found if id(change) not in inside]
-    for change in state.protected:
-        change.sort = "protected"
-    kept, dropped = sorter.sort(rest, places)
+    kept, dropped = sorter.sort(state.rest, places)
     for change in kept if state.words else ():
         change.with_repository = change.sort == "workspace" and state.is_tied(change)
     return LayerChanges(_in_order(kept), state.words, dropped, repository_changes=_in_order(state.files))

@@ -83,19 +83,22 @@ class RepositoryState:
         self._repository = repository
         self._made_ns = made_ns
         self._common = repository.root.place / repository.common
-        start = os.path.join(self._common, "")
-        self.inside = [change for change in found if str(change.target).startswith(start)]
-        """All changes in the repository's directory."""
-        self.protected: list[LayerChange] = []
-        """Those that are decided one by one."""
+        self.rest: list[LayerChange] = []
+        """Changes that are decided one by one: those elsewhere, and protected ones."""
         self.files: list[LayerChange] = []
         """Those that are kept together, or not at all; their paths are relative to the repository's directory."""
         self.words: tuple[str, ...] = ()
         self._old_index: _Index = {}
         self._new_index: _Index = {}
-        for change in self.inside:
-            self._assign(change)
+        start = os.path.join(self._common, "")
+        for change in found:
+            if str(change.target).startswith(start):
+                self._assign(change)
+            else:
+                self.rest.append(change)
         self._changed = {change.path: change for change in self.files}
+        heads = {self._own(name) for name in ("HEAD", *_BEGUN)}
+        self._is_moved = any(name.startswith("refs/") or name in heads for name in self._changed)
         if any(change.path == self._own("index") or _counts(change) for change in self.files):
             with TemporaryDirectory(prefix="git-", dir=repository.root.upper.parent) as place:
                 self._read(_NeutralGit(repository, Path(place)))
@@ -106,10 +109,7 @@ class RepositoryState:
 
     def is_tied(self, change: LayerChange) -> bool:
         """Return True if a change of the work tree is part of a checkout, merge, commit or stash. Blocks."""
-        moved = {self._own(name) for name in ("HEAD", *_BEGUN)}
-        if not any(name.startswith("refs/") or name in moved for name in self._changed):
-            return False
-        if not change.target.is_relative_to(self._repository.top):
+        if not self._is_moved or not change.target.is_relative_to(self._repository.top):
             return False
         if b"" in self._new_index:  # Not known.
             return True
@@ -124,12 +124,12 @@ class RepositoryState:
     def _assign(self, change: LayerChange) -> None:
         """Put one change to the state, to the protected files, or to neither."""
         name = change.target.relative_to(self._common).as_posix()
-        if name.endswith(".lock"):
-            if change.kind == "deleted":
-                self.protected.append(change)
-        elif _RUN_LATER.match(name):
-            self.protected.append(change)
-        elif not (name.startswith("objects/") and change.old == change.new == "file"):  # Its content is in its name.
+        is_lock = name.endswith(".lock")
+        if _RUN_LATER.match(name) or (is_lock and change.kind == "deleted"):
+            change.sort = "protected"
+            self.rest.append(change)
+        elif not is_lock and not (name.startswith("objects/") and change.old == change.new == "file"):
+            # An object that is there already has its content in its name.
             if change.new in ("link", "special"):
                 change.conflict = "it is not a regular file"
             change.sort, change.path = "repository", name
