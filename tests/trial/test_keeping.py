@@ -147,15 +147,3 @@ def test_a_touched_or_rewritten_file_counts_by_its_content(workspace: Path, tmp_
     layer = RealLayer.over(tmp_path / "layer", workspace)
     layer.run("touch a d/b; cp mv x; cat x > mv; rm x; touch -h l; rm tomode; echo z > tomode; mkdir t; rmdir t")
     assert layer.changes().changes == ()
-
-
-def test_the_rest_can_be_kept_after_an_interrupted_keeping(workspace: Path, tmp_path: Path) -> None:
-    """The report then names the files of both, each with its content before."""
-    layer = RealLayer.over(tmp_path / "layer", workspace)
-    layer.run("echo 1 > a; echo 2 > d/b")
-    layer.keep(KeepSelection(paths=("a",)))
-    changes = layer.changes()
-    assert [change.path for change in changes.changes] == ["d/b"]
-    report = layer.keep(everything(changes), changes)
-    assert [(file.path, file.before) for file in report.files] == [("a", b"a\n"), ("d/b", b"b\n")]
-    assert (workspace / "a").read_text() + (workspace / "d/b").read_text() == "1\n2\n"

@@ -149,6 +149,19 @@ def test_a_repository_that_changed_meanwhile_is_not_touched(
     assert tree_of(repository) == start
 
 
+def test_a_file_of_a_commit_that_changed_meanwhile_keeps_all_of_it_out(repository: Path, tmp_path: Path) -> None:
+    """The other files of the commit are reported as not kept, too."""
+    layer = RealLayer.over(tmp_path / "layer", repository)
+    layer.run("echo 5 > a; echo 6 > d/b; echo 7 > n; git add a d; git commit -qm Five")
+    (repository / "d/b").write_text("user")
+    report = layer.keep_all()
+    assert set(report.problems) == {"a", "d/b", REPOSITORY}
+    assert not report.repository
+    assert [file.path for file in report.files] == ["n"]
+    assert (repository / "a").read_text() == "1\n"
+    assert git(repository, "log", "-1", "--format=%s") == "Second\n"
+
+
 PROTECTED = {
     "echo x > .git/hooks/pre-commit": ".git/hooks/pre-commit",
     "git config core.fsmonitor x": ".git/config",

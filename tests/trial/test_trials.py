@@ -39,7 +39,7 @@ def test_a_command_changes_its_layer_only(trial: Made) -> None:
     )
     assert ran.text.splitlines() == [str(os.geteuid()), str(root), "keptmore"]
     assert tree_state(root) == before
-    upper = next(iter(ran.layer._roots)).upper
+    upper = next(iter(ran.layer.roots)).upper
     assert sorted(os.listdir(upper)) == ["d", "file", "gone", "kept", "l", "sub"]
     assert trials.facts.backend == "overlay"
 
@@ -93,7 +93,7 @@ def test_a_process_that_outlives_the_command_is_ended(trial: Made) -> None:
     _, root, run = trial
     ran = run("(setsid nohup bash -c 'while :; do echo x >> late; done' &) >/dev/null 2>&1; sleep 0.1")
     ran.layer.end()
-    late = ran.layer._roots[0].upper / "late"
+    late = ran.layer.roots[0].upper / "late"
     size = late.stat().st_size if late.exists() else 0
     assert run("true").code == 0
     assert (late.stat().st_size if late.exists() else 0) == size
@@ -114,7 +114,7 @@ def test_a_layer_that_waits_survives_the_program_and_others_do_not(trial: Made, 
     resumed = Trials(root, tmp_path / "state" / "trials", "one")
     layer, result = resumed.waiting("call") or pytest.fail("no layer waits")
     assert result == '{"text": "done"}'
-    assert (layer._roots[0].upper / "new").read_text("utf-8") == "x\n"
+    assert (layer.roots[0].upper / "new").read_text("utf-8") == "x\n"
     record = tmp_path / f"state/trials/sessions/one/layers/{layer.id}/record.json"
     assert record.stat().st_mode & 0o777 == 0o600
     layer.discard()

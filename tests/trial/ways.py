@@ -33,7 +33,7 @@ def walls_of(way: str) -> BubblewrapWalls | LandlockWalls:
         "unshare with the newest": BubblewrapWalls(newest, True, UNSHARE),
         "read-only": BubblewrapWalls(newest, False),
         "read-only with an old one": BubblewrapWalls(old, False),
-        "Landlock": LandlockWalls(2 << 30),
+        "Landlock": LandlockWalls(),
     }[way]
 
 

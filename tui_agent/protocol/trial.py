@@ -218,6 +218,8 @@ class LayerChange:
     """True if it is kept with the repository only."""
     seen: tuple[int, ...] = ()
     """Identity of what was at the real path when the layer was read; empty if nothing was there."""
+    top: Path | None = None
+    """Topmost directory that is deleted with it; None if its own directory is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +247,8 @@ class KeptFile:
     """Content before, or a file with it if it is large; None if there was no regular file."""
     after: Path | None
     """The kept file; None if it was deleted."""
-    modes: tuple[int | None, int | None] = (None, None)
-    """Permission bits before and after."""
+    mode: int = 0
+    """Permission bits before."""
 
 
 @dataclass(frozen=True, slots=True)

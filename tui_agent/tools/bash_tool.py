@@ -45,7 +45,7 @@ from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .proposed_changes import LayerProposal
 from .shell_syntax import syntax_error
 from .shielded_thread import run_shielded_in_thread
-from .text_format import counted, printable
+from .text_format import counted, printable, printable_name
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
 
@@ -68,7 +68,7 @@ _MISSES_TERMINAL = re.compile(
 )
 """Matches the message of a program that misses a terminal."""
 _MOST_NAMED = 4
-"""Most variables that a note names."""
+"""Most variables or changed paths that a note names."""
 _NAMES_FAILURE = re.compile(
     r"(?:^|[\s:])(?:FAILED|FAIL|ERROR|Error|error|fatal|panic)\b|(?:^|\s)ERR!|^\w*(?:Error|Exception):"
 )
@@ -345,7 +345,8 @@ class BashTool(TypedTool[BashArguments]):
             self._refusals[args.command] = refused
             if len(self._refusals) > _MOST_REFUSALS:
                 del self._refusals[next(iter(self._refusals))]
-        return _result(args, outcome, captured, context, layer, refused, NOT_WATCHED, job), outcome
+        discarded = await run_shielded_in_thread(partial(_discarded, layer)) if outcome.ending == "cancelled" else ""
+        return _result(args, outcome, captured, context, discarded, refused, NOT_WATCHED, job), outcome
 
     @staticmethod
     def _ended(job: Job, spec: ProcessSpec) -> ProcessOutcome:
@@ -426,10 +427,10 @@ class BashTool(TypedTool[BashArguments]):
                 kept.enter_context(held.pop_all())
             job.moments.left.set()
         if job.left is not None and not args.run_in_background:
-            return _result(args, job.left, captured, context, None, "", changes, job)
+            return _result(args, job.left, captured, context, "", "", changes, job)
         if job.task_id:
             return _left_result(job, captured, context, changes)
-        return _result(args, self._ended(job, spec), captured, context, None, "", changes, job)
+        return _result(args, self._ended(job, spec), captured, context, "", "", changes, job)
 
     async def _run(
         self, spec: ProcessSpec, in_trial: bool, context: ToolContext, jobs: BackgroundJobs, job: Job
@@ -548,7 +549,7 @@ def _result(
     outcome: ProcessOutcome,
     captured: Captured,
     context: ToolContext,
-    layer: Layer | None,
+    discarded: str,
     refused: str,
     changes: CommandChanges,
     job: Job,
@@ -563,8 +564,7 @@ def _result(
     hint = _NO_TERMINAL if outcome.returncode and _MISSES_TERMINAL.search(output) and not job.needs_terminal else ""
     notes = [ending, hint, others, f"the trial refused this: {refused}. {LEAVE_TRIAL}" if refused else ""]
     notes += [refusal_note(output)] if _failed(outcome) else []
-    notes += ["what it changed in its trial was discarded"] if layer and outcome.ending == "cancelled" else []
-    notes = [note for note in (*notes, changes.note) if note]
+    notes = [note for note in (*notes, discarded, changes.note) if note]
     text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (changes.mark, left, _outcome(outcome, captured, refused)))),
@@ -582,6 +582,17 @@ def _result(
     if job.left is not None:
         details |= {"task_id": job.task_id, "left_running": list(job.left.ended)}
     return ToolResult.of_text(text or "[no output]", is_error=_failed(outcome), details=details | changes.details)
+
+
+def _discarded(layer: Layer) -> str:
+    """Return a note on what a command changed that was stopped, or ran out of time; empty if nothing. Blocks."""
+    found = layer.changes()
+    names = [*found.repository, *(change.path for change in found.changes)]
+    if not names and not found.problem:
+        return ""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    shown = found.problem or f"{', '.join(map(printable_name, names[:_MOST_NAMED]))}{more}"
+    return f"what it changed in its trial was discarded: {shown}"
 
 
 def _failed(outcome: ProcessOutcome) -> bool:

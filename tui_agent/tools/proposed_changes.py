@@ -333,7 +333,7 @@ def _content(path: Path, *, is_file: bool) -> bytes | None:
 
 def _before(file: KeptFile, contents: ContentStore | None) -> tuple[FileState | None, bytes | None]:
     """Return the state of a file before it was kept, and its content if that is not too large. Blocks."""
-    content, mode = file.before, file.modes[0] or 0
+    content, mode = file.before, file.mode
     if isinstance(content, Path):
         stored = content
         try:

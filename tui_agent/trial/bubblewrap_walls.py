@@ -1,19 +1,22 @@
 """Walls of bubblewrap around a command: over a layer, or over the workspace read-only."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.programs import find_program
 from tui_agent.walls.bubblewrap import Bubblewrap
-from tui_agent.walls.system_call_filter import is_known_machine
+from tui_agent.walls.system_call_filter import filter_for_namespaces, is_known_machine
 from tui_agent.walls.visible_places import VisiblePlaces
 from tui_agent.walls.wall_options import covered, each, hidden_options, is_channel, system_options
 
 from .confinement import CACHE, Confinement
-from .covered_places import mounts_inside
-from .layer_root import LayerRoot
+from .covered_places import LayerRoot, mounts_inside
+from .layer_limits import WatchedCommand
+from .trial_environment import trial_environment
 
 _PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 """Directories of which the session has its own."""
@@ -51,13 +54,18 @@ class BubblewrapWalls:
                 (root.upper.parent / MOUNTED).mkdir(mode=0o700)
                 (root.upper.parent / LOWER).symlink_to(root.place)
 
-    def seen_at(self, _: Confinement) -> tuple[str, str]:
-        """Return the paths at which a command sees the project's cache and the session's temporary directory."""
-        return CACHE, "/tmp"
+    def environment(
+        self, box: Confinement, layer: Path, visible: VisiblePlaces, environment: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the environment of a command.
 
-    def variables(self, _: Path) -> dict[str, str]:
-        """Return more variables of a command: none."""
-        return {}
+        Args:
+            box: the session's confinement.
+            layer: the layer's directory.
+            visible: what is shown of the system and the home.
+            environment: the environment of a confined command.
+        """
+        return trial_environment(environment, visible.shown, cache=CACHE, temporary="/tmp", network=box.network)
 
     def command_line(
         self,
@@ -65,11 +73,7 @@ class BubblewrapWalls:
         roots: Sequence[LayerRoot],
         layer: Path,
         visible: VisiblePlaces,
-        *,
-        settings: int,
-        status: int,
-        calls: int,
-        opened: Callable[[str], int],
+        command: WatchedCommand,
     ) -> list[str]:
         """Return the start of the command line. Blocks.
 
@@ -78,33 +82,37 @@ class BubblewrapWalls:
             roots: the covered directories.
             layer: the layer's directory.
             visible: what is shown of the system and the home.
-            settings: descriptor of git's settings.
-            status: descriptor to which bubblewrap writes its status.
-            calls: descriptor of a filter of system calls.
-            opened: opens a file that bubblewrap copies.
+            command: holds the files that bubblewrap reads.
 
         Raises:
-            ToolError: no command can run, with the reason.
+            OSError, ToolError: no command can run, with the reason.
         """
         own_user = ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
         options = [*own_user] if "--user" in self.unshare else ["--unshare-user-try"]
         places = [root.place for root in roots]
-        private = _private_options(box, [*places, *map(Path, visible.shown), *box.hidden])
-        options += system_options(visible, network=box.network, private=private, git_settings=settings, opened=opened)
+        seen = [*places, *map(Path, visible.shown)]
+        options += system_options(
+            visible,
+            network=box.network,
+            private=_private_options(box, [*seen, *box.hidden]),
+            git_settings=command.file_with(plain_git_settings(box.workspace)),
+            opened=command.opened,
+        )
         for root in roots:
             options += self._over(root)
             options += [word for path in mounts_inside(root.place) for word in ("--ro-bind-try", str(path), str(path))]
-        seen = [*places, *map(Path, visible.shown)]
         options += _emptied(box.unreadable(), seen)
         own = [path for path in box.hidden if any(path.is_relative_to(place) for place in seen)]
         if inner := next((place for place in places if any(place.is_relative_to(path) for path in own)), None):
             raise ToolError(f"{inner} is inside a directory of tui-agent")
         options += hidden_options(own, box.shown, seen)
-        argv = [str(self.program.path), *options, "--chdir", str(box.workspace), "--json-status-fd", str(status)]
-        argv += ["--seccomp", str(calls), "--"] if is_known_machine() else ["--"]
+        argv = [str(self.program.path), *options, "--chdir", str(box.workspace)]
+        argv += ["--json-status-fd", str(command.status)]
+        if is_known_machine():
+            argv += ["--seccomp", str(command.file_with(filter_for_namespaces()))]
         if self.unshare:
             argv = [*self.unshare, "sh", "-c", _MOUNT_LAYERS, "sh", str(layer), *argv]
-        return argv
+        return [*argv, "--", *_limiter(box)]
 
     def _over(self, root: LayerRoot) -> list[str]:
         place = str(root.place)
@@ -115,17 +123,26 @@ class BubblewrapWalls:
         return ["--overlay-src", place, "--overlay", str(root.upper), str(root.work), place]
 
 
+def _limiter(box: Confinement) -> list[str]:
+    """Return the command line that sets the kernel's limits inside the walls, where no other process counts."""
+    prlimit = find_program("prlimit", box.workspace)
+    limits = box.limits
+    words = [f"--nproc={limits.processes}", f"--fsize={limits.size}", "--core=0", "--"]
+    return [] if prlimit is None else [str(prlimit), *words]
+
+
 def _private_options(box: Confinement, mounted: Iterable[Path]) -> list[str]:
     """Return the options for the session's temporary directories and the project's cache.
 
     Whatever is mounted below them is inside an empty directory that is a mount of its own: a command could otherwise
     replace a directory on the way to a mount by a link, which bubblewrap would follow for the next command.
     """
-    options = ["--bind", str(box.temporary), "/tmp", "--bind", str(box.other_temporary), "/var/tmp", "--tmpfs", "/run"]
-    options += ["--bind", str(box.cache), CACHE]
+    held = box.held
+    options = ["--bind", str(held.temporary), "/tmp", "--bind", str(held.other_temporary), "/var/tmp"]
+    options += ["--tmpfs", "/run", "--bind", str(held.cache), CACHE]
     between: set[str] = set()
     for place in mounted:
-        for private, real in zip(_PRIVATE, (box.temporary, box.other_temporary), strict=True):
+        for private, real in zip(_PRIVATE, (held.temporary, held.other_temporary), strict=True):
             if not place.is_relative_to(private) or place == private:
                 continue
             first, *rest = place.relative_to(private).parts

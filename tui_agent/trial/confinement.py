@@ -5,24 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .layer_limits import LayerLimits
+from .layer_storage import SessionStorage
 from .sorting import PathSorter
 
 CACHE = "/var/cache/tui-agent"
 """Path at which a command under bubblewrap sees the project's cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
     """Directories, and what a command may see."""
 
     workspace: Path
     """The working directory, links followed."""
-    temporary: Path
-    """The session's /tmp."""
-    other_temporary: Path
-    """The session's /var/tmp."""
-    cache: Path
-    """The project's cache."""
+    held: SessionStorage
+    """The session's own directories, such as its /tmp."""
     network: bool
     hidden: tuple[Path, ...]
     """Directories of tui-agent, which are empty for commands."""

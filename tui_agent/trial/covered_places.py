@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -10,6 +11,24 @@ from tui_agent.walls.visible_places import repository_directories
 
 _MOST_MOUNTS = 50
 _ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRoot:
+    """One directory that a layer covers: the workspace, an added folder, or a repository outside of them."""
+
+    place: Path
+    """The directory, links followed."""
+    upper: Path
+    """Directory of the changed files, as overlayfs stores them."""
+    work: Path
+    """Directory that overlayfs needs beside it."""
+
+
+def layer_roots(directory: Path, places: Sequence[Path]) -> tuple[LayerRoot, ...]:
+    """Return where a layer stores the changes of each covered directory."""
+    numbered = enumerate(places)
+    return tuple(LayerRoot(place, directory / str(n) / "upper", directory / str(n) / "work") for n, place in numbered)
 
 
 def covered_places(workspace: Path, folders: Iterable[Path]) -> tuple[Path, ...]:

@@ -11,25 +11,23 @@ from typing import Any, Literal, NamedTuple
 from tui_agent.protocol.regular_file import sync_directory
 from tui_agent.protocol.trial import REPOSITORY
 
-Action = Literal["remove", "prune", "directory", "put", "mode", "watch"]
-"""Action of a step: remove a file, remove a directory if it is empty, create a directory, put a file or link in its
-place, set permission bits, or only compare a file."""
-
-OBJECT_PHASE = 1
-"""Place of a repository's objects in the order of steps."""
+Action = Literal["watch", "remove", "directory", "object", "put", "mode", "close"]
+"""Action of a step: only compare a file, remove a file or an empty directory, create a directory, put an object of a
+repository, whose content is in its name, or another file or link in its place, set the permission bits of a file, or
+those of a directory."""
 
 _FILE, _UNDO = "keep.json", "undo.json"
-_SAVED = "kept"
 
 
 class Step(NamedTuple):
     """One change of the workspace. It can be repeated: what is done already is recognised."""
 
     action: Action
-    phase: int
-    """Place in the order of the steps."""
+    unit: str
+    """Path by which a problem is reported, which then keeps out the other steps of the unit; empty for a step that
+    others may need, too."""
     path: str
-    """Path by which the change is reported; empty for a step that belongs to others."""
+    """Path by which the change is reported; empty for one that is not."""
     target: str
     source: str = ""
     """Stored file that is put in place."""
@@ -38,13 +36,6 @@ class Step(NamedTuple):
     mode: int = 0
     saved: str = ""
     """File that receives the old one."""
-    is_repository: bool = False
-    """True if it belongs to the repository's state."""
-
-    @property
-    def is_object(self) -> bool:
-        """True if it puts an object of the repository, whose content is in its name."""
-        return self.is_repository and self.action == "put" and self.phase == OBJECT_PHASE
 
 
 @dataclass(slots=True)
@@ -56,15 +47,11 @@ class KeepJournal:
     locks: Sequence[str] = ()
     """Files by which git keeps others from changing the repository."""
     mark: str = field(default_factory=lambda: secrets.token_hex(16))
-    """Content of the locks, and part of the names of temporary files."""
+    """Target of the locks, which are links, and part of the names of temporary files."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
+    """Reasons why units are not kept."""
     is_done: bool = False
     name: str = _FILE
-
-    @property
-    def saved(self) -> Path:
-        """Directory of the old files."""
-        return self.directory / _SAVED
 
     def write(self) -> None:
         """Write the journal, whole or not at all, so that it survives a loss of power.
@@ -72,25 +59,19 @@ class KeepJournal:
         Raises:
             OSError: it cannot be written.
         """
-        content = {"steps": list(self.steps), "locks": list(self.locks), "mark": self.mark}
-        content |= {"problems": self.problems, "is_done": self.is_done}
+        content = {name: getattr(self, name) for name in ("steps", "locks", "mark", "problems", "is_done")}
         temporary = self.directory / f"{_FILE}.tmp"
         with open(temporary, "w", encoding="ascii") as file:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())
-        if self.name == _FILE:
-            (self.directory / _UNDO).unlink(missing_ok=True)
         temporary.rename(self.directory / self.name)
         sync_directory(self.directory)
 
-    def remove(self) -> None:
-        """Remove it, so that nothing is repeated.
-
-        Raises:
-            OSError: it cannot be removed.
-        """
-        (self.directory / self.name).unlink()
+    @property
+    def is_undone(self) -> bool:
+        """True if the repository's steps are to be undone."""
+        return self.name == _UNDO
 
     def turn(self) -> None:
         """Note that the repository's steps are undone from now on: a new name needs no space on a full disk.
@@ -113,7 +94,9 @@ class KeepJournal:
         if name is None:
             return None
         content: dict[str, Any] = json.loads((directory / name).read_bytes())
-        rows: list[Any] = content["steps"]
+        rows: list[Any] = content.pop("steps")
         steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]
-        problems = ({REPOSITORY: "an error interrupted it"} if name == _UNDO else {}) | content["problems"]
-        return cls(directory, steps, content["locks"], content["mark"], problems, content["is_done"], name)
+        journal = cls(directory, steps, name=name, **content)
+        if name == _UNDO:
+            journal.problems.setdefault(REPOSITORY, "an error interrupted it")
+        return journal

@@ -4,13 +4,13 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .file_comparison import is_same_content, next_data
-from .keep_journal import Step
-from .layer_view import identity_of, kind_of, remove_marks, status_of
+from .keep_journal import KeepJournal, Step
+from .layer_files import identity_of, kind_of, remove_marks, status_of
 
 _HOLD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1024 * 1024
@@ -21,20 +21,42 @@ class NotKeptError(Exception):
     """A path cannot be kept; the text says why."""
 
 
+def hold_locks(journal: KeepJournal) -> None:
+    """Take git's locks as links that lead nowhere, which exist at once with what they say, or find them taken by us.
+
+    Raises:
+        NotKeptError: another git holds one.
+        OSError: one cannot be made.
+    """
+    for lock in journal.locks:
+        try:
+            os.symlink(journal.mark, lock)
+        except FileExistsError:
+            if not _is_ours(lock, journal.mark):
+                raise NotKeptError(f"another git works in the repository: {lock} exists") from None
+
+
+def release_locks(journal: KeepJournal) -> None:
+    """Remove those locks that are ours."""
+    for lock in journal.locks:
+        with suppress(OSError):
+            if _is_ours(lock, journal.mark):
+                os.unlink(lock)
+
+
+def _is_ours(lock: str, mark: str) -> bool:
+    try:
+        return os.readlink(lock) == mark
+    except OSError:
+        return False
+
+
 class StepRunner:
     """Takes the steps of one journal."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._held: tuple[str, int] | None = None
-        self._actions: dict[str, Callable[[Step, Path], None]] = {
-            "remove": self._remove,
-            "prune": self._prune,
-            "directory": self._make_directory,
-            "put": self._put,
-            "mode": self._set_mode,
-            "watch": lambda step, path: _refuse_other(step, status_of(path)),
-        }
 
     def run(self, step: Step) -> None:
         """Take one step, unless it was taken before.
@@ -45,51 +67,32 @@ class StepRunner:
         """
         try:
             with self._place(step.target) as path:
-                self._actions[step.action](step, path)
+                if step.action in ("mode", "close"):
+                    _set_mode(step, path)
+                elif step.action == "watch":
+                    _refuse_other(step, status_of(path))
+                elif not _is_taken(step, path, now := status_of(path)):
+                    self._replace(step, path, now)
         except (FileNotFoundError, NotADirectoryError):
             # Its directory went with a later step, before a kill.
-            if step.action != "prune" and not (step.action == "remove" and status_of(step.saved) is not None):
+            if step.action != "remove" or not (was_directory(step) or status_of(step.saved) is not None):
                 raise
 
     def undo(self, step: Step) -> None:
-        """Take a step of the repository's state back, if it was taken; objects stay.
+        """Take a step of the repository's state back, if it was taken; objects stay: others may use them by now.
 
         Raises:
             OSError: the system refuses it.
         """
-        if step.is_object or status_of(os.path.dirname(step.target)) is None:
+        if step.action in ("object", "watch") or status_of(os.path.dirname(step.target)) is None:
             return  # It was not taken, as its directory is missing.
         with self._place(step.target) as path:
             now = status_of(path)
-            if step.action == "directory":
-                with suppress(OSError):
-                    os.rmdir(path)
-            elif step.action == "prune" and now is None:
-                os.mkdir(path, step.mode or 0o755)
-            elif step.action == "mode" and step.seen and now is not None and now.st_ino == step.seen[1]:
-                os.chmod(path, stat.S_IMODE(step.seen[2]))
-            elif step.action in ("put", "remove") and _is_taken(step, path, now):
-                if status_of(step.saved) is not None:
-                    self._move(step.saved, path)
-                elif now is not None and (not step.seen or _was_directory(step)):
-                    os.unlink(path)
-
-    def check(self, step: Step) -> None:
-        """Check that the file of a step is as it was when the layer was read; also the times of its status count.
-
-        Raises:
-            NotKeptError, OSError: as for `run`.
-        """
-        is_free = step.action in ("prune", "directory") or step.is_object or (step.action == "mode" and not step.seen)
-        if is_free or _was_directory(step):
-            return
-        try:
-            with self._place(step.target) as path:
-                now = status_of(path)
-        except (FileNotFoundError, NotADirectoryError):
-            now = None  # Also where another step replaces a file or a link above it by a directory.
-        if identity_of(now) != step.seen:
-            raise NotKeptError(CHANGED)
+            if step.action in ("mode", "close"):
+                if step.seen and now is not None and now.st_ino == step.seen[1]:
+                    os.chmod(path, stat.S_IMODE(step.seen[2]))
+            elif _is_taken(step, path, now):
+                self._put_back(step, path, now)
 
     def close(self) -> None:
         """Close the directory that is held."""
@@ -106,49 +109,41 @@ class StepRunner:
             self._held = parent, _hold(parent)
         yield Path(f"/proc/self/fd/{self._held[1]}/{name}")
 
-    # --- the actions --------------------------------------------------------------------------------------------------
-
-    def _remove(self, step: Step, path: Path) -> None:
-        now = status_of(path)
-        if _is_taken(step, path, now):
-            return
-        _refuse_other(step, now)
-        try:
-            os.rename(path, step.saved)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            self._save(step, path)
-            os.unlink(path)
-
-    def _prune(self, step: Step, path: Path) -> None:
-        try:
-            os.rmdir(path)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            if step.path:
+    def _replace(self, step: Step, path: Path, now: os.stat_result | None) -> None:
+        """Save and remove what is there, and put in place what comes instead; a file replaces a file at once."""
+        if kind_of(now) == "directory":
+            if not was_directory(step):
+                raise NotKeptError(CHANGED)
+            try:
+                os.rmdir(path)
+            except OSError as error:
+                if step.action == "remove" and not step.path:
+                    return  # Not all that was in it is deleted.
                 raise NotKeptError("the directory is not empty in the workspace") from error
-
-    def _make_directory(self, step: Step, path: Path) -> None:
-        with suppress(FileExistsError):
+        elif now is not None or not was_directory(step):
+            _refuse_other(step, now)
+            if now is not None:
+                _save(step, path)
+                if step.action != "put":
+                    os.unlink(path)
+        if step.action == "directory":
             # Files are still to be put into it; its own mode comes last.
             os.mkdir(path, 0o700)
-        if kind_of(status_of(path)) != "directory":
-            raise NotKeptError("a file in the workspace has the name of the directory")
+        elif step.action != "remove":
+            _make_ready(step)
+            self._move(step.source, path)
 
-    def _put(self, step: Step, path: Path) -> None:
-        now = status_of(path)
-        if _is_taken(step, path, now) or (step.is_object and now is not None):
-            return
-        if now is not None and stat.S_ISDIR(now.st_mode):
-            raise NotKeptError("a directory in the workspace has the name and is not empty")
-        if now is not None or not _was_directory(step):
-            _refuse_other(step, now)
-        if now is not None:
-            self._save(step, path)
-        self._make_ready(step)
-        self._move(step.source, path)
+    def _put_back(self, step: Step, path: Path, now: os.stat_result | None) -> None:
+        if step.action == "directory":
+            with suppress(OSError):
+                os.rmdir(path)
+        if status_of(step.saved) is not None:
+            self._move(step.saved, path)
+        elif step.action == "put" and now is not None and (not step.seen or was_directory(step)):
+            os.unlink(path)
+        if was_directory(step):
+            with suppress(FileExistsError):
+                os.mkdir(path, stat.S_IMODE(step.seen[2]))
 
     def _move(self, source: str, path: Path) -> None:
         """Put a stored file in place at once; between file systems, by a copy beside it."""
@@ -167,39 +162,42 @@ class StepRunner:
                 raise
             os.unlink(source)
 
-    def _set_mode(self, step: Step, path: Path) -> None:
-        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            now = os.fstat(descriptor)
-            is_other = (now.st_dev, now.st_ino) != step.seen[:2] if step.seen else not stat.S_ISDIR(now.st_mode)
-            if is_other:
-                raise NotKeptError(CHANGED)
-            if kind_of(now) in ("file", "directory"):
-                os.chmod(f"/proc/self/fd/{descriptor}", step.mode)
-        finally:
-            os.close(descriptor)
 
-    def _save(self, step: Step, path: Path) -> None:
-        """Keep the old file, by a second name for it if the file system allows that."""
-        if status_of(step.saved) is not None:
-            return
-        try:
-            os.link(path, step.saved, follow_symlinks=False)
-        except OSError:
-            unfinished = Path(step.saved + ".tmp")
-            _copy(path, unfinished)
-            os.rename(unfinished, step.saved)
+def _set_mode(step: Step, path: Path) -> None:
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        now = os.fstat(descriptor)
+        is_other = (now.st_dev, now.st_ino) != step.seen[:2] if step.seen else not stat.S_ISDIR(now.st_mode)
+        if is_other:
+            raise NotKeptError(CHANGED)
+        if kind_of(now) in ("file", "directory"):
+            os.chmod(f"/proc/self/fd/{descriptor}", step.mode)
+    finally:
+        os.close(descriptor)
 
-    def _make_ready(self, step: Step) -> None:
-        """Take the notes of overlayfs from a stored file, and give it its mode."""
-        source = Path(step.source)
-        # Also in a directory of the layer that the command closed, a name has to be removed.
-        _open_up(source.parent)
-        if stat.S_ISREG(os.lstat(source).st_mode):
-            if step.mode & 0o200 == 0:
-                os.chmod(source, step.mode | 0o600)
-            remove_marks(source)
-            os.chmod(source, step.mode)
+
+def _save(step: Step, path: Path) -> None:
+    """Keep the old file, by a second name for it if the file system allows that."""
+    if status_of(step.saved) is not None:
+        return
+    try:
+        os.link(path, step.saved, follow_symlinks=False)
+    except OSError:
+        unfinished = Path(step.saved + ".tmp")
+        _copy(path, unfinished)
+        os.rename(unfinished, step.saved)
+
+
+def _make_ready(step: Step) -> None:
+    """Take the notes of overlayfs from a stored file, and give it its mode."""
+    source = Path(step.source)
+    parent = stat.S_IMODE(os.lstat(source.parent).st_mode)
+    # Also in a directory of the layer that the command closed, a name has to be removed.
+    os.chmod(source.parent, parent | 0o700)
+    if stat.S_ISREG(os.lstat(source).st_mode):
+        os.chmod(source, step.mode | 0o600)
+        remove_marks(source)
+        os.chmod(source, step.mode)
 
 
 def _hold(directory: str) -> int:
@@ -219,10 +217,13 @@ def _is_taken(step: Step, path: Path, now: os.stat_result | None) -> bool:
     """Return True if a step was taken before a kill."""
     if step.action == "remove":
         return now is None or (status_of(step.saved) is not None and not _is_as_seen(step, now))
-    if step.action == "put":
-        source = status_of(step.source)
-        return source is None or (now is not None and not _is_as_seen(step, now) and _is_equal(step, path, now))
-    return False
+    if step.action == "directory":
+        return kind_of(now) == "directory"
+    if step.action == "object" and now is not None:
+        return True
+    return status_of(step.source) is None or (
+        now is not None and not _is_as_seen(step, now) and _is_equal(step, path, now)
+    )
 
 
 def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
@@ -240,7 +241,8 @@ def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
         return False
 
 
-def _was_directory(step: Step) -> bool:
+def was_directory(step: Step) -> bool:
+    """Return True if a directory was in the workspace."""
     return len(step.seen) > 0 and stat.S_ISDIR(step.seen[2])
 
 
@@ -252,12 +254,6 @@ def _is_as_seen(step: Step, now: os.stat_result | None) -> bool:
 def _refuse_other(step: Step, now: os.stat_result | None) -> None:
     if not _is_as_seen(step, now):
         raise NotKeptError(CHANGED)
-
-
-def _open_up(directory: Path) -> None:
-    mode = stat.S_IMODE(os.lstat(directory).st_mode)
-    if mode & 0o300 != 0o300:
-        os.chmod(directory, mode | 0o700)
 
 
 def _copy(source: Path, to: Path) -> None:

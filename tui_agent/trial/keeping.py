@@ -6,56 +6,50 @@ steps.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
-from tui_agent.protocol.regular_file import sync_directory
 from tui_agent.protocol.trial import REPOSITORY, KeepReport, KeepSelection, KeptFile, LayerChange, LayerChanges
 
 from .keep_journal import Action, KeepJournal, Step
-from .keep_steps import NotKeptError, StepRunner
-from .layer_root import LayerRoot
-from .layer_view import LayerView, kind_of, status_of
-from .repository_locks import hold_locks, lock_paths, release_locks, repository_phase
+from .keep_steps import CHANGED, NotKeptError, StepRunner, hold_locks, release_locks, was_directory
+from .layer_files import identity_of, kind_of, status_of
 
-_REMOVE, _PRUNE, _DIRECTORY, _PUT, _MODE, _DIRECTORY_MODE = range(10, 16)
-"""Order of the steps; those of a repository's objects come before, those of its refs, HEAD and index after them."""
+_SAVED = "kept"
+"""Directory of the old files."""
+_ORDER: tuple[Action, ...] = get_args(Action)
+_OBJECTS, _FILES, _OTHERS, _PACKED, _REFS, _HEAD, _INDEX, _REMOVED_OBJECTS, _MODES = range(9)
+"""Order of the steps: a repository's objects, the work tree, the rest of the repository, what of it names objects."""
+_LOCKED = ("HEAD", "index", "packed-refs")
 _MOST_BYTES = 256 * 1024
 """Largest old content that is returned instead of a file with it."""
 _MOST_SYNCED = 64
 """Most files that are made durable one by one instead of all at once."""
 
 
-def keep_changes(
-    directory: Path, roots: Sequence[LayerRoot], changes: LayerChanges, selection: KeepSelection
-) -> KeepReport:
-    """Apply a part of a layer to the workspace. What an interrupted keeping still had to do comes first. Blocks.
+def keep_changes(directory: Path, changes: LayerChanges, selection: KeepSelection) -> KeepReport:
+    """Apply a part of a layer, of which nothing was kept yet, to the workspace. Blocks.
 
     Args:
         directory: the layer's own directory, which receives the journal and the old files.
-        roots: as for `read_changes`.
-        changes: its result.
+        changes: the layer's changes.
         selection: the part to keep.
 
     Raises:
         OSError: the journal cannot be written; nothing was changed.
     """
-    finished = finish_keeping(directory) or KeepReport()
-    problems: dict[str, str] = {}
-    chosen = list(_chosen(changes, selection, problems))
     journal = KeepJournal(directory)
-    journal.saved.mkdir(mode=0o700, exist_ok=True)
-    plan = _Plan(journal, roots, selection.texts)
-    journal.steps = sorted(plan.steps(chosen), key=lambda step: (step.phase, _order(step)))
-    if any(step.is_repository for step in journal.steps):
-        journal.locks = lock_paths(step.target for step in journal.steps if step.is_repository)
-    journal.steps = _without_changed(journal, problems)
-    journal.problems = problems
+    (directory / _SAVED).mkdir(mode=0o700, exist_ok=True)
+    plan = _Plan(directory / _SAVED, selection)
+    for change in _chosen(changes, selection, journal.problems):
+        plan.add(change)
+    journal.steps = [step for _, step in sorted(plan.steps)]
+    journal.locks = plan.locks
+    _check_all(journal)
     journal.write()
-    report = _take_steps(journal, is_resumed=False)
-    is_kept = finished.repository or report.repository
-    return KeepReport((*finished.files, *report.files), is_kept, {**finished.problems, **report.problems})
+    return _take_steps(journal)
 
 
 def finish_keeping(directory: Path) -> KeepReport | None:
@@ -67,278 +61,262 @@ def finish_keeping(directory: Path) -> KeepReport | None:
     journal = KeepJournal.read(directory)
     if journal is None:
         return None
-    return _report(journal) if journal.is_done else _take_steps(journal, is_resumed=True)
+    return _report(journal) if journal.is_done else _take_steps(journal)
+
+
+def is_kept_in_part(directory: Path) -> bool:
+    """Return True if a keeping was begun and is not done. Blocks.
+
+    Raises:
+        OSError: the journal cannot be read.
+    """
+    journal = KeepJournal.read(directory)
+    return journal is not None and not journal.is_done
 
 
 def _chosen(changes: LayerChanges, selection: KeepSelection, problems: dict[str, str]) -> Iterator[LayerChange]:
     """Yield the changes to keep; those of the repository have an empty path or are tied to it."""
     named, overwritten = frozenset(selection.paths), frozenset(selection.overwrite)
+    tied = [change for change in changes.changes if change.with_repository and change.path not in overwritten]
     with_repository = REPOSITORY in named and bool(changes.repository)
+    conflict = next((change for change in (*tied, *changes.repository_changes) if change.conflict), None)
+    if with_repository and conflict is not None:
+        problems[REPOSITORY] = f"{conflict.path}: {conflict.conflict}"
+        with_repository = False
     for change in changes.changes:
         is_named = change.path in named or (change.tree != "" and change.tree in named)
-        if not is_named and not (change.with_repository and with_repository):
-            continue
-        if change.sort == "refused":
+        if change.with_repository and with_repository:
+            yield change
+        elif is_named and change.sort == "refused":
             problems[change.path] = change.reason
-        elif change.with_repository and not with_repository:
+        elif is_named and change.with_repository:
             problems[change.path] = "it belongs to the repository's change and is kept with it only"
-        elif change.conflict and change.path not in overwritten:
+        elif is_named and change.conflict and change.path not in overwritten:
             problems[change.path] = change.conflict
-            with_repository = with_repository and not change.with_repository
-        else:
+        elif is_named:
             yield change
     if with_repository:
-        conflict = next((change for change in changes.repository_changes if change.conflict), None)
-        if conflict is not None:
-            problems[REPOSITORY] = f"{conflict.path}: {conflict.conflict}"
-        else:
-            yield from changes.repository_changes
+        yield from changes.repository_changes
 
 
 class _Plan:
-    """The steps for chosen changes."""
+    """The steps for chosen changes, each with its place in their order."""
 
-    def __init__(self, journal: KeepJournal, roots: Sequence[LayerRoot], texts: Mapping[str, str]) -> None:
-        self._journal = journal
-        self._roots = [(root, LayerView(root)) for root in roots]
-        self._texts = texts
-        self._parents: set[str] = set()
-        self._number = 0
+    def __init__(self, saved: Path, selection: KeepSelection) -> None:
+        self.steps: list[tuple[tuple[int, int, int, str], Step]] = []
+        self.locks: list[str] = []
+        self._saved = saved
+        self._texts = selection.texts
+        self._parents: set[tuple[str, Path]] = set()
 
-    def steps(self, chosen: Iterable[LayerChange]) -> Iterator[Step]:
-        """Yield the steps in any order."""
-        for change in chosen:
-            yield from self._steps(change)
-
-    def _steps(self, change: LayerChange) -> Iterator[Step]:
+    def add(self, change: LayerChange) -> None:
+        """Add the steps for one change."""
         source, new = change.source, change.new
-        if change.source == change.target:
-            yield self._step("watch", 0, change)
-            return
         if (text := self._texts.get(change.path)) is not None:
-            source, new = self._write_text(change, text), "file"
-        if new == "absent":
-            if change.old == "directory":
-                yield self._step("prune", _PRUNE, change)
-            else:
-                yield self._step("remove", _REMOVE, change, saved=True)
-            yield from self._pruned_parents(change)
+            source, new = self._write_text(text), "file"
+        is_state = change.sort == "repository"
+        if is_state and _needs_lock(change):
+            self.locks.append(f"{change.target}.lock")
+        if change.source == change.target:
+            self._add("watch", change)
+        elif new == "absent":
+            self._add("remove", change)
+            self._add_removed_parents(change)
         elif new == "directory":
-            if change.old not in ("absent", "directory"):
-                yield self._step("remove", _REMOVE, change, saved=True)
             if change.old != "directory":
-                yield from self._made_parents(change)
-                yield self._step("directory", _DIRECTORY, change)
-            yield self._step("mode", _DIRECTORY_MODE, change, is_new=change.old != "directory")
+                self._add_made_parents(change)
+                self._is_new(change, change.target)
+                self._add("directory", change)
+            self._add("close", change, is_new=change.old != "directory")
         elif change.kind == "mode" and text is None:
-            yield self._step("mode", _MODE, change)
+            self._add("mode", change)
         else:
-            if change.old == "directory":
-                yield self._step("prune", _PRUNE, change, path="")
-            yield from self._made_parents(change)
-            yield self._step("put", _PUT, change, source=source, saved=True)
+            self._add_made_parents(change)
+            self._add("object" if is_state and change.path.startswith("objects/") else "put", change, source=source)
 
-    def _step(
-        self,
-        action: Action,
-        phase: int,
-        change: LayerChange,
-        *,
-        path: str | None = None,
-        source: Path | None = None,
-        saved: bool = False,
-        is_new: bool = False,
-    ) -> Step:
-        self._number += 1
-        is_repository = change.sort == "repository"
-        is_old = change.new == "absent" or action == "prune"
-        return Step(
+    def _add(self, action: Action, change: LayerChange, *, source: Path | None = None, is_new: bool = False) -> None:
+        step = Step(
             action,
-            repository_phase(self._name(change, change.target), action) if is_repository else phase,
-            change.path if path is None else path,
+            _unit_of(change),
+            "" if change.sort == "repository" else change.path,
             str(change.target),
             str(source or ""),
             () if is_new else change.seen,
-            stat.S_IMODE(change.seen[2]) if is_old and change.seen else change.mode,
-            str(self._journal.saved / f"{self._journal.mark[:8]}-{self._number}") if saved else "",
-            is_repository or change.with_repository,
+            change.mode,
+            str(self._saved / str(len(self.steps))),
         )
+        self._insert(step, change)
 
-    def _write_text(self, change: LayerChange, text: str) -> Path:
-        self._number += 1
-        path = self._journal.saved / f"{self._journal.mark[:8]}-{self._number}.text"
+    def _insert(self, step: Step, change: LayerChange) -> None:
+        depth = step.target.count("/")
+        group = _group(change.path, step.action) if change.sort == "repository" else _FILES
+        # Directories before what is in them, except where they are removed or closed.
+        within = {"directory": depth, "remove": -depth, "close": -depth}.get(step.action, 0)
+        self.steps.append(((group, _ORDER.index(step.action), within, step.target), step))
+
+    def _write_text(self, text: str) -> Path:
+        path = self._saved / f"{len(self.steps)}.text"
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         return path
 
-    def _made_parents(self, change: LayerChange) -> Iterator[Step]:
-        """Yield steps for the missing directories above a new file, with the modes that they have in the layer."""
-        root, _ = self._root_of(change)
-        for parent in change.target.parents:
-            if parent == root.place or str(parent) in self._parents:
+    def _add_made_parents(self, change: LayerChange) -> None:
+        """Add steps for the missing directories above a new file, with the modes that they have in the layer."""
+        for parent, stored in zip(change.target.parents, change.source.parents, strict=False):
+            if not self._is_new(change, parent) or kind_of(status_of(parent)) == "directory":
                 return
-            self._parents.add(str(parent))
-            status = status_of(root.upper / parent.relative_to(root.place))
-            if kind_of(status_of(parent)) == "directory" or status is None or not stat.S_ISDIR(status.st_mode):
+            if (status := status_of(stored)) is None or not stat.S_ISDIR(status.st_mode):
                 return
+            self._insert(Step("directory", _shared_unit(change), "", str(parent)), change)
             mode = stat.S_IMODE(status.st_mode)
-            yield self._parent("directory", _DIRECTORY, change, parent)
-            yield self._parent("mode", _DIRECTORY_MODE, change, parent)._replace(mode=mode)
+            self._insert(Step("close", _shared_unit(change), "", str(parent), mode=mode), change)
 
-    def _pruned_parents(self, change: LayerChange) -> Iterator[Step]:
-        """Yield steps for the directories above a deleted file that are not in the layer any more."""
-        root, view = self._root_of(change)
-        for parent in change.target.parents:
-            if parent == root.place or str(parent) in self._parents:
+    def _add_removed_parents(self, change: LayerChange) -> None:
+        """Add steps for the directories above a deleted file that are deleted, too."""
+        for parent in change.target.parents if change.top is not None else ():
+            if not self._is_new(change, parent):
                 return
-            stored = view.find(str(parent.relative_to(root.place)))
-            if stored is not None and kind_of(status_of(stored)) == "directory":
+            step = Step("remove", _shared_unit(change), "", str(parent), seen=identity_of(status_of(parent)))
+            self._insert(step, change)
+            if parent == change.top:
                 return
-            self._parents.add(str(parent))
-            yield self._parent("prune", _PRUNE, change, parent)
 
-    def _parent(self, action: Action, phase: int, change: LayerChange, parent: Path) -> Step:
-        if change.sort != "repository":
-            return Step(action, phase, "", str(parent))
-        phase = repository_phase(self._name(change, parent), action)
-        return Step(action, phase, "", str(parent), is_repository=True)
-
-    def _name(self, change: LayerChange, path: Path) -> str:
-        """Return a path in the repository's directory, relative to that."""
-        return str(path.relative_to(self._root_of(change)[0].place)).removeprefix(".git/")
-
-    def _root_of(self, change: LayerChange) -> tuple[LayerRoot, LayerView]:
-        return next(pair for pair in self._roots if change.target.is_relative_to(pair[0].place))
+    def _is_new(self, change: LayerChange, parent: Path) -> bool:
+        """Return True unless there is a step for a directory already."""
+        key = (_shared_unit(change), parent)
+        is_new = key not in self._parents
+        self._parents.add(key)
+        return is_new
 
 
-def _order(step: Step) -> tuple[int, str]:
-    """Return a key that puts directories before what is in them, except where they are removed or closed."""
-    depth = step.target.count("/")
-    is_upward = step.action == "prune" or step.phase == _DIRECTORY_MODE
-    return (-depth if is_upward else depth if step.action == "directory" else 0), step.target
+def _unit_of(change: LayerChange) -> str:
+    return REPOSITORY if change.sort == "repository" or change.with_repository else change.path
 
 
-def _without_changed(journal: KeepJournal, problems: dict[str, str]) -> list[Step]:
-    """Return the steps whose files are as they were when the layer was read; the repository's all or none."""
-    runner, refused = StepRunner(journal.mark), set[str]()
-    try:
-        for step in journal.steps:
-            try:
-                runner.check(step)
-            except (NotKeptError, OSError) as error:
-                problems[REPOSITORY if step.is_repository else step.path] = _words(step, error)
-                refused.add(step.path)
-    finally:
-        runner.close()
-    return [step for step in journal.steps if _stays(step, refused, REPOSITORY in problems)]
+def _shared_unit(change: LayerChange) -> str:
+    return REPOSITORY if _unit_of(change) == REPOSITORY else ""
 
 
-def _stays(step: Step, refused: set[str], is_repository_refused: bool) -> bool:
-    return step.path not in refused and not (step.is_repository and is_repository_refused)
+def _group(name: str, action: Action) -> int:
+    """Return the place of a repository's file in the order of steps, by its path in the repository's directory."""
+    if action in ("mode", "close"):
+        return _MODES
+    if name.startswith("objects/"):
+        return _REMOVED_OBJECTS if action == "remove" else _OBJECTS
+    if name.startswith("refs/") or name == "packed-refs":
+        return _REFS if name.startswith("refs/") else _PACKED
+    last = "" if name.startswith("logs/") else name.rpartition("/")[2]
+    return {"HEAD": _HEAD, "index": _INDEX}.get(last, _OTHERS)
+
+
+def _needs_lock(change: LayerChange) -> bool:
+    """Return True if git takes a lock to change a file of the repository."""
+    is_ref = change.path.startswith("refs/") and os.path.lexists(change.target)
+    return is_ref or change.path.rpartition("/")[2] in _LOCKED
+
+
+def _check_all(journal: KeepJournal) -> None:
+    """Note which units are not as they were when the layer was read; also the times of a file's status count."""
+    for step in journal.steps:
+        is_made = step.action in ("object", "close") or (step.action == "directory" and not step.seen)
+        if is_made or was_directory(step) or not step.unit:
+            continue
+        try:
+            if identity_of(status_of(step.target)) != step.seen:
+                raise NotKeptError(CHANGED)
+        except (NotKeptError, OSError) as error:
+            journal.problems[step.unit] = _words(step, error)
 
 
 def _words(step: Step, error: Exception) -> str:
-    words = (
-        str(error) if isinstance(error, NotKeptError) else f"it cannot be written: {getattr(error, 'strerror', error)}"
-    )
-    return f"{step.path}: {words}" if step.is_repository else words
+    reason = getattr(error, "strerror", error)
+    words = str(error) if isinstance(error, NotKeptError) else f"it cannot be written: {reason}"
+    return f"{step.path or os.path.basename(step.target)}: {words}" if step.unit == REPOSITORY else words
 
 
-def _take_steps(journal: KeepJournal, *, is_resumed: bool) -> KeepReport:
+def _take_steps(journal: KeepJournal) -> KeepReport:
     """Take the steps of a complete journal; those of the repository all or none."""
     problems = journal.problems
+    was_begun = REPOSITORY not in problems or journal.is_undone
     runner = StepRunner(journal.mark)
-    # A program that was killed may have taken any of them.
-    taken = [step for step in journal.steps if step.is_repository and is_resumed]
-    _sync_sources(journal)
+    _sync(step.source for step in journal.steps if step.source)
     try:
         if REPOSITORY not in problems:
-            hold_locks(journal.locks, journal.mark)
+            hold_locks(journal)
     except (NotKeptError, OSError) as error:
         problems[REPOSITORY] = str(error)
     try:
         for step in journal.steps:
-            if step.is_repository and REPOSITORY in problems:
+            if step.unit in problems:
                 continue
-            taken += [step] if step.is_repository and not is_resumed else []
             try:
                 runner.run(step)
             except (NotKeptError, OSError) as error:
-                if name := REPOSITORY if step.is_repository else step.path:
-                    problems[name] = _words(step, error)
-        journal.is_done = REPOSITORY not in problems or _undo(journal, runner, taken)
+                if step.unit:
+                    problems[step.unit] = _words(step, error)
+        journal.is_done = REPOSITORY not in problems or not was_begun or _undo(journal, runner)
     finally:
         runner.close()
-        release_locks(journal.locks, journal.mark)
-    _sync_targets(journal)
+        release_locks(journal)
+    _sync({os.path.dirname(step.target) for step in journal.steps})
     try:
         journal.write()
     except OSError:
         if journal.is_done:
-            journal.remove()
+            (journal.directory / journal.name).unlink()
     return _report(journal)
 
 
-def _undo(journal: KeepJournal, runner: StepRunner, taken: Sequence[Step]) -> bool:
-    """Take steps back, the last one first; return False if the next start has to try it again."""
+def _undo(journal: KeepJournal, runner: StepRunner) -> bool:
+    """Take the repository's steps back, the last one first; return False if the next start has to try it again."""
     try:
         journal.turn()
-        for step in reversed(taken):
-            runner.undo(step)
+        for step in reversed(journal.steps):
+            if step.unit == REPOSITORY:
+                runner.undo(step)
     except OSError as error:
         journal.problems[REPOSITORY] += f"; the rest is undone at the next start: {error}"
         return False
     return True
 
 
-def _sync_sources(journal: KeepJournal) -> None:
-    sources = [step.source for step in journal.steps if step.action == "put"]
-    if len(sources) > _MOST_SYNCED:
+def _sync(paths: Iterable[str]) -> None:
+    """Make files and directories durable."""
+    every = list(paths)
+    if len(every) > _MOST_SYNCED:
         os.sync()
         return
-    for source in sources:
+    for path in every:
         with suppress(OSError):
-            descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
 
 
-def _sync_targets(journal: KeepJournal) -> None:
-    parents = {os.path.dirname(step.target) for step in journal.steps}
-    if len(parents) > _MOST_SYNCED:
-        os.sync()
-        return
-    for parent in parents:
-        with suppress(OSError):
-            sync_directory(parent)
-
-
 def _report(journal: KeepJournal) -> KeepReport:
-    problems = journal.problems
-    files: list[KeptFile] = []
-    for step in journal.steps:
-        is_refused = step.path in problems or (step.is_repository and REPOSITORY in problems)
-        if not step.path or is_refused or (step.phase < _REMOVE or step.phase > _DIRECTORY_MODE):
-            continue
-        if step.action in ("put", "remove", "mode"):
-            files.append(_kept(step))
-    is_kept = any(step.is_repository for step in journal.steps) and REPOSITORY not in problems
-    return KeepReport(tuple(files), is_kept, problems)
-
-
-def _kept(step: Step) -> KeptFile:
-    target = Path(step.target)
-    before = stat.S_IMODE(step.seen[2]) if step.seen and not stat.S_ISLNK(step.seen[2]) else None
-    if step.action == "remove":
-        return KeptFile(step.path, target, _before(step), None, (before, None))
-    after = None if step.phase == _DIRECTORY_MODE else target
-    return KeptFile(step.path, target, _before(step), after, (before, step.mode))
+    problems = dict(journal.problems)
+    if REPOSITORY in problems:
+        tied = (step.path for step in journal.steps if step.unit == REPOSITORY and step.path)
+        problems |= dict.fromkeys(tied, "it belongs to the repository's change, which is not kept")
+    kept = [step for step in journal.steps if step.unit not in problems]
+    files = [
+        KeptFile(
+            step.path,
+            target := Path(step.target),
+            _before(step),
+            target if step.action in ("put", "mode") else None,
+            stat.S_IMODE(step.seen[2]) if step.seen else 0,
+        )
+        for step in kept
+        if step.path
+    ]
+    return KeepReport(tuple(files), any(step.unit == REPOSITORY for step in kept), problems)
 
 
 def _before(step: Step) -> bytes | Path | None:
     """Return the old content, or the file with it."""
-    saved = Path(step.saved or step.target)
+    saved = Path(step.target if step.action == "mode" else step.saved)
     if not step.seen or not stat.S_ISREG(step.seen[2]):
         return None
     if step.seen[3] > _MOST_BYTES:

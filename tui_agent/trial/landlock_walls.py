@@ -3,17 +3,20 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.git.personal_settings import plain_git_settings
 from tui_agent.walls import landlock_launcher
 from tui_agent.walls.system_call_filter import filter_without_namespaces, is_known_machine
 from tui_agent.walls.visible_places import VisiblePlaces
 
 from .bubblewrap_walls import channels_below
 from .confinement import Confinement
-from .layer_root import LayerRoot
+from .covered_places import LayerRoot
+from .layer_limits import WatchedCommand
+from .trial_environment import trial_environment
 
 RULES, GIT_SETTINGS = "rules.json", "gitconfig"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -23,20 +26,18 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 class LandlockWalls:
     """The way to run a command under Landlock."""
 
-    size: int
-    """Most bytes of a file."""
     has_layer: bool = False
 
     def prepare(self, roots: Sequence[LayerRoot]) -> None:
         """Create nothing: there is no layer."""
 
-    def seen_at(self, box: Confinement) -> tuple[str, str]:
-        """Return the paths at which a command sees the cache and the temporary directory: nothing is moved."""
-        return str(box.cache), str(box.temporary)
-
-    def variables(self, layer: Path) -> dict[str, str]:
-        """Return more variables of a command, which sees no settings in its home."""
-        return {"GIT_CONFIG_GLOBAL": str(layer / GIT_SETTINGS)}
+    def environment(
+        self, box: Confinement, layer: Path, visible: VisiblePlaces, environment: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the environment of a command, for which nothing is moved; arguments as of `BubblewrapWalls`."""
+        cache, temporary = str(box.held.cache), str(box.held.temporary)
+        variables = trial_environment(environment, visible.shown, cache=cache, temporary=temporary, network=box.network)
+        return variables | {"GIT_CONFIG_GLOBAL": str(layer / GIT_SETTINGS)}
 
     def command_line(
         self,
@@ -44,14 +45,10 @@ class LandlockWalls:
         roots: Sequence[LayerRoot],
         layer: Path,
         visible: VisiblePlaces,
-        *,
-        settings: int,
-        status: int,
-        calls: int,
-        opened: Callable[[str], int],
+        command: WatchedCommand,
     ) -> list[str]:
         """Return the start of the command line. Blocks; the arguments are those of `BubblewrapWalls`."""
-        (layer / GIT_SETTINGS).write_bytes(os.pread(settings, os.fstat(settings).st_size, 0))
+        (layer / GIT_SETTINGS).write_bytes(plain_git_settings(box.workspace))
         seen = [*(root.place for root in roots), *map(Path, visible.shown.values())]
         closed = [*box.hidden, *(Path(os.path.realpath(path)) for path in box.unreadable())]
         # Reading a pipe takes something from the program for which it is.
@@ -61,15 +58,15 @@ class LandlockWalls:
             "read": [*map(str, (*readable, *box.shown, layer / GIT_SETTINGS)), "/proc"],
             # Names of what is hidden may be listed, its contents are not there.
             "list": list(map(str, seen)),
-            "write": list(map(str, (box.temporary, box.other_temporary, box.cache))),
+            "write": list(map(str, (box.held.temporary, box.held.other_temporary, box.held.cache))),
             "devices": _DEVICES,
             "directory": str(box.workspace),
             "network": box.network,
-            "size": self.size,
+            "size": box.limits.size,
             "filter": filter_without_namespaces(network=box.network).hex(),
         }
         (layer / RULES).write_text(json.dumps(rules), "utf-8")
-        return [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(status)]
+        return [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(command.status)]
 
 
 def landlock_problem() -> str:

@@ -3,22 +3,21 @@
 import os
 import stat
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.protocol.trial import LayerChange, LayerChanges
 
+from .covered_places import LayerRoot
 from .file_comparison import is_same_content
-from .layer_root import LayerRoot
-from .layer_view import identity_of, is_whiteout, kind_of, marks_of, status_of
+from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
 from .repository_state import RepositoryState, repository_in
 from .sorting import PathSorter
 
 MEANWHILE = "it changed in the workspace since the command started"
 _DELETED_MEANWHILE = "it was deleted in the workspace since the command started"
 _UNKNOWN_MARKS = {"redirect": "a renamed directory", "metacopy": "a file without its content"}
-_ALL = 0o7777
 
 
 def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter) -> LayerChanges:
@@ -45,11 +44,7 @@ def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) 
         kept, dropped = sorter.sort(found, places)
         return LayerChanges(_in_order(kept), dropped=dropped)
     state = RepositoryState(repository, found, made_ns)
-    inside = {id(change) for change in state.inside} - {id(change) for change in state.protected}
-    rest = [change for change in found if id(change) not in inside]
-    for change in state.protected:
-        change.sort = "protected"
-    kept, dropped = sorter.sort(rest, places)
+    kept, dropped = sorter.sort(state.rest, places)
     for change in kept if state.words else ():
         change.with_repository = change.sort == "workspace" and state.is_tied(change)
     return LayerChanges(_in_order(kept), state.words, dropped, repository_changes=_in_order(state.files))
@@ -65,16 +60,20 @@ class _UnreadableLayerError(Exception):
 
 @dataclass(slots=True)
 class _Directory:
-    """One directory of the layer that is still to be read."""
+    """One directory, of the layer or only of the workspace, that is still to be read."""
 
     path: str
     """Below the covered directory; empty or with a final `/`."""
-    is_hidden: bool
-    """True if nothing of the covered directory shows through."""
+    has_upper: bool
+    """True if the layer has a directory there; otherwise everything in it is deleted."""
     has_lower: bool
     """True if the covered directory has a directory there."""
-    had_lower: bool
-    """True if it had one when the command used it."""
+    is_hidden: bool
+    """True if nothing of the covered directory shows through."""
+    had_lower: bool = False
+    """True if the covered directory had one when the command used it."""
+    top: str = ""
+    """Topmost directory that is deleted with it."""
 
 
 @dataclass(slots=True)
@@ -89,102 +88,59 @@ class _Walk:
     def run(self) -> Iterator[LayerChange]:
         """Yield every difference between the layer and the covered directory."""
         has_lower = kind_of(status_of(self.root.place)) == "directory"
-        self._waiting.append(_Directory("", marks_of(self.root.upper).get("opaque") == b"y", has_lower, had_lower=True))
+        is_hidden = marks_of(self.root.upper).get("opaque") == b"y"
+        self._waiting.append(_Directory("", True, has_lower, is_hidden, had_lower=True))
         while self._waiting:
             yield from self._read(self._waiting.pop())
 
     def _read(self, directory: _Directory) -> Iterator[LayerChange]:
         upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
         is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
-        with _readable(upper), os.scandir(upper) as entries:
-            names: set[str] = set()
-            for entry in entries:
-                names.add(entry.name)
-                yield from self._compare(directory, entry.name, entry.stat(follow_symlinks=False), is_changed)
-        if directory.is_hidden and directory.has_lower:
-            for name in set(os.listdir(lower)) - names:
-                yield from self._deleted(directory.path + name, status_of(lower + name))
+        with _readable(upper) if directory.has_upper else nullcontext():
+            stored: dict[str, os.stat_result] = {}
+            if directory.has_upper:
+                with os.scandir(upper) as entries:
+                    stored = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+            names = {*stored, *(os.listdir(lower) if directory.is_hidden and directory.has_lower else ())}
+            for name in names:
+                yield from self._compare(directory, name, stored.get(name), is_changed)
 
     def _compare(
-        self, directory: _Directory, name: str, status: os.stat_result, is_changed: bool
+        self, directory: _Directory, name: str, status: os.stat_result | None, is_changed: bool
     ) -> Iterator[LayerChange]:
-        """Yield the difference at one name of the upper directory, and queue what is below it."""
+        """Yield the difference at one name, and queue what is below it."""
         path = directory.path + name
-        upper = f"{self.root.upper}/{path}"
-        lower = status_of(f"{self.root.place}/{path}") if directory.has_lower else None
-        if is_whiteout(upper, status):
-            yield from self._deleted(path, lower)
-            return
-        marks = marks_of(upper) if not stat.S_ISLNK(status.st_mode) else {}
+        upper, target = f"{self.root.upper}/{path}", f"{self.root.place}/{path}"
+        lower = status_of(target) if directory.has_lower else None
+        status = None if status is not None and is_whiteout(upper, status) else status
+        old, new = kind_of(lower), kind_of(status)
+        marks = {} if new in ("absent", "link") else marks_of(upper)
         for mark, what in _UNKNOWN_MARKS.items():
             if mark in marks:
                 raise _UnreadableLayerError(f"{path} is {what}")
-        old, new = kind_of(lower), kind_of(status)
-        conflict = self._conflict(lower, old)
-        # A file may also come from elsewhere, by a rename; a directory may not.
-        is_lost = directory.had_lower and not directory.has_lower
-        if lower is None and "origin" in marks and (is_changed or new == "directory" or is_lost):
-            conflict = _DELETED_MEANWHILE
+        if "directory" in (old, new):
+            is_kept = new == "directory"
+            is_hidden = directory.is_hidden or not is_kept or marks.get("opaque") == b"y"
+            top = "" if is_kept else directory.top or path
+            self._waiting.append(_Directory(f"{path}/", is_kept, old == "directory", is_hidden, "origin" in marks, top))
+        is_same = _is_same(upper, status, target, lower)
+        # Of a directory with something in it, the changes below say enough.
         if new == "directory":
-            is_hidden = directory.is_hidden or marks.get("opaque") == b"y"
-            self._waiting.append(_Directory(path + "/", is_hidden, old == "directory", "origin" in marks))
-            is_shown = old in ("file", "link", "special") or (lower is None and _is_empty(upper))
-            if is_shown or (lower is not None and old == "directory" and _modes_differ(status, lower)):
-                yield self._found(path, status, lower, conflict if old != "directory" else "")
-            return
-        if old == "directory":
-            yield from self._deleted_below(path)
-        elif old == new and lower is not None and self._is_same(upper, status, lower, path):
-            if new != "file" or not _modes_differ(status, lower):
-                return
-            yield self._found(path, status, lower, conflict, is_mode=True)
-            return
-        yield self._found(path, status, lower, conflict)
+            is_shown = _modes_differ(status, lower) if is_same else lower is not None or _is_empty(upper)
+        elif new == "absent":
+            is_shown = old != "absent" and (old != "directory" or not os.listdir(target))
+        else:
+            is_shown = not is_same or (new == "file" and _modes_differ(status, lower))
+        if is_shown:
+            # A file may also come from elsewhere, by a rename; a directory may not.
+            is_lost = is_changed or new == "directory" or (directory.had_lower and not directory.has_lower)
+            is_deleted = lower is None and "origin" in marks and is_lost
+            conflict = _DELETED_MEANWHILE if is_deleted else self._conflict(lower)
+            yield self._found(path, status, lower, conflict, is_mode=is_same, top=directory.top)
 
-    def _is_same(self, upper: str, status: os.stat_result, lower: os.stat_result, path: str) -> bool:
-        """Return True if the content of a file, a link or a special file did not change."""
-        target = f"{self.root.place}/{path}"
-        if stat.S_ISLNK(status.st_mode):
-            return os.readlink(upper) == os.readlink(target)
-        if not stat.S_ISREG(status.st_mode):
-            return stat.S_IFMT(status.st_mode) == stat.S_IFMT(lower.st_mode) and status.st_rdev == lower.st_rdev
-        if status.st_size != lower.st_size:
-            return False
-        try:
-            return is_same_content(upper, target)
-        except OSError:  # Without permission to read it, its times must do.
-            return status.st_mtime_ns == lower.st_mtime_ns
-
-    def _deleted(self, path: str, lower: os.stat_result | None) -> Iterator[LayerChange]:
-        """Yield a deletion; of a directory that was not empty, what was in it."""
-        if lower is None:
-            return
-        if stat.S_ISDIR(lower.st_mode):
-            is_empty = True
-            for found in self._deleted_below(path):
-                is_empty = False
-                yield found
-            if not is_empty:
-                return
-        yield self._found(path, None, lower, self._conflict(lower, kind_of(lower)))
-
-    def _deleted_below(self, top: str) -> Iterator[LayerChange]:
-        waiting = [top]
-        while waiting:
-            path = waiting.pop()
-            with os.scandir(f"{self.root.place}/{path}") as entries:
-                found = [(f"{path}/{entry.name}", entry.stat(follow_symlinks=False)) for entry in entries]
-            if not found and path != top:
-                yield self._found(path, None, os.lstat(self.root.place / path), "")
-            for name, status in found:
-                if stat.S_ISDIR(status.st_mode):
-                    waiting.append(name)
-                else:
-                    yield self._found(name, None, status, self._conflict(status, kind_of(status)))
-
-    def _conflict(self, lower: os.stat_result | None, old: str) -> str:
+    def _conflict(self, lower: os.stat_result | None) -> str:
         """Return why a file may not be replaced without an answer. A directory's times change with its entries."""
-        is_later = lower is not None and old != "directory" and lower.st_ctime_ns > self.made_ns
+        is_later = lower is not None and not stat.S_ISDIR(lower.st_mode) and lower.st_ctime_ns > self.made_ns
         return MEANWHILE if is_later else ""
 
     def _found(
@@ -194,28 +150,45 @@ class _Walk:
         lower: os.stat_result | None,
         conflict: str,
         *,
-        is_mode: bool = False,
+        is_mode: bool,
+        top: str,
     ) -> LayerChange:
-        old, new = kind_of(lower), kind_of(status)
         kind = "deleted" if status is None else "added" if lower is None else "changed"
         target = Path(f"{self.root.place}/{path}")
         return LayerChange(
             path=str(target) if self.is_outside else path,
             target=target,
-            kind="mode" if is_mode or (old == new == "directory") else kind,
+            kind="mode" if is_mode else kind,
             sort="workspace",
-            old=old,
-            new=new,
+            old=kind_of(lower),
+            new=kind_of(status),
             source=Path(f"{self.root.upper}/{path}"),
-            size=status.st_size if status is not None and new == "file" else 0,
+            size=status.st_size if status is not None and stat.S_ISREG(status.st_mode) else 0,
             mode=stat.S_IMODE(status.st_mode) if status is not None else 0,
             conflict=conflict,
             seen=identity_of(lower),
+            top=self.root.place / top if top else None,
         )
 
 
-def _modes_differ(one: os.stat_result, other: os.stat_result) -> bool:
-    return (one.st_mode ^ other.st_mode) & _ALL != 0
+def _is_same(upper: str, status: os.stat_result | None, target: str, lower: os.stat_result | None) -> bool:
+    """Return True if at most the permission bits of what is at a path changed, or what is in a directory."""
+    if status is None or lower is None or stat.S_IFMT(status.st_mode) != stat.S_IFMT(lower.st_mode):
+        return False
+    if stat.S_ISLNK(status.st_mode):
+        return os.readlink(upper) == os.readlink(target)
+    if not stat.S_ISREG(status.st_mode):
+        return status.st_rdev == lower.st_rdev
+    if status.st_size != lower.st_size:
+        return False
+    try:
+        return is_same_content(upper, target)
+    except OSError:  # Without permission to read it, its times must do.
+        return status.st_mtime_ns == lower.st_mtime_ns
+
+
+def _modes_differ(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and stat.S_IMODE(one.st_mode) != stat.S_IMODE(other.st_mode)
 
 
 def _is_empty(upper: str) -> bool:

@@ -33,23 +33,87 @@ class LayerLimits:
     processes: int = 4_096
 
 
-class WallsStatus:
-    """The status that bubblewrap, or the launcher for Landlock, reports about one command."""
+class WatchedCommand:
+    """One command behind walls: the files that it needs until its end, and a thread that ends it at a limit."""
 
-    def __init__(self) -> None:
-        self._reading, self.writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    def __init__(self, directories: Iterable[Path], limits: LayerLimits) -> None:
+        self._directories = [*directories]
+        self._limits = limits
+        self._reading, self.status = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.descriptors = [self.status]
+        """The open files that the process inherits; `status` is the one to which the walls report their status."""
         self._text = b""
-        self._lock = threading.Lock()
+        self._problem = ""
+        self._has_looked = False
+        self._reading_text = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="layer-limits", daemon=True)
+        self._thread.start()
 
-    def has_run(self) -> bool:
-        """Return True if the command was started and has ended."""
-        return _ENDED in self._read()
+    def opened(self, path: str) -> int:
+        """Return a descriptor of a file.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        return self.descriptors[-1]
+
+    def file_with(self, content: bytes) -> int:
+        """Return a descriptor for reading some bytes.
+
+        Raises:
+            OSError: there is no space for them.
+        """
+        self.descriptors.append(os.memfd_create("trial", os.MFD_CLOEXEC))
+        os.write(self.descriptors[-1], content)
+        os.lseek(self.descriptors[-1], 0, os.SEEK_SET)
+        return self.descriptors[-1]
 
     def has_started(self) -> bool:
         """Return True if the command was started; bubblewrap reports this when it has ended."""
         return _ENDED in (text := self._read()) or _STARTED in text
 
-    def namespace(self) -> tuple[int, int] | None:
+    def end(self) -> str:
+        """Wait until all processes of the command have ended, and close its files; safe to call twice. Blocks.
+
+        Returns:
+            The limit that it exceeded, or that some of its processes still run; empty otherwise.
+        """
+        if self.descriptors:
+            self._ended.set()
+            self._thread.join()
+            if not self._wait_for_all():
+                self._problem = "some of its processes still run"
+            # A command that was too short for any look has no last one, either.
+            elif self._has_looked and not self._problem:
+                self._problem = self._full()
+            self._read()
+            with self._reading_text:
+                while self.descriptors:
+                    os.close(self.descriptors.pop())
+                os.close(self._reading)
+        return self._problem
+
+    def _watch(self) -> None:
+        pause = _SECONDS
+        while not self._ended.wait(pause) and _ENDED not in self._read():
+            began, self._has_looked = time.monotonic(), True
+            if (first := self._first_process()) is not None and (problem := self._exceeded(first[1])):
+                self._problem = problem
+                # With the first process of its namespace, the kernel ends all others.
+                with suppress(ProcessLookupError):
+                    os.kill(first[0], signal.SIGKILL)
+            pause = max(_SECONDS, 10 * (time.monotonic() - began))
+
+    def _read(self) -> bytes:
+        """Return the status that bubblewrap, or the launcher for Landlock, has reported so far."""
+        with self._reading_text, suppress(BlockingIOError):
+            if self.descriptors:
+                self._text += os.read(self._reading, _STATUS_BYTES)
+        return self._text
+
+    def _first_process(self) -> tuple[int, int] | None:
         """Return the id of the first process in the command's process namespace, and that namespace; None before."""
         for line in self._read().splitlines():
             with suppress(ValueError):
@@ -58,12 +122,12 @@ class WallsStatus:
                     return int(status["child-pid"]), int(status.get("pid-namespace", 0))
         return None
 
-    def wait_for_all(self) -> bool:
-        """Wait until the kernel has ended all processes of the command; False if some still live. Blocks.
+    def _wait_for_all(self) -> bool:
+        """Wait until the kernel has ended all processes of the command; False if some still live.
 
         bubblewrap itself ends as soon as the command has.
         """
-        if (first := self.namespace()) is None:
+        if (first := self._first_process()) is None:
             return True
         try:
             process = os.pidfd_open(first[0])
@@ -76,54 +140,6 @@ class WallsStatus:
             return bool(ready.poll(_END_SECONDS * 1000)) or _count([str(first[0])], first[1]) == 0
         finally:
             os.close(process)
-
-    def close(self) -> None:
-        """Close both ends; safe to call twice."""
-        with self._lock:
-            if self._reading >= 0:
-                os.close(self._reading)
-                os.close(self.writing)
-                self._reading = self.writing = -1
-
-    def _read(self) -> bytes:
-        with self._lock:
-            if self._reading >= 0:
-                with suppress(BlockingIOError):
-                    self._text += os.read(self._reading, _STATUS_BYTES)
-            return self._text
-
-
-class LayerWatch:
-    """A thread that ends a command when its layer exceeds a limit."""
-
-    def __init__(self, status: WallsStatus, directories: Iterable[Path], limits: LayerLimits) -> None:
-        self.problem = ""
-        """The limit that was exceeded, in words."""
-        self._status = status
-        self._directories = [*directories]
-        self._limits = limits
-        self._has_looked = False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="layer-limits", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread, with a last look unless the command was too short for any."""
-        self._ended.set()
-        self._thread.join()
-        if self._has_looked and not self.problem:
-            self.problem = self._full()
-
-    def _watch(self) -> None:
-        pause = _SECONDS
-        while not self._ended.wait(pause) and not self._status.has_run():
-            began, self._has_looked = time.monotonic(), True
-            if (first := self._status.namespace()) is not None and (problem := self._exceeded(first[1])):
-                self.problem = problem
-                # With the first process of its namespace, the kernel ends all others.
-                with suppress(ProcessLookupError):
-                    os.kill(first[0], signal.SIGKILL)
-            pause = max(_SECONDS, 10 * (time.monotonic() - began))
 
     def _full(self) -> str:
         size, files = usage(self._directories, self._limits)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .keep_journal import KeepJournal
-from .keeping import finish_keeping
+from .keeping import finish_keeping, is_kept_in_part
 from .layer_limits import LayerLimits, usage
 
 RECORD = "record.json"
@@ -70,6 +69,7 @@ class SessionStorage:
         Raises:
             ToolError: they cannot be created.
         """
+        self.base = base
         for directory in (base, base / _SESSIONS, base / _PROJECTS):
             make_private(directory)
         # A name is enough to find the cache again; nothing is read from it.
@@ -174,7 +174,7 @@ def is_finished(layer: Path) -> bool:
     """Return True if nothing of the layer is half-kept, once what a kill or an error interrupted is finished."""
     try:
         finish_keeping(layer)
-        return (journal := KeepJournal.read(layer)) is None or journal.is_done
+        return not is_kept_in_part(layer)
     except OSError:
         return False
 

@@ -4,10 +4,10 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tui_agent.git.git_program import bare_environment, find_git, start_git
 from tui_agent.git.git_walls import find_bubblewrap
@@ -15,8 +15,8 @@ from tui_agent.git.repository import data_directories, repository_roots
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.trial import FileKind, LayerChange
 
-from .layer_root import LayerRoot
-from .layer_view import LayerView, identity_of, kind_of, status_of
+from .covered_places import LayerRoot
+from .layer_files import identity_of, kind_of, status_of
 
 _RUN_LATER = re.compile(
     r"(?!(?:logs|refs)/)(?:.*/)?(?:hooks(?:/.*)?|config(?:\.worktree)?|commondir|gitdir|info/attributes"
@@ -27,17 +27,21 @@ _RUN_LATER = re.compile(
 _NOISE = re.compile(r"(?:.*/)?(?:COMMIT_EDITMSG|ORIG_HEAD|MERGE_RR|gc\.log|gc\.pid|FETCH_HEAD|description|branches)\Z")
 _BEGUN = {
     "MERGE_HEAD": "merge",
-    "rebase-merge/": "rebase",
-    "rebase-apply/": "rebase",
+    "rebase-merge/head-name": "rebase",
+    "rebase-apply/next": "rebase",
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
     "BISECT_LOG": "bisect",
 }
+"""Files that are there while something is not finished, and what that is."""
 _KINDS = (("refs/heads/", "branch"), ("refs/tags/", "tag"), ("refs/remotes/", "remote branch"))
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 10.0
 _MOST_BYTES = 50_000_000
 _MOST_WORDS = 20
+
+_Index = dict[bytes, list[bytes]]
+"""Entries of an index by name; of conflicts there are several for one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,37 +81,35 @@ class RepositoryState:
     def __init__(self, repository: Repository, found: Iterable[LayerChange], made_ns: int) -> None:
         """Find the files of the state among the changes of a layer; the others become protected or stay. Blocks."""
         self._repository = repository
-        self._view = LayerView(repository.root)
         self._made_ns = made_ns
         self._common = repository.root.place / repository.common
-        start = os.path.join(self._common, "")
-        self.inside = [change for change in found if str(change.target).startswith(start)]
-        """All changes in the repository's directory."""
-        self.protected: list[LayerChange] = []
-        """Those that are decided one by one."""
+        self.rest: list[LayerChange] = []
+        """Changes that are decided one by one: those elsewhere, and protected ones."""
         self.files: list[LayerChange] = []
-        """Those that are kept together, or not at all."""
-        for change in self.inside:
-            self._assign(change)
-        self._neutral = _NeutralGit(repository, self._view)
-        try:
-            self._old_index, self._new_index = self._indexes()
-            if self._old_index == self._new_index:
-                self.files = [one for one in self.files if self._name(one) != self._own("index")]
-            self.words = tuple(self._all_words()) if any(map(self._counts, self.files)) else ()
-        finally:
-            self._neutral.close()
+        """Those that are kept together, or not at all; their paths are relative to the repository's directory."""
+        self.words: tuple[str, ...] = ()
+        self._old_index: _Index = {}
+        self._new_index: _Index = {}
+        start = os.path.join(self._common, "")
+        for change in found:
+            if str(change.target).startswith(start):
+                self._assign(change)
+            else:
+                self.rest.append(change)
+        self._changed = {change.path: change for change in self.files}
+        heads = {self._own(name) for name in ("HEAD", *_BEGUN)}
+        self._is_moved = any(name.startswith("refs/") or name in heads for name in self._changed)
+        if any(change.path == self._own("index") or _counts(change) for change in self.files):
+            with TemporaryDirectory(prefix="git-", dir=repository.root.upper.parent) as place:
+                self._read(_NeutralGit(repository, Path(place)))
         self.files = [*self.files, *self._watched()] if self.words else []
         for change in self.files:
             if change.conflict:
-                self.words = (*self.words, f"cannot be kept: {self._name(change)}: {change.conflict}")
+                self.words = (*self.words, f"cannot be kept: {change.path}: {change.conflict}")
 
     def is_tied(self, change: LayerChange) -> bool:
         """Return True if a change of the work tree is part of a checkout, merge, commit or stash. Blocks."""
-        names = {self._name(file) for file in self.files if file.source != file.target}
-        if not any(name.startswith("refs/") or name in map(self._own, ("HEAD", *_BEGUN)) for name in names):
-            return False
-        if not change.target.is_relative_to(self._repository.top):
+        if not self._is_moved or not change.target.is_relative_to(self._repository.top):
             return False
         if b"" in self._new_index:  # Not known.
             return True
@@ -121,40 +123,37 @@ class RepositoryState:
 
     def _assign(self, change: LayerChange) -> None:
         """Put one change to the state, to the protected files, or to neither."""
-        name = self._name(change)
-        if name.endswith(".lock"):
-            if change.kind == "deleted":
-                self.protected.append(change)
-        elif _RUN_LATER.match(name):
-            self.protected.append(change)
-        elif name.startswith("objects/") and change.old == change.new == "file":
-            return  # Its content is in its name.
-        else:
+        name = change.target.relative_to(self._common).as_posix()
+        is_lock = name.endswith(".lock")
+        if _RUN_LATER.match(name) or (is_lock and change.kind == "deleted"):
+            change.sort = "protected"
+            self.rest.append(change)
+        elif not is_lock and not (name.startswith("objects/") and change.old == change.new == "file"):
+            # An object that is there already has its content in its name.
             if change.new in ("link", "special"):
                 change.conflict = "it is not a regular file"
-            change.sort = "repository"
+            change.sort, change.path = "repository", name
             self.files.append(change)
-
-    def _name(self, change: LayerChange) -> str:
-        return change.target.relative_to(self._common).as_posix()
 
     def _own(self, name: str) -> str:
         return self._repository.own[len(self._repository.common) :] + name
 
-    def _counts(self, change: LayerChange) -> bool:
-        """Return True for a change that is worth a question by itself."""
-        name = self._name(change)
-        if _NOISE.match(name) or "directory" in (change.old, change.new):
-            return False
-        if name.startswith("logs/") and change.seen:  # A `git reset` that moves nothing adds a line.
-            return change.size < change.seen[3]
-        return not (name.startswith("objects/") and change.kind == "added")
+    def _read(self, git: "_NeutralGit") -> None:
+        """Read the index, and find words for the change."""
+        index = self._own("index")
+        self._old_index = git.entries(self._stored(index, is_new=False))
+        self._new_index = git.entries(self._stored(index, is_new=True)) if index in self._changed else self._old_index
+        if self._old_index == self._new_index:
+            # Only what git remembers of the files' times is different.
+            self._changed.pop(index, None)
+            self.files = [*self._changed.values()]
+        if any(map(_counts, self.files)):
+            self.words = tuple(self._all_words(git))
 
     def _watched(self) -> Iterator[LayerChange]:
         """Yield the files that must not change meanwhile although the layer did not change them."""
-        changed = {self._name(change) for change in self.files}
         for name in (self._own("HEAD"), "packed-refs"):
-            if name not in changed and (status := status_of(self._common / name)) is not None:
+            if name not in self._changed and (status := status_of(self._common / name)) is not None:
                 conflict = "it changed since the command started" if status.st_ctime_ns > self._made_ns else ""
                 yield self._watch(name, "file", conflict, identity_of(status))
         if os.path.lexists(self._common / "reftable"):
@@ -162,32 +161,34 @@ class RepositoryState:
 
     def _watch(self, name: str, kind: FileKind, conflict: str, seen: tuple[int, ...]) -> LayerChange:
         path = self._common / name
-        return LayerChange(str(path), path, "changed", "repository", kind, kind, path, conflict=conflict, seen=seen)
+        return LayerChange(name, path, "changed", "repository", kind, kind, path, conflict=conflict, seen=seen)
 
     # --- words --------------------------------------------------------------------------------------------------------
 
-    def _all_words(self) -> Iterator[str]:
-        if not self._neutral.can_run:
+    def _all_words(self, git: "_NeutralGit") -> Iterator[str]:
+        if not git.can_run:
             yield "the repository changed"
             return
-        old_head, new_head = (self._text(self._own("HEAD"), is_new=is_new) for is_new in (False, True))
-        old, new = self._refs(is_new=False), self._refs(is_new=True)
-        base = old.get(old_head.removeprefix("ref: "), old_head)
-        words = [
-            word for name in sorted({*old, *new}) for word in self._ref_words(name, old.get(name), new.get(name), base)
-        ]
-        if old_head != new_head:
-            words.insert(0, f"HEAD: {_short(old_head)} → {_short(new_head)}")
+        old_head, new_head = (self._text(self._own("HEAD"), is_new=is_new).strip() for is_new in (False, True))
+        old, new = self._packed(is_new=False), self._packed(is_new=True)
+        base = self._value(old_head.removeprefix("ref: "), old, is_new=False) or old_head
+        head = self._value(new_head.removeprefix("ref: "), new, is_new=True) or new_head
+        names = {name for name in self._changed if name.startswith("refs/")}
+        names |= {name for name, _ in old.items() ^ new.items()}
+        words = [f"HEAD: {_short(old_head)} → {_short(new_head)}"] if old_head != new_head else []
+        for name in sorted(names):
+            values = self._value(name, old, is_new=False), self._value(name, new, is_new=True)
+            words += self._ref_words(git, name, *values, base)
         for name, what in _BEGUN.items():
-            was, is_now = (self._has(self._own(name), is_new=is_new) for is_new in (False, True))
+            was, is_now = (self._stored(self._own(name), is_new=is_new) is not None for is_new in (False, True))
             words += [f"{what} {'begun' if is_now else 'ended'}"] if was != is_now else []
         if self._old_index != self._new_index:
-            words += self._index_words(new.get(new_head.removeprefix("ref: "), new_head))
+            words += self._index_words(git, head)
         yield from (words if len(words) <= _MOST_WORDS else [*words[:_MOST_WORDS], f"{len(words) - _MOST_WORDS} more"])
         if not words:
             yield "reflog or packed objects changed"
 
-    def _ref_words(self, name: str, old: str | None, new: str | None, base: str) -> Iterator[str]:
+    def _ref_words(self, git: "_NeutralGit", name: str, old: str, new: str, base: str) -> Iterator[str]:
         if old == new:
             return
         if name == "refs/stash":
@@ -199,87 +200,71 @@ class RepositoryState:
         kind, short = next(
             ((what, name[len(start) :]) for start, what in _KINDS if name.startswith(start)), ("ref", name)
         )
-        if new is None:
-            yield f"{kind} {short} deleted"
-            return
-        if old is None:
-            yield f"{kind} {short} created"
-        if kind != "branch" or (old is None and new == base):
-            if old is not None:
+        if not new or not old:
+            yield f"{kind} {short} {'created' if new else 'deleted'}"
+        if not new or kind != "branch" or (not old and new == base):
+            if new and old:
                 yield f"{kind} {short} moved"
             return
-        ahead, behind = self._neutral.count(old or base, new), self._neutral.count(new, old or base)
-        subject = self._neutral.subject(new)
+        ahead, behind = git.distance(old or base, new)
         if ahead == 0 and behind:
             yield f"{short} moved back by {behind} {'commit' if behind == 1 else 'commits'}"
         elif ahead:
             rewritten = f", {behind} replaced" if behind else ""
-            yield f"{ahead} {'commit' if ahead == 1 else 'commits'} on {short}{rewritten}: {subject}"
-        elif old is not None:
+            yield f"{ahead} {'commit' if ahead == 1 else 'commits'} on {short}{rewritten}: {git.subject(new)}"
+        elif old:
             yield f"{short} moved to {new[:10]}"
 
-    def _index_words(self, head: str) -> list[str]:
-        index = self._view.find(self._repository.own + "index")
-        staged = self._neutral.staged(head, index) if index is not None else None
+    def _index_words(self, git: "_NeutralGit", head: str) -> list[str]:
+        index = self._stored(self._own("index"), is_new=True)
+        staged = git.staged(head, index) if index is not None else None
         if staged is None:
             return ["index changed"]
         return [f"index: {staged} {'file' if staged == 1 else 'files'} staged"] if staged else []
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _place(self, name: str, *, is_new: bool) -> Path | None:
+    def _stored(self, name: str, *, is_new: bool) -> Path | None:
+        """Return where a file of the repository is stored before the command or after it; None if it is not there."""
+        if is_new and (change := self._changed.get(name)) is not None:
+            return None if change.new == "absent" else change.source
         path = self._common / name
-        return self._view.find(self._repository.common + name) if is_new else (path if status_of(path) else None)
-
-    def _has(self, name: str, *, is_new: bool) -> bool:
-        return self._place(name.rstrip("/"), is_new=is_new) is not None
+        return None if status_of(path) is None else path
 
     def _text(self, name: str, *, is_new: bool) -> str:
         """Return the content of a small file; empty if it is missing or a link."""
-        path = self._place(name, is_new=is_new)
-        try:
-            is_file = path is not None and kind_of(status_of(path)) == "file"
-            content = read_regular_file(str(path), _MOST_BYTES) if is_file else b""
-        except OSError:
+        path = self._stored(name, is_new=is_new)
+        return "" if path is None else _text_of(path)
+
+    def _packed(self, *, is_new: bool) -> dict[str, str]:
+        lines = (line.split(" ", 1) for line in self._text("packed-refs", is_new=is_new).splitlines() if " " in line)
+        return {name: value for value, name in lines if _HASH.fullmatch(value)}
+
+    def _value(self, name: str, packed: Mapping[str, str], *, is_new: bool) -> str:
+        """Return the commit that a ref names; empty if it does not exist."""
+        # The name may be what a command wrote into HEAD.
+        if not name.startswith("refs/") or ".." in name:
             return ""
-        text = content.decode("utf-8", "replace")
-        return text if name.startswith("logs/") or name == "packed-refs" else text.strip()
+        value = self._text(name, is_new=is_new).strip()
+        return value if _HASH.fullmatch(value) else packed.get(name, "")
 
-    def _refs(self, *, is_new: bool) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for line in self._text("packed-refs", is_new=is_new).splitlines():
-            value, _, name = line.partition(" ")
-            if _HASH.fullmatch(value):
-                found[name] = value
-        waiting = ["refs"]
-        while waiting:
-            path = waiting.pop()
-            for name in self._names(path, is_new=is_new):
-                below = f"{path}/{name}"
-                place = self._place(below, is_new=is_new)
-                if place is not None and kind_of(status_of(place)) == "directory":
-                    waiting.append(below)
-                elif _HASH.fullmatch(value := self._text(below, is_new=is_new)):
-                    found[below] = value
-        return found
 
-    def _names(self, path: str, *, is_new: bool) -> Iterable[str]:
-        if is_new:
-            return self._view.names(self._repository.common + path)
-        try:
-            return os.listdir(self._common / path)
-        except OSError:
-            return ()
+def _counts(change: LayerChange) -> bool:
+    """Return True for a change of the repository that is worth a question by itself."""
+    name = change.path
+    if _NOISE.match(name) or "directory" in (change.old, change.new):
+        return False
+    if name.startswith("logs/") and change.seen:  # A `git reset` that moves nothing adds a line.
+        return change.size < change.seen[3]
+    return not (name.startswith("objects/") and change.kind == "added")
 
-    def _indexes(self) -> tuple[dict[bytes, list[bytes]], dict[bytes, list[bytes]]]:
-        """Return the entries of the index before and in the layer, by name; both empty if it did not change."""
-        if not any(self._name(change) == self._own("index") for change in self.files):
-            if not any(map(self._counts, self.files)):
-                return {}, {}
-            entries = self._neutral.entries(self._common / self._own("index"))
-            return entries, entries
-        new = self._view.find(self._repository.own + "index")
-        return self._neutral.entries(self._common / self._own("index")), self._neutral.entries(new)
+
+def _text_of(path: Path) -> str:
+    try:
+        is_file = kind_of(status_of(path)) == "file"
+        return read_regular_file(str(path), _MOST_BYTES).decode("utf-8", "replace") if is_file else ""
+    except OSError:
+        return ""
 
 
 def _short(head: str) -> str:
@@ -288,13 +273,13 @@ def _short(head: str) -> str:
 
 def _blob_hash(change: LayerChange, length: int) -> bytes:
     """Return the name that git gives to the content of a changed file."""
-    if change.new == "link":
-        content = os.fsencode(os.readlink(change.source))
-    else:
-        try:
-            content = read_regular_file(str(change.source), _MOST_BYTES)
-        except OSError:
-            return b""
+    try:
+        is_link = change.new == "link"
+        content = (
+            os.fsencode(os.readlink(change.source)) if is_link else read_regular_file(str(change.source), _MOST_BYTES)
+        )
+    except OSError:
+        return b""
     kind = hashlib.sha1 if length == 40 else hashlib.sha256
     return kind(b"blob %d\0" % len(content) + content).hexdigest().encode()
 
@@ -302,24 +287,22 @@ def _blob_hash(change: LayerChange, length: int) -> bytes:
 class _NeutralGit:
     """A git that reads the objects and the index of a layer in a repository of ours, without their settings."""
 
-    def __init__(self, repository: Repository, view: LayerView) -> None:
+    def __init__(self, repository: Repository, place: Path) -> None:
         root = repository.root
         self._git = find_git(repository.workspace.place)
-        self._place = Path(tempfile.mkdtemp(prefix="git-", dir=root.upper.parent))
+        self._place = place
         for name in ("objects", "refs"):
-            (self._place / name).mkdir()
-        (self._place / "HEAD").write_text("ref: refs/heads/none\n")
-        if "sha256" in _config(root.place / repository.common / "config"):
-            self._place.joinpath("config").write_text(
-                "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"
-            )
+            (place / name).mkdir()
+        (place / "HEAD").write_text("ref: refs/heads/none\n")
+        if "sha256" in _text_of(root.place / repository.common / "config").lower():
+            text = "[core]\nrepositoryformatversion = 1\n[extensions]\nobjectFormat = sha256\n"
+            (place / "config").write_text(text)
         objects = [place / repository.common / "objects" for place in (root.upper, root.place)]
         # Objects of another repository must not be read because a command named it.
         is_foreign = status_of(objects[0] / "info" / "alternates") is not None
-        places = [] if is_foreign else objects
-        self._objects = [str(place) for place in places if kind_of(status_of(place)) == "directory"]
+        self._objects = [str(one) for one in objects if not is_foreign and kind_of(status_of(one)) == "directory"]
         self._environment = bare_environment(repository.workspace.place) | {
-            "GIT_DIR": str(self._place),
+            "GIT_DIR": str(place),
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self._objects)),
         }
 
@@ -328,13 +311,9 @@ class _NeutralGit:
         """True if git may run: never without walls."""
         return self._git is not None and find_bubblewrap(str(self._place)) is not None
 
-    def close(self) -> None:
-        """Remove the repository."""
-        shutil.rmtree(self._place, ignore_errors=True)
-
-    def entries(self, index: Path | None) -> dict[bytes, list[bytes]]:
-        """Return the entries of an index by name; of conflicts there are several for one name."""
-        found: dict[bytes, list[bytes]] = {}
+    def entries(self, index: Path | None) -> _Index:
+        """Return the entries of an index."""
+        found: _Index = {}
         if index is None or kind_of(status_of(index)) != "file":
             return found
         output = self._run(("ls-files", "--stage", "-v", "-z"), index)
@@ -345,11 +324,12 @@ class _NeutralGit:
             found.setdefault(name, []).append(facts)
         return found
 
-    def count(self, old: str, new: str) -> int:
-        """Return the number of commits in `new` that are not in `old`."""
-        output = self._run(("rev-list", "--count", new, f"^{old}")) if _HASH.fullmatch(old) else None
-        output = output or self._run(("rev-list", "--count", new))
-        return int(output) if output and output.strip().isdigit() else 0
+    def distance(self, old: str, new: str) -> tuple[int, int]:
+        """Return the number of commits in `new` that are not in `old`, and in `old` that are not in `new`."""
+        sides = f"{new}...{old}" if _HASH.fullmatch(old) else new
+        output = self._run(("rev-list", "--left-right", "--count", sides)) or self._run(("rev-list", "--count", new))
+        counts = [*map(int, (output or b"0").split()), 0]
+        return counts[0], counts[1]
 
     def subject(self, commit: str) -> str:
         """Return the first line of a commit's message."""
@@ -366,19 +346,17 @@ class _NeutralGit:
     def _run(self, arguments: tuple[str, ...], index: Path | None = None) -> bytes | None:
         if self._git is None:
             return None
-        environment = self._environment
         if index is not None:
             if kind_of(status_of(index)) != "file":
                 return None
             # A copy: git may want to write beside it.
             shutil.copyfile(index, self._place / "index")
-        places = [str(self._place), *self._objects]
         return start_git(
             self._git,
             arguments,
-            environment=environment,
+            environment=self._environment,
             seconds=_SECONDS,
-            readable=places,
+            readable=[str(self._place), *self._objects],
             directory=str(self._place),
         )
 
@@ -386,10 +364,3 @@ class _NeutralGit:
 def _quoted(path: str) -> str:
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _config(path: Path) -> str:
-    try:
-        return read_regular_file(str(path)).decode("utf-8", "replace").lower()
-    except OSError:
-        return ""

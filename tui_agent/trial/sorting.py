@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.git.read_only_git import read_git
 from tui_agent.protocol.trial import MOST_FILES, ChangeSort, LayerChange
 
-from .layer_view import kind_of, status_of
+from .layer_files import kind_of, status_of
 
 CACHES = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".import_linter_cache", ".pytype"}
@@ -26,7 +26,6 @@ _PROTECTED = frozenset(
 _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
 _GIT_SECONDS = 20.0
 _UP_AFTER_NAME = re.compile(r"(?:^|/)(?!\.\.?/)[^/]+/(?:.*/)?\.\.(?:/|$)", re.DOTALL)
-_IGNORED_NAMES = re.compile(rb"[^\0]+")
 
 
 class PathSorter:
@@ -54,10 +53,6 @@ class PathSorter:
         self._is_denied = is_denied
         self._is_trusted = is_trusted
         self._tops: dict[str, str] = {}
-
-    def run_git(self, directory: Path, arguments: tuple[str, ...], stdin: bytes = b"") -> bytes | None:
-        """Return the output of a git that only reads; None if it may not run or fails. Blocks."""
-        return read_git(directory, arguments, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=self._is_trusted)
 
     def sort(self, found: Sequence[LayerChange], places: Sequence[Path]) -> tuple[list[LayerChange], int]:
         """Set sort, reason and tree of each path; return them without known caches, and the number of those. Blocks.
@@ -128,40 +123,34 @@ class PathSorter:
     def _ignored(self, found: Iterable[LayerChange]) -> dict[str, str]:
         """Return the paths that git ignores, each with the ignored directory that it is in; empty if in none."""
         paths = [change.path for change in found if not os.path.isabs(change.path)]
-        askable: dict[str, bool] = {"": True}
-        directories: dict[str, None] = {}
-        for path in paths:
-            self._collect(path, askable, directories)
-        tops = self._ask(f"{name}/" for name in directories)
-        ignored: dict[str, str] = {}
-        single: list[str] = []
-        for path in paths:
-            top = _top_in(path, tops)
-            if top:
-                ignored[path] = top
-            elif askable[path.rpartition("/")[0]]:
-                single.append(path)
-        return ignored | dict.fromkeys(self._ask(single), "")
+        askable = {"": True}
+        asked = {f"{directory}/": None for path in paths for directory in self._askable_above(path, askable)}
+        asked |= {path: None for path in paths if askable[path.rpartition("/")[0]]}
+        stdin = b"".join(os.fsencode(path) + b"\0" for path in asked)
+        command, is_trusted = ("check-ignore", "-z", "--stdin"), self._is_trusted
+        output = (
+            read_git(self._workspace, command, seconds=_GIT_SECONDS, stdin=stdin, is_trusted=is_trusted)
+            if stdin
+            else None
+        )
+        ignored = {os.fsdecode(name) for name in (output or b"").split(b"\0") if name}
+        tops = {path for path in ignored if path.endswith("/")}
+        found_in = {path: _top_in(path, tops) for path in paths}
+        return {path: top for path, top in found_in.items() if top or path in ignored}
 
-    def _collect(self, path: str, askable: dict[str, bool], directories: dict[str, None]) -> None:
-        """Add the directories above a path. git fails for paths in another repository or behind a link."""
+    def _askable_above(self, path: str, askable: dict[str, bool]) -> list[str]:
+        """Return the directories above a path of which git can say something, and remember for each if it can.
+
+        git fails for paths in another repository or behind a link.
+        """
         parts = path.split("/")[:-1]
-        can_ask = True
-        for at in range(1, len(parts) + 1):
-            name = "/".join(parts[:at])
-            if name not in askable:
-                place = self._workspace / name
-                askable[name] = can_ask and not place.is_symlink() and not os.path.lexists(place / ".git")
-            can_ask = askable[name]
-            if can_ask:
-                directories[name] = None
-
-    def _ask(self, paths: Iterable[str]) -> set[str]:
-        stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        if not stdin:
-            return set()
-        output = self.run_git(self._workspace, ("check-ignore", "-z", "--stdin"), stdin) or b""
-        return {os.fsdecode(name) for name in _IGNORED_NAMES.findall(output)}
+        above = ["/".join(parts[:at]) for at in range(1, len(parts) + 1)]
+        for directory in above:
+            if directory not in askable:
+                place = self._workspace / directory
+                is_other = place.is_symlink() or os.path.lexists(place / ".git")
+                askable[directory] = askable[directory.rpartition("/")[0]] and not is_other
+        return [directory for directory in above if askable[directory]]
 
 
 def _leads_out(change: LayerChange, places: Sequence[Path]) -> str:

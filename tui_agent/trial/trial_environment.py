@@ -1,6 +1,8 @@
 """Variables of a command in a trial: caches that last for the project, and programs that do not wait for a network."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+
+from tui_agent.walls.visible_places import own_home
 
 _CACHES = {
     "XDG_CACHE_HOME": "xdg",
@@ -36,7 +38,6 @@ _OFFLINE = {
     "CARGO_NET_OFFLINE": "true",
     "GOPROXY": "off",
     "GOTOOLCHAIN": "local",
-    "MAVEN_ARGS": "-o",
     "COMPOSER_DISABLE_NETWORK": "1",
     "HF_HUB_OFFLINE": "1",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
@@ -45,21 +46,23 @@ _OFFLINE = {
 
 
 def trial_environment(
-    environment: Mapping[str, str], *, cache: str, temporary: str, network: bool, gradle_home: str = ""
+    environment: Mapping[str, str], shown: Container[str], *, cache: str, temporary: str, network: bool
 ) -> dict[str, str]:
     """Return the environment of a command in a trial.
 
     Args:
         environment: that of a confined command.
+        shown: the paths of the system and the home that the command sees.
         cache: the project's cache, as the command sees it.
         temporary: the session's temporary directory, as the command sees it.
         network: True if the command may use the network.
-        gradle_home: directory with the packages that Gradle may read; empty: there is none.
     """
-    caches = {name: f"{cache}/{directory}" for name, directory in _CACHES.items()}
-    packages = {"GRADLE_RO_DEP_CACHE": gradle_home} if gradle_home else {}
-    offline = {} if network else _OFFLINE
-    maven = " ".join(filter(None, (environment.get("MAVEN_ARGS", ""), offline.get("MAVEN_ARGS", ""))))
     # A layer is a file system of its own, and the repository may be around it.
-    more = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1", "TMPDIR": temporary, **caches, **packages, **offline}
-    return {**environment, **more, **({"MAVEN_ARGS": maven} if maven else {})}
+    changed = {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1", "TMPDIR": temporary}
+    changed |= {name: f"{cache}/{directory}" for name, directory in _CACHES.items()}
+    if (packages := str(own_home() / ".gradle/caches")) in shown:
+        changed["GRADLE_RO_DEP_CACHE"] = packages
+    if not network:
+        changed |= _OFFLINE
+        changed["MAVEN_ARGS"] = f"{environment.get('MAVEN_ARGS', '')} -o".strip()
+    return {**environment, **changed}

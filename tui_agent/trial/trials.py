@@ -6,6 +6,7 @@ import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,13 +20,12 @@ from tui_agent.walls.wall_options import impossible_root
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
-from .covered_places import covered_places, mounts_inside
+from .covered_places import LayerRoot, covered_places, layer_roots, mounts_inside
 from .landlock_walls import LandlockWalls, landlock_problem
 from .layer_limits import LayerLimits
-from .layer_root import LayerRoot
 from .layer_storage import RECORD, SessionStorage, clear_dead_sessions, remove_tree, storage_candidates
 from .sorting import PathSorter
-from .trial_layer import TrialLayer, Walls, layer_roots
+from .trial_layer import TrialLayer, Walls
 
 _LONGEST = 200
 """Most characters of a reason."""
@@ -72,19 +72,24 @@ class Trials:
         self._workspace = Path(os.path.realpath(workspace))
         self._storage = storage
         self._session = session
-        self._sorter = sorter or PathSorter(self._workspace)
         self._setting: TrialSetting = setting
         self._network = network
-        self._hidden = (*hidden,)
-        self._shown = (*shown,)
         self._folders = folders
-        self._unreadable = unreadable
-        self._limits = limits or LayerLimits()
-        self._stored = stored
+        self._box = partial(
+            Confinement,
+            workspace=self._workspace,
+            network=network,
+            hidden=(*hidden,),
+            shown=(*shown,),
+            unreadable=unreadable,
+            limits=limits or LayerLimits(),
+            sorter=sorter or PathSorter(self._workspace),
+            stored=stored,
+            on_failure=self._test_again,
+        )
         self._facts: TrialFacts | None = None
         self._walls: Walls | None = None
         self._held: SessionStorage | None = None
-        self._storage_held: Path | None = None
         self._testing = Lock()
 
     @property
@@ -116,14 +121,9 @@ class Trials:
         directory = self._held.layers / secrets.token_hex(8)
         try:
             directory.mkdir(mode=0o700)
-            roots = layer_roots(directory, covered_places(self._workspace, self._folders()))
-            if self._walls.has_layer:
-                self._walls.prepare(roots)
-            # The clock of files is coarser than that of the system.
-            made_ns = directory.stat().st_ctime_ns
+            return self._layer(directory, call_id, self._walls, self._box(held=self._held))
         except OSError as error:
             raise ToolError(f"no layer can be made: {error}") from error
-        return TrialLayer(directory, call_id, roots, made_ns, self._box(self._held), self._walls)
 
     def waiting(self, call_id: str) -> tuple[TrialLayer, str] | None:
         """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""
@@ -134,7 +134,7 @@ class Trials:
                 values: dict[str, Any] = json.loads((directory / RECORD).read_text("utf-8"))
                 if values["call"] == call_id:
                     roots = layer_roots(directory, [Path(place) for place in values["roots"]])
-                    made_ns, box = int(values["made_ns"]), self._box(self._held)
+                    made_ns, box = int(values["made_ns"]), self._box(held=self._held)
                     return TrialLayer(directory, call_id, roots, made_ns, box, self._walls), str(values["result"])
         return None
 
@@ -142,24 +142,14 @@ class Trials:
         """Remove all layers that wait for no answer. Blocks."""
         if self._held is not None:
             self._held.close()
-            self._held = self._storage_held = None
-            self._facts = None
+            self._held = self._facts = None
 
-    def _box(self, held: SessionStorage) -> Confinement:
-        return Confinement(
-            self._workspace,
-            held.temporary,
-            held.other_temporary,
-            held.cache,
-            self._network,
-            self._hidden,
-            self._shown,
-            self._unreadable,
-            self._limits,
-            self._sorter,
-            self._stored,
-            self._test_again,
-        )
+    def _layer(self, directory: Path, call_id: str, walls: Walls, box: Confinement, *more: Path) -> TrialLayer:
+        """Return a new layer over the workspace and more directories."""
+        roots = layer_roots(directory, (*covered_places(self._workspace, self._folders()), *more))
+        walls.prepare(roots)
+        # The clock of files is coarser than that of the system.
+        return TrialLayer(directory, call_id, roots, directory.stat().st_ctime_ns, box, walls)
 
     def _test_again(self) -> None:
         self._facts = None
@@ -172,8 +162,8 @@ class Trials:
             return None, reason
         problems: list[str] = []
         # Once a storage is held, other commands may have their layers in it.
-        held = self._storage_held
-        storages = [held] if held is not None else storage_candidates(self._storage, self._workspace)
+        held = self._held
+        storages = [held.base] if held is not None else storage_candidates(self._storage, self._workspace)
         for walls in self._ways():
             for storage in storages:
                 try:
@@ -211,7 +201,7 @@ class Trials:
                 yield BubblewrapWalls(program, True, (str(unshare), "--mount"))
         yield from (BubblewrapWalls(program, False) for program in programs)
         if not landlock_problem():
-            yield LandlockWalls(self._limits.size)
+            yield LandlockWalls()
 
     def _try(self, walls: Walls, storage: Path) -> None:
         """Run a command in a layer, and hold the storage.
@@ -219,45 +209,41 @@ class Trials:
         Raises:
             OSError, ToolError, subprocess.TimeoutExpired: it does not work, with the reason.
         """
-        if self._held is None or self._storage_held != storage:
+        if self._held is None or self._held.base != storage:
             self.close()
             clear_dead_sessions(storage)
             self._held = SessionStorage(storage, self._session, self._workspace)
-            self._storage_held = storage
         directory = self._held.layers / secrets.token_hex(8)
+        lower = directory / "lower"
         try:
-            (directory / "lower").mkdir(parents=True, mode=0o700)
-            (directory / "lower" / "old").touch()
-            places = covered_places(self._workspace, self._folders())
-            roots = layer_roots(directory, (*places, directory / "lower"))
-            if walls.has_layer:
-                walls.prepare(roots)
-            layer = TrialLayer(directory, "", roots, 0, self._box(self._held), walls)
+            lower.mkdir(parents=True, mode=0o700)
+            (lower / "old").touch()
+            layer = self._layer(directory, "", walls, self._box(held=self._held), lower)
             script = _PROBE if walls.has_layer else 'test -e "$1"'
-            argv = ("sh", "-c", script, "sh", str(self._workspace), str(directory / "lower"))
-            self._run(layer, argv)
+            _run(layer, ("sh", "-c", script, "sh", str(self._workspace), str(lower)))
             if walls.has_layer:
-                _check(roots[-1])
+                _check(layer.roots[-1])
         finally:
             remove_tree(directory)
 
-    def _run(self, layer: TrialLayer, argv: tuple[str, ...]) -> None:
-        command = layer.walled(argv, {"PATH": os.environ.get("PATH", os.defpath)})
-        try:
-            done = subprocess.run(
-                command.argv,
-                env=command.environment,
-                pass_fds=command.descriptors,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=PROBE_SECONDS,
-            )
-        finally:
-            layer.end()
-        if done.returncode != 0:
-            reason = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-            raise ToolError(reason or f"{command.argv[0]} ended with code {done.returncode}")
+
+def _run(layer: TrialLayer, argv: tuple[str, ...]) -> None:
+    command = layer.walled(argv, {"PATH": os.environ.get("PATH", os.defpath)})
+    try:
+        done = subprocess.run(
+            command.argv,
+            env=command.environment,
+            pass_fds=command.descriptors,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=PROBE_SECONDS,
+        )
+    finally:
+        layer.end()
+    if done.returncode != 0:
+        reason = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+        raise ToolError(reason or f"{command.argv[0]} ended with code {done.returncode}")
 
 
 def _shortened(problem: str) -> str:
@@ -268,7 +254,7 @@ def _shortened(problem: str) -> str:
 
 def _check(root: LayerRoot) -> None:
     """Raise if a layer does not store changes as it must."""
-    if not (root.place / "old").exists() or (root.place / "new").exists():
+    if os.listdir(root.place) != ["old"]:
         raise ToolError("a layer does not keep changes apart from the workspace")
     if not os.path.lexists(root.upper / "old") or not (root.upper / "new" / "file").exists():
         raise ToolError("a layer does not store changes")

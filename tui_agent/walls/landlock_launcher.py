@@ -101,4 +101,8 @@ def landlock_abi() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        # In one line: it is shown as the reason why these walls do not work.
+        raise SystemExit(str(error)) from None
