@@ -20,12 +20,11 @@ from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
 
-from .answer_clicks import act_on_key
+from .answer_pointer import act_on_key
 from .permission_rows import Entry, call_rows, detail_rows, entries_of, entry_row, heading_rows, origin_room
 
 POLL_SECONDS = 0.5

@@ -17,8 +17,7 @@ from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPo
 from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .answer_keys import AnswerKeys
