@@ -38,7 +38,7 @@ class JobsScreen(ListPage[JobFact, None]):
             jobs: lists, reads and ends the commands.
             clock: the clock for second presses.
         """
-        super().__init__("Background commands", clock, key=lambda fact: fact.task_id)
+        super().__init__("Background commands", key=lambda fact: fact.task_id, clock=clock)
         self._jobs = jobs
 
     def on_mount(self) -> None:
@@ -59,7 +59,7 @@ class JobsScreen(ListPage[JobFact, None]):
         if (fact := self.selected) is not None and self.is_confirmed("stop", fact.task_id, "stops"):
             refused = self._jobs.stop(fact.task_id)
             self._read()
-            self.say(refused or f"{fact.task_id} stops.", wrong=bool(refused))
+            self.say(refused or f"{fact.task_id} stops.", "warning" if refused else "")
 
     def action_detach(self) -> None:
         """Ask whether to detach the selected command; the second time, detach it."""
@@ -95,12 +95,12 @@ class JobsScreen(ListPage[JobFact, None]):
         heading = f"  {'id':<{_ID}}{'state':<{_STATE}}{numbers}command"
         return [Line(clipped([(heading, "muted")], width)), Line()]
 
-    def item_row(self, item: JobFact, width: int, *, at_cursor: bool) -> Line:
+    def item_row(self, item: JobFact, place: int, width: int) -> Line:
         """Return the row of a command."""
         state, style = ("◐ running", "calls") if item.is_running else _short(item.state)
         size = bytes_text(item.size) if item.size else "–"
         numbers = f"{seconds_text(item.seconds):>{_TIME}}{size:>{_SIZE}}  " if width >= _NARROW else ""
-        runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{item.task_id:<{_ID}}", "strong")]
+        runs: list[Run] = [("› " if place == self.rows.cursor else "  ", "key"), (f"{item.task_id:<{_ID}}", "strong")]
         runs += [
             (f"{state:<{_STATE}}", style),
             (numbers, "muted"),

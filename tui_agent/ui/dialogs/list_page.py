@@ -3,8 +3,9 @@
 A page defines columns, detail and actions; cursor, clicks, messages and second presses are the same on all of them.
 """
 
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Click
 from textual.screen import ScreenResultType
+from textual.widget import Widget
 
 from tui_agent.ui.base.command_type import Where
 from tui_agent.ui.base.commands import command
@@ -42,14 +44,18 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """
 
     def __init__(
-        self, title: str, clock: Callable[[], float], *, key: Callable[[T], object] = lambda item: item
+        self,
+        title: str,
+        *,
+        key: Callable[[T], object] = lambda item: item,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create the page.
 
         Args:
             title: title in the frame.
-            clock: monotonic seconds, for second presses.
             key: returns what identifies an item of one list in the next one.
+            clock: monotonic seconds, for second presses.
         """
         super().__init__()
         self._title = title
@@ -66,8 +72,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     # --- what a page defines ------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def item_row(self, item: T, width: int, *, at_cursor: bool) -> Line:
-        """Return the row of an item."""
+    def item_row(self, item: T, place: int, width: int) -> Line:
+        """Return the row of the item at a place of the list."""
 
     @abstractmethod
     def summary(self) -> Run:
@@ -85,15 +91,26 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return True if a command of the row of keys works for the selected item; any other is dim."""
         return True
 
+    def fields(self) -> Iterable[Widget]:
+        """Return what is between the line of state and the keys."""
+        return ()
+
+    def may_click(self, action: str) -> bool:
+        """Return True if a click on the label of a key acts as the key now."""
+        return self._second_press.click_counts(action)
+
     # --- what all pages share -----------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         """Yield the list, the selected item in full, the line of state and the keys."""
         with Vertical() as page:
             page.border_title = Content(f" {self._title} ")
-            for view in (self.rows, self._detail, self._state, self._keys):
+            for view in (self.rows, self._detail, self._state):
                 view.can_focus = False
                 yield view
+            yield from self.fields()
+            self._keys.can_focus = False
+            yield self._keys
 
     def on_mount(self) -> None:
         """Watch the focus of the window, for second clicks."""
@@ -114,9 +131,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.rows.use(items, first)
         self.show()
 
-    def say(self, text: str, *, wrong: bool = False) -> None:
-        """Show a message in the line of state until the cursor moves."""
-        self._message = (sanitise(text), "warning" if wrong else "")
+    def say(self, text: str, style: str = "") -> None:
+        """Show a message in the line of state until the cursor moves; an empty one removes it."""
+        self._message = (sanitise(text), style)
         self.show()
 
     def show(self, *, anew: bool = False) -> None:
@@ -136,7 +153,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         if self._second_press.waits_for((action, target)):
             return self._second_press.confirm((action, target))
         self._second_press.ask((action, target))
-        self.say(f"{command(f'{self.WHERE}.{action}').key_text} again {effect} {target}.", wrong=True)
+        self.say(f"{command(f'{self.WHERE}.{action}').key_text} again {effect} {target}.", "warning")
         return False
 
     def action_close(self) -> None:
@@ -146,7 +163,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def on_click(self, event: Click) -> None:
         """Select the clicked item; if it is selected, open it. A click on a key's label acts as the key."""
         if event.widget is self._keys:
-            act_on_key(self, self.WHERE, self._keys.line_at(event.y), event.x, self._second_press.click_counts)
+            act_on_key(self, self.WHERE, self._keys.line_at(event.y), event.x, self.may_click)
         place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
         if place is not None:
             again = place == self.rows.cursor
@@ -160,7 +177,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         rows = list(self.heading_rows(width))
         starts = range(len(rows), len(rows) + len(self.rows.items))
         for place, item in enumerate(self.rows.items):
-            rows.append(self.item_row(item, width, at_cursor=place == self.rows.cursor))
+            rows.append(self.item_row(item, place, width))
         return rows, starts
 
     def _detail_rows(self, width: int) -> Sequence[Line]:
@@ -170,5 +187,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         return [Line(clipped([self._message if self._message[0] else self.summary()], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
+        return [Line(clipped(self.key_runs(), width))]
+
+    def key_runs(self) -> list[Run]:
+        """Return the row of keys."""
         entries = ((name, command(f"{self.WHERE}.{name}")) for name in self.KEYS)
-        return [Line(clipped(key_runs((one.key_text, one.text, self.counts(name)) for name, one in entries), width))]
+        return key_runs((one.key_text, one.text, self.counts(name)) for name, one in entries)
