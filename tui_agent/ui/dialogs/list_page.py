@@ -117,8 +117,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._second_press.begin(self.app)
 
     @property
-    def paged(self) -> ItemRows[T]:
-        """The rows that the keys move."""
+    def cursor_rows(self) -> ItemRows[T]:
+        """The list."""
         return self.rows
 
     @property

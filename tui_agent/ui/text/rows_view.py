@@ -307,9 +307,14 @@ class CursorKeys(Paging):
     """Mixin of a screen with the actions of the keys that move the cursor of its rows."""
 
     @property
-    def paged(self) -> ItemRows[Any]:
+    def cursor_rows(self) -> ItemRows[Any]:
         """The rows with the cursor."""
         raise NotImplementedError
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self.cursor_rows
 
     def action_cursor_up(self) -> None:
         """Move to the item above."""
@@ -321,7 +326,7 @@ class CursorKeys(Paging):
 
     def move(self, by: int) -> None:
         """Move the cursor; rows without items scroll instead."""
-        rows = self.paged
+        rows = self.cursor_rows
         if rows.has_items:
             rows.select(rows.cursor + by)
         else:
