@@ -237,6 +237,11 @@ class ItemRows(RowsView, Generic[T]):
         self.cursor = next(places, min(self.cursor, max(0, len(items) - 1)) if self._was_moved else first)
         self.items = items
 
+    def begin(self, items: Sequence[T], place: int = 0) -> None:
+        """Use another list, with the cursor on the item at a place."""
+        self._was_moved = False
+        self.use(items, place)
+
     def select(self, place: int) -> None:
         """Move the cursor to an item, at most to an end, and scroll to it."""
         self._was_moved = True
