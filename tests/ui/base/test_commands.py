@@ -9,7 +9,7 @@ from tui_agent.protocol.reserved_commands import RESERVED_COMMANDS
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, commands_for, hint, slash_commands
 
-HELD_TOGETHER = (("everywhere", "chat", "composer", "queue"), ("everywhere", "chat", "panel"))
+HELD_TOGETHER = (("app", "chat", "composer", "queue"), ("app", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
 SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z"}
 """Keys that act on the innermost part: `escape` closes suggestions before it interrupts, `ctrl+z` restores a dropped
@@ -74,7 +74,7 @@ def test_the_approval_dialog_has_its_keys() -> None:
     assert {"y", "s", "n", "f", "k", "w", "escape", "pageup", "pagedown"} <= keys
 
 
-@pytest.mark.parametrize("where", ["everywhere", "chat", "composer", "queue", "panel", "conversation", "search"])
+@pytest.mark.parametrize("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])
 def test_in_the_chat_every_printable_key_is_text(where: Where) -> None:
     keys = [key for entry in commands_for(where) for key in entry.keys]
 

@@ -108,7 +108,7 @@ def _claimed() -> set[str]:
     return {
         key
         for entry in all_commands()
-        if entry.where in ("everywhere", "chat") and entry.keys != default[entry.id]
+        if entry.where in ("app", "chat") and entry.keys != default[entry.id]
         for key in entry.keys
     }
 

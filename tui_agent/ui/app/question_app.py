@@ -22,7 +22,7 @@ _KEYS = tuple(each for each in COMMANDS if each.id in ("app.quit", "app.suspend_
 class QuestionApp(BaseApp[Result]):
     """Shows a dialog and returns its answer; quits and suspends with the same keys as the main app."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere", _KEYS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("app", _KEYS)]
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, theme: str) -> None:

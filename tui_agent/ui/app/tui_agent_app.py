@@ -91,7 +91,7 @@ class TuiAgentApp(BaseApp[None]):
     }
     """
     )
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("app")]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_provider}
     ENABLE_COMMAND_PALETTE = True
     early: EarlyTerminal | None = None

@@ -20,7 +20,7 @@ from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
@@ -43,7 +43,7 @@ Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]] | GroupGr
 _MARGIN = 4
 
 
-class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
+class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     CSS_PATH = "approval.tcss"
@@ -73,9 +73,10 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         self._groups = _by_rule(requests)
         self._rows = {request.request_id: ApprovalRows(request) for request in requests}
         self._selected: set[str] = set()
-        self._cursor = 0
-        self._starts: list[int] = []
-        self._body = RowsView(self._body_rows, id="questions-body")
+        self._body: ItemRows[ApprovalRequest] = ItemRows(
+            self._layout_rows, key=lambda request: request.request_id, is_read=True, id="questions-body"
+        )
+        self._body.use(self.requests)
         self._rule = RowsView(id="questions-rule")
         self._state = RowsView(self._state_rows, id="questions-state")
         # The user opened this page, so an answer needs no pause before it.
@@ -98,6 +99,11 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         return action != "approve_session" or bool(self._group and self._group[0].session_rule)
 
     @property
+    def cursor_rows(self) -> ItemRows[ApprovalRequest]:
+        """The requests."""
+        return self._body
+
+    @property
     def paged(self) -> RowsView:
         """The rows that the paging keys move."""
         return self._body if self._offer is None else self._rule
@@ -117,7 +123,7 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         if self._offer is not None and not group <= {request.request_id for request in left}:
             self._show_requests()
         self._selected &= {request.request_id for request in left}
-        self._cursor = min(self._cursor, max(0, len(left) - 1))
+        self._body.use(self.requests)
         if left:
             self.guard.disturbed()
             self._show()
@@ -140,7 +146,7 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
 
     def action_select(self) -> None:
         """Select or deselect the request at the cursor."""
-        self._selected ^= {self.requests[self._cursor].request_id}
+        self._selected ^= {self.requests[self._body.cursor].request_id}
         self._show()
 
     def action_select_all(self) -> None:
@@ -164,14 +170,6 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
         else:
             self.dismiss(GroupGrant(self._shown_of_group))
 
-    def action_cursor_up(self) -> None:
-        """Move to the request above."""
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        """Move to the request below."""
-        self._move(+1)
-
     def action_close(self) -> None:
         """Go back from the rule to the requests, and from these without an answer."""
         if self._offer is None:
@@ -192,7 +190,7 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
     @property
     def _group(self) -> Sequence[ApprovalRequest]:
         """The requests of the group at the cursor."""
-        at_cursor = self.requests[self._cursor]
+        at_cursor = self.requests[self._body.cursor]
         return next(group for _, group in self._groups if at_cursor in group)
 
     @property
@@ -234,21 +232,11 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
     def _approvable(self) -> tuple[str, ...]:
         return tuple(key for key in self._chosen if not self._rows[key].is_long)
 
-    def _move(self, by: int) -> None:
-        self._cursor = min(max(0, self._cursor + by), len(self.requests) - 1)
-        self._show()
-        start = self._starts[self._cursor] if self._cursor < len(self._starts) else 0
-        top = self._body.scroll_offset.y
-        if start < top:
-            self._body.scroll_relative(y=start - top, animate=False)
-        elif start >= top + self._body.row_count:
-            self._body.read_on(start - top)
-
     def _show(self) -> None:
-        self._body.show(self._body_rows)
+        self._body.redraw()
         self._moved()
 
-    def _body_rows(self, width: int) -> Sequence[Line]:
+    def _layout_rows(self, width: int) -> Layout:
         rows: list[Line] = []
         starts: list[int] = []
         for rule, group in self._groups:
@@ -256,12 +244,11 @@ class ApprovalListScreen(Paging, TypedAnswers[Answer | None]):
             heading = f"{rule.replace(chr(10), ', ') or 'no rule'} would {verb}"
             rows.extend([*([Line()] if rows else []), *wrapped([(visible(heading), "muted")], width)])
             for request in group:
-                at_cursor = len(starts) == self._cursor
+                at_cursor = len(starts) == self._body.cursor
                 starts.append(len(rows))
                 rows.append(self._title_row(request, width, at_cursor=at_cursor))
                 rows.extend(row.prefixed((" " * _MARGIN, "")) for row in self._input_rows(request, width - _MARGIN))
-        self._starts = starts
-        return rows
+        return rows, starts
 
     def _input_rows(self, request: ApprovalRequest, width: int) -> Sequence[Line]:
         rows = self._rows[request.request_id]

@@ -17,7 +17,7 @@ from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
@@ -29,7 +29,7 @@ _MARGIN = 4
 _LEFT_OUT = "The agent reads which parts you left out."
 
 
-class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | None]):
+class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText | None]):
     """The page. Returns the decision, a text to edit first, or None if the user goes back to the whole change."""
 
     CSS_PATH = "approval.tcss"
@@ -57,9 +57,8 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
         """The request."""
         self._parts = parts
         self._accepted = set(parts.initial)
-        self._cursor = 0
-        self._starts: list[int] = []
-        self._body = RowsView(self._body_rows, end_counts=True, id="parts-body")
+        self._body: ItemRows[ChangePart] = ItemRows(self._layout_rows, end_counts=True, is_read=True, id="parts-body")
+        self._body.use(parts.parts)
         self._state = RowsView(self._state_rows, id="parts-state")
         # The user opened this page, so an answer needs no pause before it.
         self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="parts-keys")
@@ -74,8 +73,8 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
                 yield view
 
     @property
-    def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
+    def cursor_rows(self) -> ItemRows[ChangePart]:
+        """The parts."""
         return self._body
 
     def keep_only(self, open_ids: Collection[str]) -> None:
@@ -100,7 +99,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
 
     @property
     def _edit(self) -> ChangedText | None:
-        return self._parts.edit(self._cursor, self._accepted) if isinstance(self._parts, ProposedParts) else None
+        return self._parts.edit(self._body.cursor, self._accepted) if isinstance(self._parts, ProposedParts) else None
 
     def action_edit_text(self) -> None:
         """Edit the text of the file at the cursor, to keep it with the accepted parts."""
@@ -109,7 +108,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
 
     def action_toggle_part(self) -> None:
         """Accept the part at the cursor or leave it out."""
-        self._accepted ^= {self._cursor}
+        self._accepted ^= {self._body.cursor}
         self._show()
 
     def action_toggle_all(self) -> None:
@@ -117,14 +116,6 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
         everything = set(range(len(self._parts.parts)))
         self._accepted = everything if self._accepted != everything else set[int]()
         self._show()
-
-    def action_cursor_up(self) -> None:
-        """Move to the part above."""
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        """Move to the part below."""
-        self._move(+1)
 
     def action_close(self) -> None:
         """Go back to the whole change without an answer."""
@@ -143,21 +134,11 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
     def _is_trial(self) -> bool:
         return self.request.changes is not None
 
-    def _move(self, by: int) -> None:
-        self._cursor = min(max(0, self._cursor + by), len(self._parts.parts) - 1)
-        self._show()
-        start = self._starts[self._cursor] if self._cursor < len(self._starts) else 0
-        top = self._body.scroll_offset.y
-        if start < top:
-            self._body.scroll_relative(y=start - top, animate=False)
-        elif start >= top + self._body.row_count - 1:
-            self._body.read_on(start - top)
-
     def _show(self) -> None:
-        self._body.show(self._body_rows)
+        self._body.redraw()
         self._moved()
 
-    def _body_rows(self, width: int) -> Sequence[Line]:
+    def _layout_rows(self, width: int) -> Layout:
         rows: list[Line] = []
         starts: list[int] = []
         for index, part in enumerate(self._parts.parts):
@@ -166,8 +147,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
             starts.append(len(rows))
             rows.extend(self._title_rows(index, part, width))
             rows.extend(row.prefixed((" " * _MARGIN, "")) for row in _diff_rows(part, width - _MARGIN))
-        self._starts = starts
-        return rows
+        return rows, starts
 
     def _title_rows(self, index: int, part: ChangePart, width: int) -> list[Line]:
         added, removed = diff_counts(_diff(part))
@@ -175,7 +155,7 @@ class ChangePartsScreen(Paging, TypedAnswers[ApprovalDecision | ChangedText | No
         counts: list[Run] = [(f"  +{added}", "success"), (f" −{removed}", "error")]
         box = "[x]" if index in self._accepted else "[ ]"
         first: list[Run] = [
-            ("› " if index == self._cursor else "  ", "key"),
+            ("› " if index == self._body.cursor else "  ", "key"),
             (f"{box} ", "success" if "x" in box else "muted"),
         ]
         runs: list[Run] = [

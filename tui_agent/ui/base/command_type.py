@@ -1,10 +1,11 @@
 """The type of commands, and the labels of keys."""
 
+import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 Where: TypeAlias = Literal[
-    "everywhere",
+    "app",
     "chat",
     "composer",
     "queue",
@@ -30,7 +31,7 @@ Where: TypeAlias = Literal[
     "trust",
     "player",
 ]
-"""The part of the screen that a key belongs to."""
+"""The part of the screen that a key belongs to; `app` is all of it. The id of a command begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,6 @@ class Command:
     """One or two words for hints."""
     help: str
     """One line for the help page and the palette."""
-    where: Where
     action: str = ""
     """Textual action; empty if it is the last part of the id."""
     palette: bool = False
@@ -58,6 +58,11 @@ class Command:
     """True if the key takes precedence over the focused widget."""
 
     @property
+    def where(self) -> Where:
+        """The part of the screen in which its keys act."""
+        return cast(Where, self.id.partition(".")[0])
+
+    @property
     def action_name(self) -> str:
         """The Textual action that its keys run."""
         return self.action or self.id.rpartition(".")[2]
@@ -66,6 +71,46 @@ class Command:
     def key_text(self) -> str:
         """Label of its first key, such as `ctrl+y`; empty if it has none."""
         return key_label(self.keys[0]) if self.keys else ""
+
+
+_GIVEN = re.compile(r"(?P<keys>[^/!@]*)(?:/(?P<slash>\S+) ?)?(?P<argument>.*)")
+"""Names of keys, the `/` command, and its argument."""
+
+
+def row(
+    command_id: str,
+    given: str,
+    text: str,
+    help: str,  # noqa: A002
+    *,
+    action: str = "",
+    palette: bool | None = None,
+    priority: bool = False,
+) -> Command:
+    """Return a command as a row of a table.
+
+    Args:
+        command_id: its id.
+        given: how the user gives it: names of keys, the `/` command with its argument, or other input such as
+            `!COMMAND`.
+        text: one or two words for hints.
+        help: one line for the help page and the palette.
+        action: Textual action; empty if it is the last part of the id.
+        palette: True if the command palette lists it; None: it does if there is a `/` command.
+        priority: True if the key takes precedence over the focused widget.
+    """
+    keys, slash, argument = _GIVEN.findall(given)[0]
+    return Command(
+        command_id,
+        tuple(keys.split()),
+        text,
+        help,
+        action=action,
+        palette=bool(slash) if palette is None else palette,
+        slash=slash or None,
+        argument=argument,
+        priority=priority,
+    )
 
 
 def key_label(key: str) -> str:

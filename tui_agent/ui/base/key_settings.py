@@ -18,18 +18,18 @@ from .commands import COMMANDS
 
 Keys: TypeAlias = tuple[str, ...]
 
-_TYPING: tuple[Where, ...] = ("everywhere", "chat", "composer", "queue", "panel", "conversation", "search", "picker")
+_TYPING: tuple[Where, ...] = ("app", "chat", "composer", "queue", "panel", "conversation", "search", "picker")
 """Places where printable keys are text."""
 _EDITING = ("backspace", "left", "right")
 """Keys of the composer that no command may take from it."""
 _TOGETHER: tuple[tuple[Where, ...], ...] = (
-    ("everywhere", "chat", "composer", "queue"),
-    ("everywhere", "chat", "interrupt"),
-    ("everywhere", "chat", "panel"),
-    ("everywhere", "chat", "conversation"),
-    ("everywhere", "chat", "search"),
+    ("app", "chat", "composer", "queue"),
+    ("app", "chat", "interrupt"),
+    ("app", "chat", "panel"),
+    ("app", "chat", "conversation"),
+    ("app", "chat", "search"),
 )
-"""Places whose keys act at the same time. Everywhere else, only the keys of one place and those of `everywhere` do."""
+"""Places whose keys act at the same time. Everywhere else, only the keys of one place and those of `app` do."""
 _NEEDED = ("composer.submit", "app.escalate")
 """Commands that must keep a key."""
 
@@ -178,4 +178,4 @@ def _act_together(one: Command, other: Command) -> bool:
         return True
     places = {one.where, other.where}
     chat = {place for group in _TOGETHER for place in group}
-    return any(places <= set(group) for group in _TOGETHER) or ("everywhere" in places and not places <= chat)
+    return any(places <= set(group) for group in _TOGETHER) or ("app" in places and not places <= chat)

@@ -1,4 +1,4 @@
-"""Clicks on the labels of keys: in a dialog that asks, each acts as the key of an answer, and passes the same guard."""
+"""Clicks on the answers of a dialog that asks: each acts as the key of the answer, and passes the same guard."""
 
 from collections.abc import Callable, Set
 from typing import Any
@@ -9,13 +9,10 @@ from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.screen import Screen
 
 from tui_agent.ui.base.command_type import Command, Where
-from tui_agent.ui.base.commands import commands_for
-from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import key_at
 
 from .answer_guard import AnswerGuard
-from .answer_pointer import AnswerPointer
+from .answer_pointer import AnswerPointer, command_at
 
 
 class AnswerClicks:
@@ -88,31 +85,4 @@ class AnswerClicks:
         if not isinstance(keys, RowsView) or not keys.has_answers:
             return None, None
         row = keys.line_at(y - region.y + keys.scroll_offset.y)
-        return keys, _command_at(self._screen, self._where, row, x - region.x)
-
-
-def act_on_key(
-    screen: Screen[Any],
-    where: Where,
-    row: Line | None,
-    column: int,
-    counts: Callable[[str], bool] = lambda _: True,
-) -> None:
-    """Act as the key whose label was clicked on a page that is not a question.
-
-    Args:
-        screen: the page.
-        where: its part of the table of commands.
-        row: the row with the keys.
-        column: cell of the row, from 0.
-        counts: takes an action, and returns False if a click does not give it now.
-    """
-    entry = _command_at(screen, where, row, column)
-    if entry is not None and counts(entry.action_name):
-        getattr(screen, f"action_{entry.action_name}")()
-
-
-def _command_at(screen: Screen[Any], where: Where, row: Line | None, column: int) -> Command | None:
-    label = key_at(row, column) if row is not None else ""
-    entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
-    return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)
+        return keys, command_at(self._screen, self._where, row, x - region.x)

@@ -1,4 +1,4 @@
-"""The mouse over a question: which clicks on its answers count.
+"""The mouse over the labels of keys: which clicks count on the answers of a question.
 
 A click counts if the button goes down and up on the same answer, as its key would at both moments. A pointer that
 rests where the answer appeared was probably meant for what was there before: it counts only after `RESTING_SECONDS`.
@@ -6,6 +6,14 @@ A click that brings the window to the front answers nothing.
 """
 
 from collections.abc import Callable
+from typing import Any
+
+from textual.screen import Screen
+
+from tui_agent.ui.base.command_type import Command, Where
+from tui_agent.ui.base.commands import commands_for
+from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.styled_lines import key_at
 
 RESTING_SECONDS = 1.0
 """Seconds for which a question is on the screen before a pointer that did not move to the answer counts."""
@@ -14,7 +22,7 @@ FOCUS_SECONDS = 0.3
 
 
 class AnswerPointer:
-    """Follows the pointer and its button. Pure."""
+    """Follows the pointer and its button."""
 
     def __init__(self, asked_at: Callable[[], float | None], clock: Callable[[], float]) -> None:
         """Create a pointer that rests.
@@ -51,3 +59,31 @@ class AnswerPointer:
         """Return True if the button went down on the same answer to the same question."""
         pressed, self._pressed = self._pressed, None
         return pressed is not None and pressed == (action, self._asked_at())
+
+
+def act_on_key(
+    screen: Screen[Any],
+    where: Where,
+    row: Line | None,
+    column: int,
+    counts: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Act as the key whose label was clicked on a page that is not a question.
+
+    Args:
+        screen: the page.
+        where: its part of the table of commands.
+        row: the row with the keys.
+        column: cell of the row, from 0.
+        counts: takes an action, and returns False if a click does not give it now.
+    """
+    entry = command_at(screen, where, row, column)
+    if entry is not None and counts(entry.action_name):
+        getattr(screen, f"action_{entry.action_name}")()
+
+
+def command_at(screen: Screen[Any], where: Where, row: Line | None, column: int) -> Command | None:
+    """Return the command whose label is at a cell of a row of keys; None if it does not work now."""
+    label = key_at(row, column) if row is not None else ""
+    entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
+    return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)

@@ -29,13 +29,13 @@ _TITLES: dict[Where, str] = {
     "report": "On the report of a run",
     "timeline": "On the timeline page",
     "player": "In a recording",
-    "everywhere": "Everywhere",
+    "app": "Everywhere",
 }
 
 _FLEET_TITLES: dict[Where, str] = {
     "fleet": "In the list of units",
     "timeline": "On the timeline of the workers",
-    **{where: _TITLES[where] for where in ("approval", "questions", "everywhere")},
+    **{where: _TITLES[where] for where in ("approval", "questions", "app")},
 }
 """Parts of the screen of a fleet. A unit's conversation has a help page of its own."""
 

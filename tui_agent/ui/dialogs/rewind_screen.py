@@ -13,12 +13,11 @@ from textual.events import Paste
 
 from tui_agent.protocol.background import run_service
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.bridge.engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.bridge.services import RewindService
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .answer_keys import AnswerKeys
@@ -27,7 +26,7 @@ from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows
 BUSY = "The agent is working. Stop it before you go back."
 
 
-class RewindScreen(RowsPage[RewindOutcome | None]):
+class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
     """The page. Returns the result of the rewind, or None if the user closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("rewind")]
@@ -64,14 +63,12 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
         self._points: Sequence[RewindPoint] = ()
         self._point = 0
         self._plan: RewindPlan | None = None
-        self._file = 0
         self._scope: Scope = "both" if call is None else "files"
         self._overwritten: set[Path] = set()
-        self._starts: list[int] = []
         self._message = "Comparing files …"
         self.at_work = False
         """True while a plan is made or carried out."""
-        self._body = RowsView(self._body_rows, id="rewind-body")
+        self._body: ItemRows[RewindPoint | FileStep] = ItemRows(self._layout_rows, id="rewind-body")
         self._state = RowsView(self._state_rows, id="rewind-state")
         self._keys = AnswerKeys(self._key_rows, clock, id="rewind-keys")
         self._guard = self._keys.guard
@@ -94,19 +91,11 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
         self._guard.disturbed()
 
     @property
-    def paged(self) -> RowsView:
-        """The rows that the paging keys move."""
+    def cursor_rows(self) -> ItemRows[RewindPoint | FileStep]:
+        """The points, or the files of a plan."""
         return self._body
 
     # --- keys ---------------------------------------------------------------------------------------------------------
-
-    def action_cursor_up(self) -> None:
-        """Move to the row above."""
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        """Move to the row below."""
-        self._move(+1)
 
     def action_choose(self) -> None:
         """Show the plan for the point at the cursor; on the second page, carry it out."""
@@ -114,6 +103,7 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
             return
         if self._plan is None:
             if self._points:
+                self._point = self._body.cursor
                 self._begin(self._load_plan(self._points[self._point]))
         elif self._counts and self._guard.accepts():
             self._begin(self._carry_out(self._plan))
@@ -128,8 +118,8 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
         """Include or exclude the file at the cursor, which was changed by someone else."""
         if self._plan is None or self.at_work or self._scope == "conversation":
             return
-        step = self._plan.steps[self._file] if self._file < len(self._plan.steps) else None
-        if step is not None and step.is_conflict:
+        step = self._body.selected
+        if isinstance(step, FileStep) and step.is_conflict:
             self._overwritten ^= {step.path}
             self._show()
 
@@ -141,6 +131,7 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
             self.dismiss(None)
             return
         self._plan, self._message = None, ""
+        self._body.begin(self._points, self._point)
         self._show(anew=True)
 
     # --- work ---------------------------------------------------------------------------------------------------------
@@ -163,16 +154,19 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
 
     async def _load_points(self) -> None:
         self._points = await self._rewinding.points()
+        self._body.begin(self._points)
         self._message = "" if self._points else "There is no message yet to go back to."
 
     async def _load_plan(self, point: RewindPoint) -> None:
         self._guard.withdrawn()
         self._plan, self._message = await self._rewinding.plan(point), ""
-        self._file, self._overwritten = 0, set()
+        self._overwritten = set()
+        self._body.begin(self._plan.steps)
 
     async def _load_call(self, call_id: str, text: str) -> None:
         plan = await self._rewinding.plan_for_call(call_id, text)
         self._plan, self._message = plan, "" if plan.steps else "Nothing to undo: this call changed no file."
+        self._body.begin(plan.steps)
 
     async def _carry_out(self, plan: RewindPlan) -> None:
         outcome = await self._rewinding.carry_out(plan, self._scope, frozenset(self._overwritten))
@@ -193,36 +187,19 @@ class RewindScreen(RowsPage[RewindOutcome | None]):
             return False
         return bool(plan.chosen(self._scope, self._overwritten)) or (plan.call_id is None and self._scope != "files")
 
-    def _move(self, by: int) -> None:
-        count = len(self._points) if self._plan is None else len(self._plan.steps)
-        if not count or (self._plan is not None and self._scope == "conversation"):
-            self._body.scroll_relative(y=by, animate=False)
-            return
-        if self._plan is None:
-            self._point = row = min(max(0, self._point + by), count - 1)
-            self._show()
-        else:
-            self._file = min(max(0, self._file + by), count - 1)
-            self._show()
-            row = self._starts[self._file] if self._file < len(self._starts) else 0
-        top = self._body.scroll_offset.y
-        if row < top or (by < 0 and self._file == 0 and self._plan is not None):
-            self._body.scroll_to(y=row if row < top and self._file else 0, animate=False, immediate=True)
-        elif row >= top + self._body.row_count - 1:
-            self._body.scroll_to(y=row - self._body.row_count + 2, animate=False, immediate=True)
-
     def _show(self, *, anew: bool = False) -> None:
         if self.is_attached:
-            self._body.show(self._body_rows, anew=anew)
+            self._body.redraw(anew=anew)
             self._moved()
 
-    def _body_rows(self, width: int) -> Sequence[Line]:
+    def _layout_rows(self, width: int) -> Layout:
         if self._message:
-            return wrapped([(self._message, "muted")], width)
-        if self._plan is None:
-            return point_rows(self._points, self._point, width, [self._when(point.time) for point in self._points])
-        rows, self._starts = plan_rows(self._plan, self._scope, self._file, self._overwritten, width)
-        return rows
+            return wrapped([(self._message, "muted")], width), ()
+        cursor = self._body.cursor
+        if self._plan is not None:
+            return plan_rows(self._plan, self._scope, cursor, self._overwritten, width)
+        rows = point_rows(self._points, cursor, width, [self._when(point.time) for point in self._points])
+        return rows, range(len(rows))
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         if self._busy():

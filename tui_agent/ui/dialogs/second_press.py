@@ -48,6 +48,10 @@ class SecondPress:
         self._guard.withdrawn()
         self._screen.call_after_refresh(self._guard.drawn)
 
+    def forget(self) -> None:
+        """Let no action wait any more: the page no longer says what a second press would do."""
+        self._asked = None
+
     def confirm(self, action: tuple[str, str]) -> bool:
         """Return True if this press confirms the action that waits; one that comes too early does not."""
         if not self.waits_for(action) or not self._guard.accepts():
@@ -55,6 +59,7 @@ class SecondPress:
         self._asked = None
         return True
 
-    def click_counts(self, action: tuple[str, str]) -> bool:
+    def click_counts(self, action: str) -> bool:
         """Return True unless a click would confirm the action and may be the second half of a double click."""
-        return not self.waits_for(action) or self._pointer.counts
+        asked = self._asked
+        return asked is None or asked[0] != action or not self.waits_for(asked) or self._pointer.counts

@@ -15,8 +15,7 @@ from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import clipped, copied_text
 

@@ -15,8 +15,7 @@ from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 

@@ -1,18 +1,27 @@
-"""A view of rows that are built for a width all at once, for dialogs and pages, and the keys that scroll it."""
+"""Views of rows that are built for a width, for dialogs and pages, one with a cursor; and the keys that move them."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
+from textual import getters
 from textual.events import Resize
+from textual.geometry import Offset
 from textual.message import Message
+from textual.screen import ModalScreen, ScreenResultType
 from textual.strip import Strip
+
+from tui_agent.ui.base.app_type import any_app
 
 from .line import NARROWEST, Line
 from .line_view import LineView
 
 Build: TypeAlias = Callable[[int], Sequence[Line]]
 """Builds the rows for a width in cells."""
+Layout: TypeAlias = tuple[Sequence[Line], Sequence[int]]
+"""All rows, and the row at which each item begins, ascending."""
+T = TypeVar("T")
 
 
 class RowsView(LineView):
@@ -78,6 +87,10 @@ class RowsView(LineView):
     def show(self, build: Build, *, anew: bool = False) -> None:
         """Show other rows; `anew` for another text, which starts at its top and is unread."""
         self._build = build
+        self.redraw(anew=anew)
+
+    def redraw(self, *, anew: bool = False) -> None:
+        """Build the rows again; `anew` if they are another text."""
         if anew:
             self._forget()
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -147,6 +160,121 @@ class RowsView(LineView):
         self._read_to, self._read_all, self.skipped, self._scrolled_down = 0, False, 0, False
 
 
+class LazyRows(Sequence[Line]):
+    """Rows of a long list, each of which is built when it is drawn."""
+
+    def __init__(self, count: int, build: Callable[[int], Line]) -> None:
+        """Create `count` rows; `build` takes the index of one."""
+        self._count = count
+        self._build = build
+        self._built: dict[int, Line] = {}
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Line]: ...
+
+    def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
+        """Return a row, or some."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(self._count))]
+        if index not in self._built:
+            self._built[index] = self._build(index)
+        return self._built[index]
+
+
+class ItemRows(RowsView, Generic[T]):
+    """Rows of items, one of which is at the cursor. The cursor follows its item when the list changes."""
+
+    def __init__(
+        self,
+        layout: Callable[[int], Layout],
+        *,
+        key: Callable[[T], object] = lambda item: item,
+        end_counts: bool = False,
+        is_read: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """Create the view of an empty list.
+
+        Args:
+            layout: builds the rows for a width.
+            key: returns what identifies an item of one list in the next one.
+            end_counts: as for all rows.
+            is_read: True if the rows must be read before an answer: the cursor never leads past undrawn ones.
+            id: the widget's id.
+        """
+        super().__init__(self._build_layout, end_counts=end_counts, id=id)
+        self.items: Sequence[T] = ()
+        """The items, in their order."""
+        self.cursor = 0
+        """Index of the item at the cursor; 0 if there is none."""
+        self._layout = layout
+        self._key = key
+        self._is_read = is_read
+        self._starts: Sequence[int] = ()
+        self._was_moved = False
+
+    @property
+    def has_items(self) -> bool:
+        """True if the rows that are shown are those of items."""
+        return bool(self.items and self._starts)
+
+    @property
+    def selected(self) -> T | None:
+        """The item at the cursor."""
+        return self.items[self.cursor] if self.cursor < len(self.items) else None
+
+    def use(self, items: Sequence[T], first: int = 0) -> None:
+        """Replace the items; the cursor stays on its item, or is on the `first` one until the user moves it."""
+        kept = self._key(self.items[self.cursor]) if self._was_moved and self.items else None
+        places = (place for place, item in enumerate(items) if kept is not None and self._key(item) == kept)
+        self.cursor = next(places, min(self.cursor, max(0, len(items) - 1)) if self._was_moved else first)
+        self.items = items
+
+    def begin(self, items: Sequence[T], place: int = 0) -> None:
+        """Use another list, with the cursor on the item at a place."""
+        self._was_moved = False
+        self.use(items, place)
+
+    def select(self, place: int) -> None:
+        """Move the cursor to an item, at most to an end, and scroll to it."""
+        self._was_moved = True
+        self.cursor = min(max(0, place), max(0, len(self.items) - 1))
+        self.redraw()
+        self.reveal()
+
+    def place_at(self, offset: Offset) -> int | None:
+        """Return the index of the item at a place of the screen."""
+        row = offset.y - self.region.y + self.scroll_offset.y
+        place = bisect_right(self._starts, row) - 1
+        return place if 0 <= place < len(self.items) and row < self.total else None
+
+    def reveal(self) -> None:
+        """Scroll to the item at the cursor: to all of it if the window has room, else to its beginning."""
+        if not self.cursor < len(self._starts) or not self.row_count:
+            return
+        start, top = self._starts[self.cursor], self.scroll_offset.y
+        end = self._starts[self.cursor + 1] if self.cursor + 1 < len(self._starts) else self.total
+        if start < top or (self.cursor == 0 and start < self.row_count):
+            # Above the first item may be a heading.
+            self.scroll_to(y=start if self.cursor else 0, animate=False, immediate=True)
+        elif (target := min(start, end - self.row_count)) > top:
+            if self._is_read:
+                self.read_on(target - top)
+            else:
+                self.scroll_to(y=target, animate=False, immediate=True)
+
+    def _build_layout(self, width: int) -> Sequence[Line]:
+        rows, self._starts = self._layout(width)
+        return rows
+
+
 class Paging:
     """Mixin of a screen with the actions of its paging keys."""
 
@@ -178,3 +306,57 @@ class Paging:
     def action_scroll_end(self) -> None:
         """Scroll to the end."""
         self.paged.read_end()
+
+
+class CursorKeys(Paging):
+    """Mixin of a screen with the actions of the keys that move the cursor of its rows."""
+
+    @property
+    def cursor_rows(self) -> ItemRows[Any]:
+        """The rows with the cursor."""
+        raise NotImplementedError
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self.cursor_rows
+
+    def action_cursor_up(self) -> None:
+        """Move to the item above."""
+        self.move(-1)
+
+    def action_cursor_down(self) -> None:
+        """Move to the item below."""
+        self.move(+1)
+
+    def move(self, by: int) -> None:
+        """Move the cursor; rows without items scroll instead."""
+        rows = self.cursor_rows
+        if rows.has_items:
+            rows.select(rows.cursor + by)
+        else:
+            rows.scroll_relative(y=by, animate=False)
+        self.cursor_moved()
+
+    def cursor_moved(self) -> None:
+        """Show what depends on the cursor."""
+
+
+class RowsPage(Paging, ModalScreen[ScreenResultType]):
+    """A framed page over the chat, whose rows the paging keys scroll."""
+
+    app = getters.app(any_app)
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    RowsPage {
+        background: $background;
+        & > Vertical {
+            border: round $border;
+            border-title-color: $text;
+            border-subtitle-color: $text-muted;
+            padding: 0 1;
+            background: $surface;
+        }
+        & RowsView { background: $surface; }
+    }
+    """

@@ -11,8 +11,7 @@ from textual.content import Content
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, hint
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_page import RowsPage
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsPage, RowsView
 
 _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end", "copy")
 

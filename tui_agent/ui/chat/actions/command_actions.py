@@ -49,7 +49,7 @@ class CommandActions:
         if (handler := self._handlers.get(command.id)) is not None:
             return handler(argument) is not False
         screen = self._context.screen
-        run = screen.app.run_action if command.where == "everywhere" else screen.run_action
+        run = screen.app.run_action if command.where == "app" else screen.run_action
         screen.call_later(run, command.action_name)
         return True
 
