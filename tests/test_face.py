@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tui_agent
+from tests.support.table import table
 from tui_agent import agent, library
 
 ROOMS = ("agent", "context", "execution", "permissions", "protocol", "providers", "tools")
@@ -29,7 +30,7 @@ def test_type_checkers_see_the_names_that_exist_at_run_time() -> None:
     assert set(seen.values()) == {1}
 
 
-@pytest.mark.parametrize("name", tui_agent.__all__)
+@table("name", tui_agent.__all__)
 def test_a_name_is_the_object_of_its_module(name: str) -> None:
     (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
     rooms = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -37,7 +38,7 @@ def test_a_name_is_the_object_of_its_module(name: str) -> None:
     assert getattr(tui_agent, name) is getattr(importlib.import_module(f"tui_agent.{rooms[name]}"), name)
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@table("room", ROOMS)
 def test_a_name_means_the_same_in_every_sub_package(room: str) -> None:
     module = importlib.import_module(f"tui_agent.{room}")
 
@@ -64,7 +65,7 @@ def test_sub_packages_are_importable_from_the_package() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@table(
     ("names", "unwanted"),
     [
         ("Agent, tool, AnthropicProvider", ["anthropic", "httpx2", "textual"]),

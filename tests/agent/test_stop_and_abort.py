@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions
@@ -375,7 +376,7 @@ def _pull(b: Bench, running: "asyncio.Task[object]", brake: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+@table("brake", ["abort", "cancel", "stop"])
 async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None:
     async def no_brake(_b: Bench, _running: "asyncio.Task[object]") -> None:
         """Let it run."""
@@ -395,7 +396,7 @@ async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+@table("brake", ["abort", "cancel", "stop"])
 async def test_everything_is_whole_after_a_stop_at_any_turn_of_the_event_loop(brake: str) -> None:
     for number in range(120):
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.configuration.test_live_settings import options_for
+from tests.support.table import table
 from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.permissions import PermissionMode
@@ -41,7 +42,7 @@ def places(engine: Engine, mode: str = "ask") -> list[tuple[str, str]]:
     return [(decision.decision, decision.place) for decision in decisions]
 
 
-@pytest.mark.parametrize(
+@table(
     ("setting", "mode", "expected"),
     [
         ("auto", "ask", ("allow", "trial")),

@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from tests.support.table import table
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
@@ -155,7 +156,7 @@ async def asking(
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "decision"),
     [
         (["y"], ApprovalDecision(decision="approve")),
@@ -182,7 +183,7 @@ async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -
         assert not dialog.is_attached
 
 
-@pytest.mark.parametrize("key", ["enter", "space", "p", "e", "tab", "f1", "ctrl+y"])
+@table("key", ["enter", "space", "p", "e", "tab", "f1", "ctrl+y"])
 async def test_nothing_else_answers(key: str) -> None:
     async with asking() as asked:
         await asked.press(key)
@@ -191,7 +192,7 @@ async def test_nothing_else_answers(key: str) -> None:
         assert asked.pilot.app.screen is asked.screen
 
 
-@pytest.mark.parametrize("key", ["a", "u", "N", "x", "7", "é"])
+@table("key", ["a", "u", "N", "x", "7", "é"])
 async def test_any_other_letter_goes_to_the_composer_and_the_question_waits(key: str) -> None:
     async with asking() as asked:
         await asked.press(key)
@@ -303,7 +304,7 @@ async def test_a_proposed_rule_that_is_typed_is_the_proposed_one() -> None:
         assert "1 of 2" in asked.text()
 
 
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16), (120, 40)])
+@table("size", [(20, 6), (40, 10), (60, 16), (120, 40)])
 async def test_a_rule_can_be_typed_in_any_window(size: tuple[int, int]) -> None:
     async with asking(size=size) as asked:
         await asked.press_in_turn("s", "e", "x")
@@ -508,7 +509,7 @@ async def test_from_the_rule_one_can_go_back() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
-@pytest.mark.parametrize("key", ["y", "n", "k", "f"])
+@table("key", ["y", "n", "k", "f"])
 async def test_while_the_rule_is_shown_other_letters_are_text(key: str) -> None:
     async with asking() as asked:
         await asked.press("s")
@@ -634,8 +635,8 @@ async def test_fast_typing_never_answers_however_long_it_lasts() -> None:
         assert "".join(asked.typed) == "ye", "the others go to the chat"
 
 
-@pytest.mark.parametrize("text", ["no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"])
-@pytest.mark.parametrize("gap", [0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01])
+@table("text", ["no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"])
+@table("gap", [0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01])
 async def test_two_letters_at_typing_speed_never_answer(text: str, gap: float) -> None:
     async with asking() as asked:
         await asked.type(text[:2], gap)
@@ -809,7 +810,7 @@ async def click(asked: Asked, label: str) -> None:
     await asked.pilot.pause()
 
 
-@pytest.mark.parametrize("size", [(20, 6), (80, 24), (120, 40)])
+@table("size", [(20, 6), (80, 24), (120, 40)])
 async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> None:
     async with asking(size=size) as asked:
         await armed(asked)
@@ -822,7 +823,7 @@ async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> N
         assert asked.answers == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("label", "answer"),
     [
         ("y yes", ApprovalDecision(decision="approve")),
@@ -832,7 +833,7 @@ async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> N
         ("k skip", ApprovalDecision(decision="skip")),
     ],
 )
-@pytest.mark.parametrize("end", [0, -1])
+@table("end", [0, -1])
 async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: object, end: int) -> None:
     async with asking(REQUEST, 1, 2, size=(60, 20)) as asked:
         await armed(asked)
@@ -1171,7 +1172,7 @@ async def test_it_says_who_asks_for_what_and_why() -> None:
     assert text.count(COMMAND) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "title"),
     [
         ({"tool": "edit", "preview": Preview(kind="diff", text=DIFF, path="/w/a.py")}, "Edit src/a.py?"),
@@ -1187,7 +1188,7 @@ async def test_the_title_is_a_question(fields: dict[str, Any], title: str) -> No
         assert title in asked.text()
 
 
-@pytest.mark.parametrize(
+@table(
     ("size", "row"),
     [
         ((80, 24), "y yes  n no  f no, because  s session  p always  e edit  a all 3  f1 more"),
@@ -1295,8 +1296,8 @@ async def test_the_conversation_continues_underneath() -> None:
         assert asked.answers == []
 
 
-@pytest.mark.parametrize("request_", [REQUEST, LONG])
-@pytest.mark.parametrize("size", [(20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)])
+@table("request_", [REQUEST, LONG])
+@table("size", [(20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)])
 async def test_it_can_be_read_and_answered_at_every_size(request_: ApprovalRequest, size: tuple[int, int]) -> None:
     async with asking(request_, size=size) as asked:
         while "more row" in asked.text():

@@ -11,6 +11,7 @@ from textual.command import CommandList
 from textual.events import Key, Paste
 from textual.screen import Screen
 
+from tests.support.table import table
 from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
@@ -308,7 +309,7 @@ async def test_another_key_closes_the_menu_and_is_typed() -> None:
         tool.gate.set()
 
 
-@pytest.mark.parametrize("text", ["stop it please", "skip so", "no, this"])
+@table("text", ["stop it please", "skip so", "no, this"])
 async def test_a_sentence_over_the_menu_is_text(text: str) -> None:
     tool = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
@@ -541,7 +542,7 @@ async def test_the_announcement_can_be_clicked() -> None:
         await dialog_of(on)
 
 
-@pytest.mark.parametrize(("text", "gap"), [("no, use pytest", 0.0), ("yes and no", 0.1), ("what?", 0.0), ("x", 0.0)])
+@table(("text", "gap"), [("no, use pytest", 0.0), ("yes and no", 0.1), ("what?", 0.0), ("x", 0.0)])
 async def test_a_text_typed_over_a_question_is_a_message_and_the_question_opens_again_after_it(
     text: str, gap: float
 ) -> None:
@@ -646,7 +647,7 @@ async def test_a_key_goes_to_the_panel() -> None:
         await on.until(lambda: on.chat.body.panel.has_focus_within)
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "answer"),
     [
         ("/mode", "The mode is ask"),
@@ -665,7 +666,7 @@ async def test_commands_answer_in_words(typed: str, answer: str) -> None:
         assert on.told() == []
 
 
-@pytest.mark.parametrize("typed", ["/hlep", "/theme lite", "/mode bold"])
+@table("typed", ["/hlep", "/theme lite", "/mode bold"])
 async def test_what_cannot_be_done_stays_in_the_composer(typed: str) -> None:
     async with stage() as on:
         await on.say(typed)
@@ -1331,7 +1332,7 @@ class FakeCommands:
         return f"/home/me/{setting}.toml"
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "answer"),
     [
         ("/export", "The session was exported to /shop/session.md."),
