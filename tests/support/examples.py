@@ -1,6 +1,10 @@
 """The number of examples of a property: all of them in `.ci/long`, a few everywhere else."""
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+Row = TypeVar("Row")
 
 IS_LONG = os.environ.get("TESTS") == "long"
 """True in `.ci/long` and wherever else the variable `TESTS` is `long`."""
@@ -12,3 +16,8 @@ DAILY = 25
 def examples(count: int) -> int:
     """Return the number of examples to draw where `.ci/long` draws `count`."""
     return count if IS_LONG else min(count, DAILY)
+
+
+def sample(rows: Sequence[Row], step: int) -> Sequence[Row]:
+    """Return all rows in `.ci/long`, elsewhere the first, every `step`-th after it, and the last."""
+    return rows if IS_LONG else [*rows[:-1:step], rows[-1]]

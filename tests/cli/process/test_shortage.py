@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.user_machine import PROGRAM, App, UserMachine
+from tests.support.examples import sample
 from tests.support.table import table
 from tui_agent.cli.process.shortage import FAILED, NEEDED_MIB, OUT_OF_MEMORY, shortage_in
 
@@ -73,7 +74,7 @@ def test_other_errors_are_not_shortages(error: BaseException) -> None:
     assert shortage_in(error) is None
 
 
-@table("limit", [LEAST, 7, 11, 13, 64])
+@table("limit", sample([LEAST, 7, 11, 13, 64], 2))
 def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: int) -> None:
     done = limited(tmp_path, resource.RLIMIT_NOFILE, limit, "--demo", "-p", "list files")
 
@@ -91,15 +92,18 @@ def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: 
 
 @table(
     "arguments",
-    [
-        ("config", "check"),
-        ("doctor",),
-        ("sessions", "list"),
-        ("tools", "list"),
-        ("permissions", "check"),
-        ("hooks", "test", "before_tool", "bash", "{}"),
-        ("--version",),
-    ],
+    sample(
+        [
+            ("config", "check"),
+            ("doctor",),
+            ("sessions", "list"),
+            ("tools", "list"),
+            ("permissions", "check"),
+            ("hooks", "test", "before_tool", "bash", "{}"),
+            ("--version",),
+        ],
+        3,
+    ),
 )
 def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
     tmp_path: Path, arguments: tuple[str, ...]
@@ -112,7 +116,7 @@ def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
 
 
 @table("arguments", [("config", "check"), ("--demo", "-p", "hello")])
-@table("limit", [20, 39.375, 40])
+@table("limit", sample([20, 39.375, 40], 2))
 def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], limit: float) -> None:
     done = limited(tmp_path, resource.RLIMIT_AS, int(limit * MEGABYTE), *arguments)
 
@@ -138,7 +142,7 @@ def test_a_report_without_memory_is_a_sentence(error: str) -> None:
 
 
 @table("arguments", [("--demo", "-p", "hello"), ("--demo",)])
-@table("limit", [150, 256, 400, 511])
+@table("limit", sample([150, 256, 400, 511], 3))
 def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
     tmp_path: Path, arguments: tuple[str, ...], limit: int
 ) -> None:

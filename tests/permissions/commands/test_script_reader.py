@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.examples import examples
+from tests.support.examples import examples, sample
 from tests.support.table import table
 from tui_agent.permissions.commands.script_reader import UNKNOWN, read_script
 
@@ -113,7 +113,8 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("piece", [*LONG[:3], *(pytest.param(one, marks=pytest.mark.slow) for one in LONG[3:])])
+@pytest.mark.slow
+@table("piece", sample(LONG, 4))
 def test_a_megabyte_of_any_text_is_read_with_bounded_work(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
 
