@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 Row = TypeVar("Row")
 
@@ -21,3 +23,8 @@ def examples(count: int) -> int:
 def sample(rows: Sequence[Row], step: int) -> Sequence[Row]:
     """Return all rows in `.ci/long`, elsewhere the first, every `step`-th after it, and the last."""
     return rows if IS_LONG else [*rows[:-1:step], rows[-1]]
+
+
+def only_long(*rows: Any) -> list[Any]:
+    """Return rows for `parametrize` that run only in `.ci/long`."""
+    return [pytest.param(row, marks=pytest.mark.long) for row in rows]
