@@ -16,18 +16,20 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support.examples import DAILY, IS_CI
+from tests.support.examples import DAILY, IS_LONG
 from tests.support.terminal import Terminal
 from tui_agent.tools import command_watch, tree_watch
 from tui_agent.tools.search import tree_listing
 
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "long", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.register_profile("dev", settings.get_profile("ci"), max_examples=DAILY)
-settings.load_profile("ci" if IS_CI else "dev")
+settings.register_profile("short", settings.get_profile("long"), max_examples=DAILY)
+settings.load_profile("long" if IS_LONG else "short")
 
-MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools")
+pytest_plugins = ("tests.support.cpu_time",)
+
+MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools", "trial")
 """Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
 
 REPEATING = (
@@ -141,8 +143,14 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use: `property`, `snapshot` and `pty`. Those marked `pty` run first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by what they use: `property`, `snapshot` and `pty`. Those marked `pty` run first.
+
+    Tests marked `long` run only in `.ci/long`.
+    """
+    if not IS_LONG and (long := [item for item in items if item.get_closest_marker("long")]):
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         if not isinstance(item, pytest.Function):
             continue

@@ -12,6 +12,7 @@ import pytest
 
 import tui_agent
 from tests.benchmarks import structure
+from tests.support.table import table
 
 PACKAGE = Path(tui_agent.__file__).parent
 
@@ -299,7 +300,7 @@ def test_file_names_are_unique_in_the_package() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@table(
     ("module", "unwanted"),
     [
         ("tui_agent", {"pydantic", "textual", "anthropic"}),

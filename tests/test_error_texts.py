@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
 from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.table import table
 from tests.ui.row_kit import FoldWithLedger
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.headless.exit_codes import ExitCode, code_of
@@ -175,7 +174,7 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize(("reply", "text"), ONE_ERROR.values(), ids=ONE_ERROR)
+@table(("reply", "text"), ONE_ERROR.values())
 async def test_a_failure_that_no_retry_mends_is_shown_once_in_one_wording(reply: Reply, text: str) -> None:
     seen = await shown_after([reply, reply])
 
@@ -228,7 +227,7 @@ def in_the_past(note: str) -> str:
     return note.replace("trying again now", "tried again at once")
 
 
-@pytest.mark.parametrize(("reply", "text"), RETRIED.values(), ids=RETRIED)
+@table(("reply", "text"), RETRIED.values())
 async def test_a_retry_says_what_happened_and_that_it_tries_again_and_asks_nothing_of_the_user(
     reply: Reply, text: str
 ) -> None:
@@ -239,7 +238,7 @@ async def test_a_retry_says_what_happened_and_that_it_tries_again_and_asks_nothi
     assert (seen.requests, seen.code) == (2, ExitCode.DONE)
 
 
-@pytest.mark.parametrize(("reply", "text"), RETRIED.values(), ids=RETRIED)
+@table(("reply", "text"), RETRIED.values())
 async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_do(reply: Reply, text: str) -> None:
     seen = await shown_after([reply] * 2, attempts=2, silence=SILENCE if "nothing arrived" in text else 60.0)
 
@@ -252,7 +251,7 @@ async def test_after_the_last_attempt_the_error_says_what_was_kept_and_what_to_d
     assert (seen.requests, seen.code) == (2, ExitCode.RETRY_LATER)
 
 
-@pytest.mark.parametrize("name", ["cut", "error inside the answer", "529", "502 with a page"])
+@table("name", ["cut", "error inside the answer", "529", "502 with a page"])
 async def test_the_note_of_a_retry_changes_with_each_attempt(name: str) -> None:
     reply, text = RETRIED[name]
 
@@ -290,7 +289,7 @@ FULL: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize(("reply", "text"), FULL.values(), ids=FULL)
+@table(("reply", "text"), FULL.values())
 async def test_a_conversation_that_is_too_long_and_cannot_be_shortened_is_not_to_be_shortened_by_the_user(
     reply: Reply, text: str
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tui_agent
+from tests.support.table import table
 from tui_agent import agent, library
 
 ROOMS = ("agent", "context", "execution", "permissions", "protocol", "providers", "tools")
@@ -25,14 +26,14 @@ def test_type_checkers_see_each_name_once_and_as_an_export() -> None:
     assert all(alias.asname == alias.name for node in IMPORTS for alias in node.names)
 
 
-@pytest.mark.parametrize("name", tui_agent.__all__)
+@table("name", tui_agent.__all__)
 def test_a_name_is_the_object_of_its_module(name: str) -> None:
     (module,) = [node.module for node in IMPORTS for alias in node.names if alias.name == name]
 
     assert getattr(tui_agent, name) is getattr(importlib.import_module(f"tui_agent.{module}"), name)
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@table("room", ROOMS)
 def test_a_name_means_the_same_in_every_sub_package(room: str) -> None:
     module = importlib.import_module(f"tui_agent.{room}")
 
@@ -59,7 +60,7 @@ def test_sub_packages_are_importable_from_the_package() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@table(
     ("names", "unwanted"),
     [
         ("Agent, tool, AnthropicProvider", ["anthropic", "httpx2", "textual"]),

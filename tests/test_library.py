@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.server_process import ServerProcess
+from tests.support.table import table
 from tui_agent import (
     Agent,
     AgentLoop,
@@ -133,7 +134,7 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("wrong", [3, b"/tmp", "", None])
+@table("wrong", [3, b"/tmp", "", None])
 def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="the workspace of coding_tools must be a directory"):
         coding_tools(wrong)
@@ -356,7 +357,7 @@ def test_requests_for_approval_come_one_at_a_time() -> None:
     assert at_once == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("answer", [None, "yes", 1])
+@table("answer", [None, "yes", 1])
 def test_an_invalid_answer_denies(answer: Any) -> None:
     agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=lambda request: answer)
 

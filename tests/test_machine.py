@@ -2,7 +2,7 @@
 
 import shutil
 
-import pytest
+from tests.support.table import table
 
 PROGRAMS = {
     "bash": "bash", "git": "git", "cat": "coreutils", "diff": "diffutils", "find": "findutils", "grep": "grep",
@@ -11,6 +11,6 @@ PROGRAMS = {
 """Programs that commands in tests run, with the Debian package: beside git, all are on every Debian."""
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@table("name", PROGRAMS)
 def test_programs_used_by_the_tests_are_installed(name: str) -> None:
     assert shutil.which(name) is not None, f"the tests need {name}: install {PROGRAMS[name]}"

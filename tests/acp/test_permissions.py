@@ -11,6 +11,7 @@ from acp import RequestError
 from acp.schema import EnvVariable, McpServerStdio, SseMcpServer
 
 from tests.e2e.script import call, calls, says
+from tests.support.table import table
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
@@ -20,7 +21,7 @@ from .editor import Question, connected
 WRITE = calls(call("write", path="new.txt", content="x\n"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "exists", "words"),
     [
         ("once", True, "new.txt"),
@@ -44,7 +45,7 @@ async def test_only_an_offered_yes_lets_a_call_run(
     assert words in result
 
 
-@pytest.mark.parametrize(("answer", "content"), [("once", "2\n"), ("deny", "1\n"), (None, "1\n")])
+@table(("answer", "content"), [("once", "2\n"), ("deny", "1\n"), (None, "1\n")])
 async def test_changes_of_a_command_are_a_question_with_diffs(
     answer: str | None, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

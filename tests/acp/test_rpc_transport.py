@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.script import says
+from tests.support.table import table
 from tui_agent.acp import editor_service
 from tui_agent.acp.rpc_transport import LINES_AHEAD, MOST_REQUESTS, RpcTransport
 from tui_agent.protocol.pipes import LONGEST_LINE
@@ -44,7 +45,7 @@ def line(**message: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("sent", "code"),
     [
         (b"{\n", -32700),

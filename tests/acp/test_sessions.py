@@ -7,6 +7,7 @@ import pytest
 from acp import RequestError
 
 from tests.e2e.script import call, calls, says, text_block
+from tests.support.table import table
 from tui_agent.protocol.bus import EventBus
 from tui_agent.session import JournalWriter, SessionStore
 from tui_agent.settings import Locations
@@ -90,7 +91,7 @@ async def test_a_copy_goes_its_own_way_and_a_closed_session_opens_again(tmp_path
     assert "First" in texts[2]
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "code"),
     [
         ({"cwd": "relative"}, -32602),

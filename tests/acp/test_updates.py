@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import pytest
 from markdown_it import MarkdownIt
 
+from tests.support.table import table
 from tui_agent.acp.call_updates import LONGEST_TITLE, changes_of, fenced, in_code, title_of
 from tui_agent.acp.editor_session import stop_reason
 from tui_agent.acp.session_updates import SessionUpdates
@@ -15,7 +15,7 @@ from tui_agent.protocol.reports import AgentRunReport, RunReason
 from tui_agent.tools.unified_diff import diff_of
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new", "changes"),
     [
         ("a\nb\nc\n", "a\nB\nc\n", [("a\nb\nc\n", "a\nB\nc\n")]),
@@ -40,7 +40,7 @@ def test_a_new_file_has_no_old_text_and_a_shortened_diff_ends_early() -> None:
     assert [one.old_text for one in changes_of(shortened, "/w/x")] == ["a\n" * shortened.count("\n-a")]
 
 
-@pytest.mark.parametrize("text", ["plain", "`", "a ``` b", "```\n````\n"])
+@table("text", ["plain", "`", "a ``` b", "```\n````\n"])
 def test_text_stays_code_whatever_it_contains(text: str) -> None:
     block = fenced(text)
     fence = block.split("\n")[0]
@@ -49,7 +49,7 @@ def test_text_stays_code_whatever_it_contains(text: str) -> None:
     assert block.endswith(f"\n{fence}")
 
 
-@pytest.mark.parametrize("text", ["plain", "`", "a ``` b", "**no** [link](x)", "`a` ![i](u) `"])
+@table("text", ["plain", "`", "a ``` b", "**no** [link](x)", "`a` ![i](u) `"])
 def test_a_line_is_one_piece_of_code_for_a_reader_of_markdown(text: str) -> None:
     [paragraph] = MarkdownIt().parseInline(in_code(text))
 
@@ -131,7 +131,7 @@ def test_the_words_of_a_sub_agent_are_not_those_of_the_agent() -> None:
     assert updates(MessageDelta(message_id="m", kind="text", delta="secret"), depth=1) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("reason", "model_stop", "stop"),
     [
         ("done", "end_turn", "end_turn"),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, Parallel, Sequential, Strategy
@@ -157,7 +158,7 @@ def test_it_does_so_under_every_strategy_with_guardrails_and_overlong_results(
 PRESETS = ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@table("preset", PRESETS)
 async def test_every_preset_runs_the_loop_to_its_end(preset: str) -> None:
     options = ExecutionOptions.preset(preset)
     script = [
@@ -178,8 +179,8 @@ async def test_every_preset_runs_the_loop_to_its_end(preset: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+@table("preset", PRESETS)
+@table("brake", ["abort", "cancel", "stop"])
 async def test_every_preset_can_be_stopped_anywhere(preset: str, brake: str) -> None:
     options = ExecutionOptions.preset(preset, grace=0)
     script = [reply("Look", call("look"), call("bash"), call("broken")), reply("Half", call("bash"), fail()), "Done."]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.agent import AgentLoopConfig, AgentLoopSnapshot, RetryPolicy
 from tui_agent.agent.loop import AgentLoop
 from tui_agent.execution import ExecutionOptions
@@ -374,7 +375,7 @@ class ForeignProvider:
         return self._stream(request)
 
 
-@pytest.mark.parametrize(("event", "words"), BROKEN_STREAMS)
+@table(("event", "words"), BROKEN_STREAMS)
 async def test_a_provider_that_streams_other_values_ends_the_run_with_the_reason(event: Any, words: str) -> None:
     async def stream(_: ModelRequest) -> AsyncIterator[StreamEvent]:
         yield TextDelta("Hel")

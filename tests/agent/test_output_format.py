@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, field_validator
 from typing_extensions import TypedDict
 
 from tests.agent.harness import ScriptedTool
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig, OutputFormat, RunReport, delegate
 from tui_agent.agent.output_format import MAX_ERRORS
 from tui_agent.context import ConversationHistory
@@ -59,7 +60,7 @@ def loop_of(*steps: Step, output_type: Any = City, **options: Any) -> tuple[Agen
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         JSON,
@@ -76,7 +77,7 @@ def test_a_value_is_found_in_the_answer(text: str) -> None:
     assert OutputFormat(City).problem(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("output_type", "text", "value"),
     [
         (Point, '{"x": 1, "y": 2}', Point(1, 2)),
@@ -108,7 +109,7 @@ def test_a_problem_names_the_field_and_the_expected_type() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["It is Bern.", "", "{", "```json\n```", "}{", "```"])
+@table("text", ["It is Bern.", "", "{", "```json\n```", "}{", "```"])
 def test_text_without_json_is_reported_as_such(text: str) -> None:
     problem = OutputFormat(City).problem(text)
 
@@ -135,9 +136,7 @@ def test_a_validator_that_crashes_is_a_problem() -> None:
     assert OutputFormat(Odd).problem('{"n": 1}') == "- KeyError: 'odd'"
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 2_000_000, "```" * 500_000, '{"a":' * 500_000, "{" * 1_000_000 + "}" * 1_000_000]
-)
+@table("text", ["[" * 2_000_000, "```" * 500_000, '{"a":' * 500_000, "{" * 1_000_000 + "}" * 1_000_000])
 def test_hostile_text_is_a_problem_like_any_other(text: str) -> None:
     assert OutputFormat(City).problem(text) is not None
 

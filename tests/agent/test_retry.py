@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.agent.loop_config import RetryPolicy
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
 
@@ -14,7 +15,7 @@ def _failure(kind: ProviderErrorKind = "overloaded", retry_after: float | None =
     return ProviderError("no", kind=kind, retry_after=retry_after)
 
 
-@pytest.mark.parametrize("kind", get_args(ProviderErrorKind))
+@table("kind", get_args(ProviderErrorKind))
 def test_what_was_refused_as_such_is_never_sent_again(kind: ProviderErrorKind) -> None:
     wait = RetryPolicy().wait_before(2, _failure(kind))
 
@@ -29,7 +30,7 @@ def test_delays_double_up_to_the_longest() -> None:
     assert waits == [0.5, 1, 2, 4, 6, 6, 6, None]
 
 
-@pytest.mark.parametrize(("status", "attempts"), [(None, 3), (200, 3), (504, 10)])
+@table(("status", "attempts"), [(None, 3), (200, 3), (504, 10)])
 def test_a_silent_server_gets_fewer_attempts(status: int | None, attempts: int) -> None:
     failure = ProviderError("nothing arrived", kind="timeout", status=status)
 
@@ -50,7 +51,7 @@ def test_a_server_that_demands_hours_is_not_retried() -> None:
     assert RetryPolicy().wait_before(2, _failure(retry_after=3_600)) is None
 
 
-@pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
+@table("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
 def test_an_invalid_policy_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigurationError):
         RetryPolicy(**wrong)

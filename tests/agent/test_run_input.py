@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.run_input import as_messages
 from tui_agent.protocol.errors import ConfigurationError
@@ -20,7 +21,7 @@ from tui_agent.providers import ScriptedProvider
 PICTURE = ImageBlock(media_type="image/png", data="aGk=")
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "texts"),
     [
         (None, []),
@@ -44,7 +45,7 @@ def test_a_document_has_no_lone_surrogate_in_its_text_or_its_name() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "words"),
     [
         (42, "the input of a run must be text, a message, or a list of blocks or messages, got 42"),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.protocol_strategies import of_model
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent.event_publisher import EventPublisher
 from tui_agent.agent.status import ABORT_REQUESTED, AFTER_STEP, STOP_REQUESTED, StatusState, fold_status, status_of
@@ -114,7 +115,7 @@ CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@table("case", CASES)
 def test_status_follows_from_the_events(case: str) -> None:
     events, status, detail = CASES[case]
 

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from tests.support.examples import sample
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions
@@ -375,7 +377,7 @@ def _pull(b: Bench, running: "asyncio.Task[object]", brake: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+@table("brake", ["abort", "cancel", "stop"])
 async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None:
     async def no_brake(_b: Bench, _running: "asyncio.Task[object]") -> None:
         """Let it run."""
@@ -385,7 +387,7 @@ async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None
     assert whole.ended.reason == "done"
     assert len(whole.events) > 80
 
-    for number in range(2, len(whole.events)):
+    for number in sample(range(2, len(whole.events)), 3):
         bus = BrakingBus(number)
 
         async def at_an_event(b: Bench, running: "asyncio.Task[object]", bus: BrakingBus = bus) -> None:
@@ -395,9 +397,9 @@ async def test_everything_is_whole_after_a_stop_at_any_event(brake: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+@table("brake", ["abort", "cancel", "stop"])
 async def test_everything_is_whole_after_a_stop_at_any_turn_of_the_event_loop(brake: str) -> None:
-    for number in range(120):
+    for number in sample(range(120), 4):
 
         async def after_a_while(b: Bench, running: "asyncio.Task[object]", number: int = number) -> None:
             for _ in range(number):

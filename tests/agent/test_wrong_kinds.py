@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.agent import (
     AgentLoop,
     AgentLoopConfig,
@@ -110,9 +111,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"), [(field, value, words) for field, wrong in WRONG.items() for value, words in wrong]
-)
+@table(("field", "value", "words"), [(field, value, words) for field, wrong in WRONG.items() for value, words in wrong])
 def test_every_field_of_a_configuration_refuses_the_wrong_type(field: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         config(**{field: value})
@@ -135,7 +134,7 @@ async def words() -> str:
     return "be brief"
 
 
-@pytest.mark.parametrize("system", ["be brief", lambda: "be brief", words])
+@table("system", ["be brief", lambda: "be brief", words])
 def test_values_of_the_right_type_are_accepted(system: SystemText) -> None:
     history = [user_message("hello")]
     made = config(tools=iter([search]), system=system, workspace=".", max_steps=0, history=history, temperature=0)
@@ -153,7 +152,7 @@ def test_the_owner_may_change_a_list_after_passing_it() -> None:
     assert len(made.tools) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("make", "arguments", "words"),
     [
         (config, {"max_step": 3}, "AgentLoopConfig has no field 'max_step'; did you mean max_steps?"),
@@ -206,7 +205,7 @@ def test_everything_else_refuses_the_wrong_type_and_a_misspelt_name(
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"parent": "main"}, "the parent of a sub-agent must be an AgentLoop, got 'main'"),
@@ -224,7 +223,7 @@ async def test_delegate_refuses_the_wrong_type(arguments: dict[str, Any], words:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"parent": None}, "the parent of a sub-agent must be an AgentLoop, got None"),

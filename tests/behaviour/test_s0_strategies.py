@@ -10,6 +10,7 @@ import pytest
 from tests.behaviour.event_sequences import end_of, event_sequence, whole
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
@@ -109,7 +110,7 @@ async def test_s0_1_the_dispatcher_takes_these_inputs_and_returns_these_two_fiel
     assert [message.text for message in result.steering_messages or ()] == ["stop that"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@table("strategy", STRATEGIES)
 async def test_s0_2_without_calls_there_is_an_empty_result_no_event_and_no_poll(strategy: Strategy) -> None:
     steering = Steering(at_poll=1)
 
@@ -119,7 +120,7 @@ async def test_s0_2_without_calls_there_is_an_empty_result_no_event_and_no_poll(
     assert steering.polls == 0
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@table("strategy", STRATEGIES)
 async def test_s0_3_every_call_has_one_result_in_order_and_a_skipped_one_is_an_error(strategy: Strategy) -> None:
     asked = calls("act", "fail", "nothing", "act", "act")
 
@@ -183,7 +184,7 @@ async def test_s0_7_there_is_no_poll_inside_a_chunk() -> None:
     assert steering.polls == 1
 
 
-@pytest.mark.parametrize(("count", "polls"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
+@table(("count", "polls"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
 async def test_s0_8_there_is_one_poll_after_each_chunk_including_the_last(count: int, polls: int) -> None:
     _, steering = await steered(count, Batched(2), at_poll=None)
 
@@ -260,7 +261,7 @@ async def test_s0_15_steering_skips_every_later_call() -> None:
     assert steering.polls == 2
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@table("strategy", STRATEGIES)
 async def test_s0_16_steering_never_interrupts_a_running_call(strategy: Strategy) -> None:
     doors, steering = Doors(), Steering()
     bench = Bench([ScriptedTool(behaviour=doors, interruptible=True)], literal(strategy), get_steering=steering)
@@ -320,7 +321,7 @@ async def test_s0_19_a_batch_polls_once_at_its_end_and_skips_nothing() -> None:
     assert result.steering_messages is None
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@table("strategy", STRATEGIES)
 async def test_s0_20_without_a_getter_the_messages_are_none_and_never_an_empty_list(strategy: Strategy) -> None:
     ran = await run([ScriptedTool()], calls("act", "act", "act"), literal(strategy))
 
@@ -567,7 +568,7 @@ async def test_s0_36_a_tool_that_returns_produces_its_result_without_an_error() 
     assert [(message.text, message.is_error) for message in ran.result.tool_results] == [("done", False)]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@table("strategy", STRATEGIES)
 async def test_s0_37_a_tool_that_raises_produces_one_text_block_with_the_errors_text(strategy: Strategy) -> None:
     ran = await run([ScriptedTool(behaviour=fail)], calls("act"), literal(strategy))
 
@@ -597,9 +598,7 @@ async def test_s0_39_the_end_names_the_run_of_a_sub_agent_and_none_for_other_too
     assert ends == {"c0": "run_child", "c1": None, "c2": None}
 
 
-@pytest.mark.parametrize(
-    ("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)], ids=["success", "failure", "unknown"]
-)
+@table(("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)])
 async def test_s0_40_the_after_hook_runs_between_end_and_message(name: str, is_error: bool) -> None:
     bus = ValidatingBus(literal(Sequential()))
     heard: list[Any] = []

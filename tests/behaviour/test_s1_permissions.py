@@ -11,6 +11,7 @@ from tests.agent.harness import Bench, BenchMaker, ScriptedTool
 from tests.behaviour.event_sequences import end_of, event_sequence, whole
 from tests.execution.kit import FakePolicy, call, calls, run, sleeping
 from tests.execution.kit import ScriptedTool as EngineTool
+from tests.support.table import table
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolExecutor, ToolRegistry
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
@@ -282,7 +283,7 @@ def test_s1_17_only_an_explicit_denial_blocks_reads(tools: dict[str, Tool], root
     assert decision_of(policy, tools["read"], path="b.txt") == "deny"
 
 
-@pytest.mark.parametrize(("verdict", "status"), [("allow", "ok"), ("deny", "denied_policy"), ("ask", "ok")])
+@table(("verdict", "status"), [("allow", "ok"), ("deny", "denied_policy"), ("ask", "ok")])
 async def test_s1_18_a_check_returns_allow_deny_or_ask_and_ask_waits_for_the_user(verdict: str, status: str) -> None:
     asked: list[ApprovalRequest] = []
 

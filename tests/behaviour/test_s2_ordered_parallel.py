@@ -10,6 +10,7 @@ import pytest
 from tests.behaviour.event_sequences import end_of, event_sequence
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     ExecutionOptions,
@@ -267,9 +268,7 @@ def test_s2_16_a_lookup_returns_the_tool_or_none_even_without_any_tools() -> Non
     assert ToolRegistry(None).find("act") is None
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "is_error"), [("act", "act {}", False), ("fail", "no such thing", True), ("x", None, True)]
-)
+@table(("name", "text", "is_error"), [("act", "act {}", False), ("fail", "no such thing", True), ("x", None, True)])
 async def test_s2_17_one_call_returns_a_result_and_an_error_flag(name: str, text: str | None, is_error: bool) -> None:
     ran = await run([ScriptedTool(), ScriptedTool("fail", raising)], calls(name), LITERAL)
 
@@ -377,7 +376,7 @@ async def test_s2_25_content_is_for_the_model_and_details_for_the_screen() -> No
     assert ran.ended("c0").details == {"rows": [1, 2]}
 
 
-@pytest.mark.parametrize("count", [0, 1, 50])
+@table("count", [0, 1, 50])
 async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(count: int) -> None:
     given: list[Any] = []
 

@@ -15,6 +15,7 @@ from tests.agent.harness import ScriptedTool as AgentTool
 from tests.behaviour.event_sequences import event_sequence
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, call, calls, run
+from tests.support.table import table
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
@@ -214,7 +215,7 @@ async def test_s3_9_arguments_are_validated_first_and_if_invalid_nothing_else_ru
     assert (heard.heard, heard.policy.checks) == ([], 0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("verdict", "heard"),
     [("allow", ["pre", "call", "post"]), ("ask", ["dialog", "pre", "call", "post"]), ("deny", [])],
 )
@@ -320,7 +321,7 @@ async def test_s3_16_progress_names_its_call_and_has_a_type() -> None:
     assert (told["tool.data"].kind, told["tool.data"].data) == ("rows", {"count": 3})
 
 
-@pytest.mark.parametrize("count", [0, 1, 100])
+@table("count", [0, 1, 100])
 async def test_s3_17_progress_may_be_reported_any_number_of_times_beside_the_result(count: int) -> None:
     async def tell(arguments: JsonObject, context: ToolContext) -> Any:
         for number in range(count):

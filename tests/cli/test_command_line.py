@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click import Context
 
+from tests.support.table import table
 from tui_agent import __version__
 from tui_agent.cli.command_line import program, run_program
 
@@ -124,7 +125,7 @@ def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["--version"], ["tools", "list"], ["config", "show"], ["hooks", "list"]])
+@table("arguments", [["--version"], ["tools", "list"], ["config", "show"], ["hooks", "list"]])
 def test_light_commands_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
     script = (
         "import sys; from tui_agent.cli.command_line import run_program; "

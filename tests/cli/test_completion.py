@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import CompletionItem, get_completion_class
 
+from tests.support.table import table
 from tui_agent.cli.command_line import program, run_program
 from tui_agent.cli.completion import BashWords
 from tui_agent.session import SessionStore
@@ -21,7 +22,7 @@ def offered(*words: str) -> list[str]:
     return [item.value for item in completer.get_completions(list(words[:-1]), words[-1])]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "expected"),
     [
         (("ses",), ["sessions"]),

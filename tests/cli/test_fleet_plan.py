@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.cli.fleet_plan import plan_lines, show_plan
 from tui_agent.fleet.cluster_choice import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
@@ -37,7 +38,7 @@ def test_units_without_a_budget_are_counted() -> None:
     )
 
 
-@pytest.mark.parametrize(("sandboxed", "marked"), [(True, 0), (None, 0), (False, 1)])
+@table(("sandboxed", "marked"), [(True, 0), (None, 0), (False, 1)])
 def test_allow_rules_without_a_sandbox_are_a_problem(sandboxed: bool | None, marked: int) -> None:
     lines = plan_lines([unit(permissions=UnitPermissions(allow=("bash",)))], "here", sandboxed=sandboxed)
 

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.fleet.test_results import row
+from tests.support.table import table
 from tui_agent.cli.fleet_progress import progress_text, used_parts
 from tui_agent.cli.fleet_report import MOST_BARS, report_chart, report_page, report_rows, report_table, totals_text
 from tui_agent.cli.fleet_views import row_text
@@ -76,7 +77,7 @@ def test_the_rows_become_json_with_ranks_and_workers() -> None:
     assert rows[0]["changes"] == {"files": 2, "insertions": 10, "deletions": 3}
 
 
-@pytest.mark.parametrize("hostile", ["a|b", "[x](http://e)", "<b>", "`x`", "# x", "a\nb", "\x1b[31m", "\u202e"])
+@table("hostile", ["a|b", "[x](http://e)", "<b>", "`x`", "# x", "a\nb", "\x1b[31m", "\u202e"])
 def test_text_from_units_adds_neither_markup_nor_control_characters(hostile: str) -> None:
     unit = row(repo=f"/r/{hostile}", state="failed").model_copy(update={"reason": hostile})
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
+
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process's memory from its own user"),
     pytest.mark.slow,
@@ -52,7 +54,7 @@ def shown_by(command: str, root: Path, how: str) -> str:
     ).stdout
 
 
-@pytest.mark.parametrize("command", LOOKS)
+@table("command", LOOKS)
 def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: Path, command: str) -> None:
     assert CANARY in shown_by(command, tmp_path, "open"), "else this would show nothing"
 

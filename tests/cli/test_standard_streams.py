@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.forked_program import PROGRAM, ForkedProgram
+from tests.support.table import table
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def test_a_run_whose_output_is_closed_fails_and_writes_into_no_other_file(
     assert all(line.startswith(b'{"v":') for line in journal.splitlines())
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@table("form", FORMATS)
 def test_a_run_with_a_full_output_fails(tmp_path: Path, form: str) -> None:
     with Path("/dev/full").open("wb") as full:
         code, errors = run_with_output(full.fileno(), tmp_path, *DEMO, form, "list files")
@@ -61,7 +62,7 @@ def test_a_run_with_a_full_output_fails(tmp_path: Path, form: str) -> None:
     assert errors == "tui-agent: error: the output could not be written (No space left on device)\n"
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@table("form", FORMATS)
 def test_a_closed_reader_causes_no_message(tmp_path: Path, form: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -90,7 +91,7 @@ def test_a_closed_input_is_empty(tmp_path: Path) -> None:
     assert without(tmp_path, [0], "permissions", "check").returncode == 0
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("config", "show"), ("tools", "list")], ids=" ".join)
+@table("arguments", [("--help",), ("config", "show"), ("tools", "list")])
 def test_a_command_with_closed_output_reports_that(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = without(tmp_path, [1], *arguments)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
 from tui_agent.context.compaction import HEADER, condensed, cut_result, safe_cuts
@@ -253,7 +254,7 @@ async def test_an_open_call_prevents_compaction() -> None:
         await guard().compact(history, 1_000)
 
 
-@pytest.mark.parametrize(("chosen", "used"), [("trim", "trim"), ("digest", "digest"), ("magic", "digest")])
+@table(("chosen", "used"), [("trim", "trim"), ("digest", "digest"), ("magic", "digest")])
 async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) -> None:
     history = long_talk(letters=3_000)
     history.metadata["context_guard"] = chosen
@@ -278,7 +279,7 @@ def test_a_conversation_may_opt_out() -> None:
     assert not guard().is_due(history, 10)
 
 
-@pytest.mark.parametrize("wrong", [{"trigger": 1.1}, {"target": 0.9}, {"target": 0.0}, {"keep_steps": 0}])
+@table("wrong", [{"trigger": 1.1}, {"target": 0.9}, {"target": 0.0}, {"keep_steps": 0}])
 def test_contradictory_options_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="0 < target < trigger <= 1"):
         GuardOptions(**wrong)  # pyright: ignore

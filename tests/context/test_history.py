@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import (
     ContextLayer,
@@ -147,7 +148,7 @@ def test_cached_tokens_count_as_input() -> None:
     assert history.estimated_tokens() == 321 + estimate_text("hello")
 
 
-@pytest.mark.parametrize(("start", "end", "anchored"), [(0, 1, False), (1, 2, False), (2, 3, True)])
+@table(("start", "end", "anchored"), [(0, 1, False), (1, 2, False), (2, 3, True)])
 def test_a_splice_keeps_the_anchor_only_if_it_lies_after_it(start: int, end: int, anchored: bool) -> None:
     history = ConversationHistory([said("a"), answered("b"), said("c"), said("d")])
     history.splice_range(3, 4, said("d"))

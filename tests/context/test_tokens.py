@@ -1,12 +1,11 @@
 """Token estimates: four characters to a token, and a constant for each image (S4-19)."""
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.context import estimate_content, estimate_message, estimate_text
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
 
 
-@pytest.mark.parametrize(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
+@table(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
 def test_text_is_a_token_for_four_characters_rounded_up(letters: int, tokens: int) -> None:
     assert estimate_text("x" * letters) == tokens
 
@@ -23,7 +22,7 @@ def test_every_block_counts_what_the_model_reads() -> None:
     assert estimate_content(content) == 250 + (4 + 4 + 4 + len("read") + len('{"path": "x"}') + 3) // 4
 
 
-@pytest.mark.parametrize(
+@table(
     ("document", "tokens"),
     [
         (DocumentBlock(media_type="application/pdf", data="AAAA", pages=3), 6_000),

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
 from tui_agent.protocol.errors import ConfigurationError
 
@@ -12,7 +13,7 @@ def prompt(template: str, arguments: str = "", *outputs: str) -> str:
     return PromptTemplate.of(template).prompt(Arguments(arguments), outputs)
 
 
-@pytest.mark.parametrize(
+@table(
     ("template", "arguments", "expected"),
     [
         ("Fix $1 in $2.", '"the bug" src/a.py', "Fix the bug in src/a.py."),
@@ -36,10 +37,8 @@ def test_neither_arguments_nor_outputs_become_placeholders_or_commands() -> None
     assert template.prompt(arguments, ("$1 !`rm y`",)) == "Say !`rm x`: $1 !`rm y`"
 
 
-@pytest.mark.parametrize(
-    "template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"', 'printf %s ""$1""']
-)
-@pytest.mark.parametrize("value", ["plain", "$(echo no)", "a'b", 'a"b', "`echo no`", "a; echo no", "\\", "*"])
+@table("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", 'printf %s "$ARGUMENTS"', 'printf %s ""$1""'])
+@table("value", ["plain", "$(echo no)", "a'b", 'a"b', "`echo no`", "a; echo no", "\\", "*"])
 def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, value: str) -> None:
     arguments = Arguments(value if "ARGUMENTS" in template else "'" + value.replace("'", "'\"'\"'") + "'")
     (command,) = PromptTemplate.of(f"!`{template}`").commands_with(arguments) if "`" not in template else ("",)
@@ -49,7 +48,7 @@ def test_an_argument_is_one_word_of_a_command_wherever_it_stands(template: str, 
     assert said.stdout == value
 
 
-@pytest.mark.parametrize(
+@table(
     "template",
     [
         'echo "$(basename "$1")"',
@@ -68,7 +67,7 @@ def test_an_argument_stays_data_in_a_command_inside_a_command(template: str) -> 
     assert "no\n" not in said.stderr.splitlines(keepends=True)
 
 
-@pytest.mark.parametrize(
+@table(
     "template",
     [
         "echo $'it\\'s $1'",

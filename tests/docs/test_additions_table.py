@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contributing.md").read_text("utf-8")
@@ -46,7 +46,7 @@ def test_the_table_has_every_common_addition() -> None:
     ]
 
 
-@pytest.mark.parametrize(("goal", "examples", "files"), ROWS, ids=[goal for goal, _, _ in ROWS])
+@table(("goal", "examples", "files"), ROWS)
 def test_the_files_are_those_that_mention_the_example(goal: str, examples: str, files: str) -> None:
     named = set(re.findall(r"`([\w/.-]+\.(?:py|md|toml))`", files))
     words = [re.escape(word) for word in re.findall(r"`([^`]+)`", examples)]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "behaviour.md"
 COUNTS = {"S0": 45, "S1": 28, "S2": 27, "S3": 29, "S4": 91}
@@ -47,7 +49,7 @@ def test_every_module_on_the_page_names_the_requirement() -> None:
         assert f"{number[:2]}-" in text, f"{name} does not name {number}"
 
 
-@pytest.mark.parametrize("seed", ["S0", "S1", "S2", "S3"])
+@table("seed", ["S0", "S1", "S2", "S3"])
 def test_every_requirement_about_calls_has_a_numbered_test(seed: str) -> None:
     missing = [number for number, (*_, tests) in rows().items() if number.startswith(f"{seed}-") and "::" not in tests]
 

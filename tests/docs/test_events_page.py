@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.envelope import event_classes
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +43,7 @@ def test_the_page_does_not_depend_on_the_hash_seed() -> None:
     assert made_now("2") == made_now("3")
 
 
-@pytest.mark.parametrize("name", event_classes())
+@table("name", event_classes())
 def test_every_event_has_its_entry_with_every_field(name: str) -> None:
     page = PAGE.read_text("utf-8")
     entry = page.partition(f"#### `{name}`\n")[2].split("\n#")[0]
@@ -126,7 +127,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
 """Lines that each tree must contain, in this order."""
 
 
-@pytest.mark.parametrize("title", SHOWN)
+@table("title", SHOWN)
 def test_each_sequence_shows_its_subject(title: str) -> None:
     left = " ".join(sections()[title].split("```")[1].split())
     for words in SHOWN[title]:

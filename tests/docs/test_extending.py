@@ -8,6 +8,7 @@ from textual.app import App
 
 from tests.docs.programs import DOCS, Block, blocks_of, printed_by, programs_of
 from tests.support.sample_tools import sample_tools
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.permissions.commands.safe_commands import SafeCommand, read_table, safe_commands
 from tui_agent.ui.app.themes import ThemeCatalogue
@@ -31,7 +32,7 @@ def test_a_program_prints_the_output_below_it(
     assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "decision"),
     [
         ("wordstat -n 3 notes.txt", "allow"),

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.support.table import table
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tui_agent"
@@ -14,14 +14,14 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@table("page", PAGES)
 def test_every_link_points_to_an_existing_file(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8"))
 
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@table("page", PAGES)
 def test_every_file_named_on_a_page_exists(page: Path) -> None:
     """Names are relative to the package or the repository; names without a directory are examples."""
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)

@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.permissions import PermissionMode, PermissionPolicy, is_read_only_command
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.trial import TrialFacts
@@ -33,7 +32,7 @@ def test_each_promise_names_its_tests() -> None:
     assert [number for number, tests in named.items() if not tests] == []
 
 
-@pytest.mark.parametrize("test", sorted({test for tests in named_by_promise().values() for test in tests}))
+@table("test", sorted({test for tests in named_by_promise().values() for test in tests}))
 def test_every_test_named_on_the_page_exists(test: str) -> None:
     path, name = test.split("::")
 
@@ -62,7 +61,7 @@ def test_the_page_shows_decisions_of_every_kind() -> None:
     assert {mode for mode, *_ in found} == {mode.value for mode in PermissionMode}
 
 
-@pytest.mark.parametrize(("mode", "tool", "about", "decision", "source"), decisions())
+@table(("mode", "tool", "about", "decision", "source"), decisions())
 def test_the_policy_decides_as_the_page_says(
     mode: str, tool: str, about: str, decision: str, source: str, tmp_path: Path
 ) -> None:

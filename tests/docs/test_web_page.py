@@ -4,8 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.tools import FetchTool
 
@@ -18,7 +17,7 @@ def test_the_table_has_every_decision() -> None:
     assert {decision for _, decision in ROWS} == {"allow", "ask", "deny"}
 
 
-@pytest.mark.parametrize(("url", "decision"), ROWS)
+@table(("url", "decision"), ROWS)
 def test_a_row_of_the_table_is_true(url: str, decision: str, tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, rules=RULES)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import IS_LONG, sample
 from tests.support.screen_buffer import ALTERNATE_SCREEN, ScreenBuffer
 from tests.support.server_thread import ServerThread
 from tests.support.terminal import FRAME_BEGINS, FRAME_ENDS, Terminal
@@ -53,7 +54,8 @@ def first_frame(app: App) -> ScreenBuffer:
 
 
 @pytest.mark.parametrize(
-    ("size", "theme"), [((120, 40), "dark"), ((80, 24), "light"), ((100, 30), "high-contrast"), ((40, 12), "ansi")]
+    ("size", "theme"),
+    sample([((120, 40), "dark"), ((80, 24), "light"), ((100, 30), "high-contrast"), ((40, 12), "ansi")], 3),
 )
 def test_the_prelude_shows_the_first_frame_of_the_app(machine: UserMachine, size: tuple[int, int], theme: str) -> None:
     arguments = "--demo", "--theme", theme
@@ -93,7 +95,7 @@ def test_another_folder_begins_with_an_empty_page_in_the_colours_of_the_theme(ma
         assert all(look for _, look in early.screen._cells[0])
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4 if IS_LONG else 2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.sampled_from(["a", "é", "漢", "👍", "x" * 40, "\x7f", " ", "line", "\x1b[200~p1\rp2\x1b[201~"]),
@@ -187,7 +189,7 @@ def test_a_wrong_setting_is_reported_on_the_normal_screen(machine: UserMachine) 
 
 
 def test_a_signal_during_the_start_restores_the_terminal(machine: UserMachine) -> None:
-    for pause in (0.0, 0.2, 0.5):
+    for pause in sample((0.0, 0.2, 0.5), 2):
         with machine.app("--demo") as app:
             app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
             app.read(pause)

@@ -8,6 +8,7 @@ from tests.benchmarks.fleet import CANARY, Soak
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_fleet_of_eight_loses_a_worker_and_nothing_else(tmp_path: Path) -> None:
     soak = Soak(tmp_path, units=8, workers=2)
 

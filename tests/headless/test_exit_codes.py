@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.headless.exit_codes import UnansweredApprovals
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -51,7 +52,7 @@ def test_denied_last_calls_without_an_answer_count(by: str) -> None:
     assert stuck(RUN, STEP, resolved(by), ended("a", is_error=True), STEP_OVER, STEP, STEP_OVER)
 
 
-@pytest.mark.parametrize("by", ["user", "policy", "cancel"])
+@table("by", ["user", "policy", "cancel"])
 def test_any_other_answer_does_not_count(by: str) -> None:
     assert not stuck(RUN, STEP, resolved(by), ended("a", is_error=True))
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.forked_program import PipedProgram
+from tests.support.table import table
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
@@ -178,7 +179,7 @@ def test_steering_and_one_run_after_another(tmp_path: Path) -> None:
     assert [message.text for message in kept(tmp_path).messages] == ["first", "One.", "also this", "Two."]
 
 
-@pytest.mark.parametrize(
+@table(
     ("scene", "code", "words"),
     [
         ("overloaded", 75, "the scripted model failed"),
@@ -195,7 +196,7 @@ def test_failures_have_their_codes_and_messages(tmp_path: Path, scene: str, code
     kept(tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_and_leaves_the_journal_valid(tmp_path: Path, number: signal.Signals) -> None:
     with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
@@ -263,7 +264,7 @@ def test_a_killed_program_resumes(tmp_path: Path) -> None:
     assert code == 0
 
 
-@pytest.mark.parametrize("lines", [3, 9, 20, 41, 77, 150])
+@table("lines", [3, 9, 20, 41, 77, 150])
 def test_events_that_were_written_survive_a_kill(tmp_path: Path, lines: int) -> None:
     with program(tmp_path, scene="endless", prompt="hi", output="stream-json") as running:
         read = [running.stdout.readline() for _ in range(lines)]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.headless.scripted_agent import Part, Program, ScriptedAgent, answering, report, until_aborted
+from tests.support.table import table
 from tui_agent.headless import CommandAgent, HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
 from tui_agent.headless.plain_commands import QUIT_SECONDS, PlainCommands
@@ -85,7 +86,7 @@ async def test_a_line_steers_a_run_and_a_follow_up_waits() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "decision", "note"),
     [
         ("y", "approve", ""),

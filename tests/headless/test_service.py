@@ -16,6 +16,7 @@ from tests.headless.scripted_agent import (
     report,
     until_aborted,
 )
+from tests.support.table import table
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
 from tui_agent.headless.listener import INPUT_ENDED
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
@@ -205,7 +206,7 @@ async def test_only_saved_events_are_written() -> None:
 # --- exit codes -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     ("reason", "kind", "code"),
     [
         ("done", None, 0),
@@ -461,7 +462,7 @@ async def test_an_answer_to_an_unknown_request_is_reported_and_the_run_continues
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "words"),
     [
         (b"not json", "Invalid JSON"),
@@ -542,7 +543,7 @@ async def test_a_running_agent_finishes_when_the_input_ends() -> None:
 # --- signals and pipes ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_aborts_the_run(number: signal.Signals) -> None:
     agent = ScriptedAgent(until_aborted)
     before = signal.getsignal(number)
@@ -718,7 +719,7 @@ def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypa
     assert found == {wanted: [wanted] * len(several) for wanted, several in inputs.items()}
 
 
-@pytest.mark.parametrize(("argument", "data"), [("", b"x"), ("  ", b"x"), (None, b""), ("-", b" \n")])
+@table(("argument", "data"), [("", b"x"), ("  ", b"x"), (None, b""), ("-", b" \n")])
 def test_no_prompt_is_an_error(argument: str | None, data: bytes) -> None:
     with pytest.raises(ConfigurationError, match="-p needs a prompt"):
         read_prompt(argument, given_input(data))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.agent.delegation import delegate
 from tui_agent.execution import ApprovalGate, HookBus
@@ -183,7 +184,7 @@ ANSWERS: dict[tuple[str, str], tuple[int, str, HookAnswer]] = {
 }
 
 
-@pytest.mark.parametrize("row", rows("Answer"), ids=": ".join)
+@table("row", rows("Answer"))
 def test_each_answer_of_the_page_is_read(row: Any) -> None:
     code, out, answer = ANSWERS[row]
 
@@ -191,7 +192,7 @@ def test_each_answer_of_the_page_is_read(row: Any) -> None:
         assert read_answer(event, code, out, "why\n" if code else "") == answer
 
 
-@pytest.mark.parametrize(
+@table(
     ("code", "out", "failure"),
     [
         (1, "", "exit code 1: why"),
@@ -250,7 +251,7 @@ async def test_an_allow_answers_the_mode_and_neither_a_rule_nor_the_floor(tmp_pa
     assert not (tmp_path / ".git").exists()
 
 
-@pytest.mark.parametrize(
+@table(
     ("hook", "command", "rules", "outcome"),
     [
         ({"behavior": "allow"}, "touch made", (), "ran"),

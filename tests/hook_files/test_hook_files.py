@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
+from tests.support.table import table
 from tui_agent.cli.subcommands.doctor import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
@@ -70,7 +71,7 @@ def group(event: str = "Stop", matcher: object = "", **entry: object) -> dict[st
     return {"hooks": {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": "true"} | entry]}]}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "problem"),
     [
         ("{", "not valid JSON"),
@@ -111,9 +112,7 @@ def test_a_part_that_cannot_be_used_is_named(content: Any, problem: str, tmp_pat
     assert problem in file.problems[0]
 
 
-@pytest.mark.parametrize(
-    "entry", [{"statusMessage": "Checking"}, {"once": False, "asyncRewake": None}, {"shell": "bash"}]
-)
+@table("entry", [{"statusMessage": "Checking"}, {"once": False, "asyncRewake": None}, {"shell": "bash"}])
 def test_a_field_that_changes_nothing_is_accepted(entry: dict[str, Any], tmp_path: Path) -> None:
     file = parse_hook_file(json.dumps(group(**entry)).encode(), "x.json", "project", tmp_path)
 
@@ -171,7 +170,7 @@ def test_a_hostile_file_is_read_in_time_and_raises_nothing(tmp_path: Path) -> No
     assert (len(file.hooks), len(file.problems)) == (MAX_HOOKS, 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("matcher", "tool", "matches"),
     [
         ("", "bash", True),
@@ -206,7 +205,7 @@ COSTLY_MATCHERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("matcher", COSTLY_MATCHERS)
+@table("matcher", COSTLY_MATCHERS)
 def test_a_matcher_that_could_take_long_is_refused(matcher: str, tmp_path: Path) -> None:
     """Names of tools come from servers, and nothing could interrupt the match."""
     file = parse_hook_file(json.dumps(group(matcher=matcher)).encode(), "x.json", "project", tmp_path)
@@ -215,7 +214,7 @@ def test_a_matcher_that_could_take_long_is_refused(matcher: str, tmp_path: Path)
     assert "could take too long" in file.problems[0] or "not a regular expression" in file.problems[0]
 
 
-@pytest.mark.parametrize("matcher", EVERYDAY_MATCHERS)
+@table("matcher", EVERYDAY_MATCHERS)
 def test_everyday_matchers_are_used(matcher: str, tmp_path: Path) -> None:
     file = parse_hook_file(json.dumps(group(matcher=matcher)).encode(), "x.json", "project", tmp_path)
 
@@ -237,7 +236,7 @@ def test_an_accepted_matcher_is_fast(matcher: str, length: int) -> None:
         assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "ours", "theirs"),
     [
         ("read", {"path": "a.py", "limit": 3}, {"file_path": "/w/a.py", "limit": 3}),
@@ -462,7 +461,7 @@ def test_rules_that_restrict_are_read_in_our_language_and_the_others_named(tmp_p
         assert len(parse_rules(settings)[0]) == len(file.rules)
 
 
-@pytest.mark.parametrize(
+@table(
     ("permissions", "problem"),
     [
         (None, "permissions is not an object"),
@@ -585,7 +584,7 @@ async def test_a_guard_decides_by_its_end_and_one_that_cannot_answer_denies(tmp_
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "ours", "runs"),
     [
         ("Bash(git *)", call("bash", command="echo RAN"), False),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.mcp.pools import hostile, running
 from tests.mcp.test_agent import config_file
+from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
@@ -65,7 +66,7 @@ def test_a_form_becomes_fields_with_plain_texts() -> None:
     assert [field.name for field in fields.values() if field.is_secret] == ["api_key"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("values", "problem"),
     [
         ({"name": "Ada", "age": 30.0, "sure": False, "colour": "green", "tags": ["a", "c"]}, ""),
@@ -97,7 +98,7 @@ def test_values_are_checked_against_the_form(values: dict[str, object], problem:
     assert problem in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@table(
     "schema",
     [
         {"type": "array"},

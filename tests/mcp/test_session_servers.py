@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.pools import hostile, running, until
+from tests.support.table import table
 from tui_agent.acp.session_updates import note_of
 from tui_agent.headless.plain_reporter import PlainReporter
 from tui_agent.headless.reporters import JsonReporter, TextReporter
@@ -68,7 +69,7 @@ def test_without_servers_no_input_names_one() -> None:
     assert not ServerQueries(Exchange()).are_named_in("/h:explain a")
 
 
-@pytest.mark.parametrize(
+@table(
     ("state", "error", "problem"),
     [
         ("failed", "x cannot be started", "Tool server s does not run: x cannot be started"),

@@ -11,6 +11,7 @@ import pytest
 
 from tests.mcp.pools import Running, running, until
 from tests.mcp.sign_in_server import SignInServer, sign_in_server
+from tests.support.table import table
 from tui_agent.mcp import limited_transport, oauth_sign_in
 from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.errors import ToolError
@@ -123,7 +124,7 @@ async def test_a_sign_in_is_stored_refreshed_and_forgotten(tmp_path: Path) -> No
             assert servers.task("other").state == "failed"
 
 
-@pytest.mark.parametrize(
+@table(
     ("how", "problem"),
     [
         ("paste", ""),
@@ -165,7 +166,7 @@ async def test_each_end_of_a_sign_in_is_clear(
                 assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("flood", "problem"),
     [
         ("whole", limited_transport.TOO_LONG),

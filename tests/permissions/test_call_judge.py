@@ -1,8 +1,7 @@
 """Calls are judged by the subject that their tool declares."""
 
-import pytest
-
 from tests.support.sample_tools import SampleFetch, SamplePlainTool
+from tests.support.table import table
 from tui_agent.permissions import PermissionMode
 from tui_agent.permissions.policy import subject_of
 from tui_agent.protocol.errors import ToolError
@@ -29,9 +28,7 @@ class Confused(SamplePlainTool):
         raise self._error
 
 
-@pytest.mark.parametrize(
-    "error", [KeyError("path"), TypeError("no"), OSError("gone"), ToolError("x"), RecursionError()]
-)
+@table("error", [KeyError("path"), TypeError("no"), OSError("gone"), ToolError("x"), RecursionError()])
 def test_a_tool_that_cannot_declare_a_subject_is_refused(desk: Desk, error: Exception) -> None:
     decision = desk.policy(mode="allow").check(Confused(error), {})
 
@@ -46,7 +43,7 @@ def test_a_tool_whose_read_only_check_fails_counts_as_writing(desk: Desk) -> Non
     assert desk.policy(mode="plan").check(tool, {}).decision == "deny"
 
 
-@pytest.mark.parametrize(
+@table(
     ("mode", "reading", "writing"),
     [
         ("ask", "allow", "ask"),
@@ -71,7 +68,7 @@ def test_a_servers_tool_cannot_loosen_its_own_decision(desk: Desk) -> None:
     assert desk.policy(mode="deny").check(tool, {}).decision == "deny"
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "mode", "decision"),
     [
         ("https://python.org/x", "ask", "ask"),

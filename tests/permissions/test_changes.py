@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.permissions import ChangesDecision
 from tui_agent.protocol.trial import ChangeSort, ProposedChanges, ProposedFile, ProposedTree
@@ -52,14 +51,14 @@ DECISIONS = {
 }
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@table("sort", SORTS)
 def test_each_sort_in_each_mode(tmp_path: Path, sort: str) -> None:
     modes = ["ask", "accept_edits", "allow", "plan", "deny"]
     assert [_decide(tmp_path, SORTS[sort], mode=mode).decision for mode in modes] == DECISIONS[sort].split()
     assert _decide(tmp_path, ProposedChanges(layer="l1")).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("sort", "rules", "expected"),
     [
         ("workspace", ["allow edit(src/**)"], "allow"),
@@ -107,7 +106,7 @@ def test_a_repository_is_kept_with_all_its_files_or_not_at_all(tmp_path: Path) -
     assert sorted(_decide(tmp_path, bound, mode="allow").kept) == [".git", "a.py", "b.py", "c.py"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "rules"),
     [
         (SORTS["workspace"], ("edit(/src/a.py)", "edit(/src/**)")),
@@ -135,7 +134,7 @@ def test_offered_rules_are_the_narrowest_that_keep(
         assert granted.check_changes(changes).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     "typed",
     ["", "edit", "bash(make)", "edit(//etc/**)", "edit(~/x)", "edit(/other/**)", "edit(", "edit(/src/a.py)\nwrite(x)"],
 )  # fmt: skip

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tui_agent.permissions import PermissionMode, Rule
 from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 
@@ -62,7 +62,7 @@ def test_a_record_overrides_rules_mode_and_directory(desk: Desk) -> None:
     assert check(desk, record("cat /etc/hostname"))["decision"] == "ask"
 
 
-@pytest.mark.parametrize(
+@table(
     ("wrong", "words"),
     [
         (None, "a record must be an object"),
@@ -119,7 +119,7 @@ def test_a_value_nested_too_deeply_is_invalid(desk: Desk) -> None:
     assert answer["source"] == "invalid"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "rules", "decision"),
     [
         ("unheard_of", {}, [], "ask"),
@@ -195,7 +195,7 @@ def test_explain_names_every_rule_and_the_alternatives(desk: Desk) -> None:
     assert 'rule ["allow", "bash(make:*)"]: allow' in words
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "words"),
     [
         ("python3 x", "no single rule is narrow enough to offer"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sample_tools import sample_tools
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.trial import TrialFacts
 
@@ -20,7 +21,7 @@ def _decide(workspace: Path, command: str, mode: str = "ask", facts: TrialFacts 
     return f"{decision.decision} {decision.place}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "mode", "expected"),
     [
         ("ls", "ask", "allow trial"),
@@ -61,8 +62,8 @@ def test_a_command_outside_needs_a_rule_or_an_answer(tmp_path: Path, how: str) -
     assert _decide(tmp_path, "make test", how=how) == "allow outside"
 
 
-@pytest.mark.parametrize("mode", ["ask", "accept_edits", "allow"])
-@pytest.mark.parametrize("command", ["git status", "make test && /usr/bin/git commit -m x", "timeout 9 git commit"])
+@table("mode", ["ask", "accept_edits", "allow"])
+@table("command", ["git status", "make test && /usr/bin/git commit -m x", "timeout 9 git commit"])
 def test_git_in_an_untrusted_folder_runs_outside_only_after_an_answer(tmp_path: Path, command: str, mode: str) -> None:
     rules = (*RULES, "allow bash(git status)", "allow bash(timeout:*)")
     bash = sample_tools(tmp_path)["bash"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -53,7 +54,7 @@ def test_definitions_of_the_user_are_never_changed_without_a_question(
         assert named.check_in_mode(desk.tools[tool], call, mode).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "call"),
     [
         *(
@@ -111,7 +112,7 @@ def test_severity_looks_at_every_rule(desk: Desk) -> None:
     assert policy.check(desk.tools["bash"], {"command": "make install"}).decision == "deny"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "mode", "is_floor"),
     [
         ("write", {"path": ".git/config"}, "allow", True),
@@ -137,7 +138,7 @@ def test_reading_asks_without_relaxed_reads(desk: Desk) -> None:
     assert policy.check(desk.tools["todo"], {}).decision == "ask"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "rule"),
     [
         ("bash", {"command": "make all"}, "bash(make:*)"),
@@ -177,7 +178,7 @@ def test_the_narrowest_rule_is_proposed_and_allows_the_call(
         assert policy.check(desk.tools[tool], arguments).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "choices"),
     [
         ("bash", {"command": "make all -j4"}, ("bash(make all -j4)", "bash(make:*)")),
@@ -270,7 +271,7 @@ def test_a_grant_that_cannot_be_stored_does_not_apply(desk: Desk) -> None:
     assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
 
 
-@pytest.mark.parametrize("rule", ["", "\n", "bash(", "bash(make)\nbash("])
+@table("rule", ["", "\n", "bash(", "bash(make)\nbash("])
 def test_an_unreadable_grant_is_refused_as_a_whole(desk: Desk, rule: str) -> None:
     policy = desk.policy()
     with pytest.raises(ConfigurationError):
@@ -326,7 +327,7 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
     assert [rule.shown for rule in policy.rules] == ["deny bash(curl:*)"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"workspace": 3}, "PermissionPolicy.workspace must be a path, got 3"),

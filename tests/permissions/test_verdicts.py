@@ -1,9 +1,9 @@
 """Combination of findings into one decision."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.permissions import PermissionMode, Rule
 from tui_agent.permissions.verdicts import (
     MAX_TRACE,
@@ -66,7 +66,7 @@ def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
     assert (decision.source, decision.rule) == ("rule", "x")
 
 
-@pytest.mark.parametrize(
+@table(
     ("mode", "look", "effect", "edit"),
     [
         ("ask", "ask", "ask", "ask"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.prelude.early_start import leads_to_start_page
 from tui_agent.prelude.frame_names import FrameNames, user_directories
 from tui_agent.settings import Locations
@@ -16,7 +17,7 @@ LOADED_FIRST = {"_blake2", "_locale", "_signal", "_thread", "errno", "resource",
 """Modules outside of the prelude that may be loaded before the first output; no longer list, please."""
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     ["", "--demo", "--model x --theme=dark", "--allow bash(ls) --allow read", "--trust --verbose --no-session"],
 )
@@ -24,7 +25,7 @@ def test_a_new_session_begins_with_the_prelude(arguments: str) -> None:
     assert leads_to_start_page(arguments.split())
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
     [
         "-p", "--plain", "--help", "--version", "-c", "-r", "--resume x", "--continue", "hello", "-- hello", "doctor",
@@ -69,7 +70,7 @@ def test_a_start_without_a_screen_loads_nothing_for_it() -> None:
 # --- names of pages ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@table(
     "environment",
     [{}, {"TUI_AGENT_HOME": "/a b/c"}, {"XDG_STATE_HOME": "/s", "XDG_CONFIG_HOME": "/c"}, {"XDG_STATE_HOME": " "}],
 )
@@ -122,7 +123,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("change", {**CHANGES, **LOOKS})
+@table("change", {**CHANGES, **LOOKS})
 def test_what_the_page_shows_is_part_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     monkeypatch.chdir(tmp_path)
     start = Start(tmp_path)

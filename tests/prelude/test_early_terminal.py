@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
-import pytest
 
 import tui_agent
 from tests.support.screen_buffer import ALTERNATE_SCREEN
+from tests.support.table import table
 from tests.support.terminal import Terminal
 
 HANGS = """
@@ -73,7 +73,7 @@ def test_text_that_cannot_be_echoed_ends_nothing(tmp_path: Path) -> None:
         assert terminal.wait_for_end() == 130
 
 
-@pytest.mark.parametrize("keys", ["\x03\x03", "\x1b[99;5u\x1b[99;5u", "\x1b[27;5;99~\x03"])
+@table("keys", ["\x03\x03", "\x1b[99;5u\x1b[99;5u", "\x1b[27;5;99~\x03"])
 def test_ctrl_c_twice_ends_a_program_that_hangs(tmp_path: Path, keys: str) -> None:
     with early(tmp_path) as terminal:
         terminal.wait_for(" ›")
@@ -90,7 +90,7 @@ def test_ctrl_c_twice_ends_a_program_that_hangs(tmp_path: Path, keys: str) -> No
         assert "tui-agent: this was not sent: first" in terminal.screen.lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
+@table("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_a_program_that_hangs(tmp_path: Path, number: signal.Signals) -> None:
     with early(tmp_path) as terminal:
         terminal.wait_for(" ›")
@@ -133,7 +133,7 @@ def test_an_error_before_the_app_is_on_the_normal_screen(tmp_path: Path) -> None
         assert terminal.screen.lines[:2] == ["it says why", "tui-agent: this was not sent: hello"]
 
 
-@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"PYTHONIOENCODING": "latin-1"}], ids=str)
+@table("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"PYTHONIOENCODING": "latin-1"}])
 def test_a_terminal_that_cannot_show_it_is_left_alone(tmp_path: Path, variables: Mapping[str, str]) -> None:
     with early(tmp_path, FAILS, variables) as terminal:
         (tmp_path / "go").touch()

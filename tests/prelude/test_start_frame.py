@@ -3,9 +3,8 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.support.screen_buffer import ScreenBuffer
+from tests.support.table import table
 from tui_agent.prelude.start_frame import LARGEST_FILE, MOST_FILES, StartFrame, read_frame, write_frame
 
 ROWS = ["\x1b[38;2;1;2;3;48;5;9mtitle     \x1b[0m", " › \x1b[7mA\x1b[0msk   ", " ready    "]
@@ -46,7 +45,7 @@ def test_the_page_without_text_has_its_colours_and_the_composer() -> None:
     assert blank.rows[0] == f"\x1b[38;2;1;2;3;48;5;9m{' ' * 10}\x1b[0m"
 
 
-@pytest.mark.parametrize("size", [(10, 3), (80, 24), (3, 1), (1, 1), (2, 9), (0, 0)])
+@table("size", [(10, 3), (80, 24), (3, 1), (1, 1), (2, 9), (0, 0)])
 def test_without_a_file_there_is_a_row_to_type_into(size: tuple[int, int]) -> None:
     empty = StartFrame.empty(*size)
 
@@ -56,7 +55,7 @@ def test_without_a_file_there_is_a_row_to_type_into(size: tuple[int, int]) -> No
         assert screen_after(empty.painted("ab")) == ["", " › ab", ""]
 
 
-@pytest.mark.parametrize(
+@table(
     "row",
     [
         "\x1b[2J", "\x1b[1;1H", "\x1b]52;c;aGk=\x07", "\x1b[6n", "\x1b[?1049l", "\x1bc", "a\x07b", "a\rb", "\x9b1m",
@@ -69,7 +68,7 @@ def test_a_file_with_anything_but_text_and_colours_is_refused(row: str) -> None:
     assert decoded(StartFrame(ROWS, 10, (1, 3, 7), "", row).encoded()) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         b"",

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.table import table
 from tui_agent.prelude.input_filter import SILENCE_SECONDS
 from tui_agent.prelude.typed_input import BREAKS_TO_QUIT, TypedInput, cells
 
@@ -24,7 +24,7 @@ def typed(*parts: str | bytes) -> TypedInput:
     return found
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("hello wörld", "hello wörld"),
@@ -80,7 +80,7 @@ def test_a_full_row_shows_no_more() -> None:
     assert found.shown_in(8) == "漢字ax"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "breaks"),
     [
         ("\x03\x03", 2),
@@ -99,7 +99,7 @@ def test_ctrl_c_counts_in_a_row_and_outside_of_pastes(text: str, breaks: int) ->
     assert typed(text).breaks == breaks
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("fix it\rand\tthen\rtest", "fix it and then test"),

@@ -5,6 +5,7 @@ from typing import Any, Union
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.bus import EventBus, EventScope
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
@@ -35,7 +36,7 @@ async def test_callbacks_get_their_kinds_in_the_order_they_were_added() -> None:
     assert heard == [("first", "a"), ("second", "a"), ("first", "b"), ("second", "b")]
 
 
-@pytest.mark.parametrize(
+@table(
     "kinds",
     [
         (Noticed, ToolOutput),
@@ -180,7 +181,7 @@ async def test_a_closed_bus_calls_no_callback() -> None:
 async def later(event: Noticed) -> None: ...
 
 
-@pytest.mark.parametrize(
+@table(
     ("kinds", "callback", "words"),
     [
         ("tool.endd", print, r"no event of type 'tool.endd'; did you mean 'tool.ended'\?"),

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.callbacks import Crash, Listener, failure_text, log_failure, name_of, notify
 
 
@@ -40,7 +41,7 @@ def test_an_async_listener_is_a_failure_and_leaves_no_coroutine_behind() -> None
     assert "async" in crash.text
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
+@table("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
 def test_exceptions_for_the_whole_program_pass_through(error: type[BaseException]) -> None:
     def listener(fact: object) -> None:
         raise error

@@ -1,7 +1,6 @@
 from inspect import cleandoc
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.protocol.function_schema import split_docstring
 
 GOOGLE = """
@@ -60,7 +59,7 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST])
+@table("docstring", [GOOGLE, NUMPY, REST])
 def test_each_style_gives_the_parameter_descriptions_and_the_rest(docstring: str) -> None:
     description, words = split_docstring(cleandoc(docstring))
 
@@ -71,7 +70,7 @@ def test_each_style_gives_the_parameter_descriptions_and_the_rest(docstring: str
     assert "query" not in description
 
 
-@pytest.mark.parametrize(
+@table(
     "docstring",
     [
         "",

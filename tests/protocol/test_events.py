@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.protocol_strategies import of_model
+from tests.support.table import table
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes, read_envelope
 from tui_agent.protocol.events import MessageDelta, Noticed, StepEnded, ToolEnded
 from tui_agent.protocol.messages import Usage
@@ -45,7 +46,7 @@ def test_type_names_and_fields_are_frozen() -> None:
     assert lines == FROZEN.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("name", sorted(event_classes()))
+@table("name", sorted(event_classes()))
 def test_every_event_survives_a_round_trip_through_json(name: str) -> None:
     @settings(max_examples=15)
     @given(of_model(event_classes()[name]), origins)
@@ -82,7 +83,7 @@ def test_readers_ignore_unknown_types() -> None:
     assert read_envelope('{"v":9,"seq":1,"type":"later.invented","data":{}}') is None
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         "",
@@ -108,7 +109,7 @@ def test_a_lone_surrogate_becomes_valid_utf8() -> None:
     assert read_envelope(line) is not None
 
 
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@table("number", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_json_cannot_express_becomes_text_and_reads_back(number: float) -> None:
     """No float of any event makes an invalid line of JSON, and the publisher gets no error."""
     ended = StepEnded(index=0, kind="initial", llm_ms=number, finish_reason="end_turn", usage=Usage())

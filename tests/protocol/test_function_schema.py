@@ -13,6 +13,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.function_schema import function_name, is_async_function, read_parameters
 from tui_agent.protocol.function_tool import tool
@@ -179,7 +180,7 @@ async def fetch(url: str, key: str, *, retries: int = 2) -> str:
     return f"{url} {key} {retries}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("function", "name", "description", "arguments", "text"),
     [
         (Library().find, "find", "Find a book.", {"title": "Emma"}, "found Emma"),
@@ -228,10 +229,9 @@ def test_a_context_whose_type_stands_under_type_checking_is_known_by_its_name() 
     assert read_parameters("f", look).context_name == "context"
 
 
-@pytest.mark.parametrize(
+@table(
     "hint",
     [ToolContext, Optional[ToolContext], ToolContext | None, "ToolContext"],  # noqa: UP045 — this spelling, too
-    ids=["plain", "old", "new", "text"],
 )
 def test_the_context_is_known_by_its_type_whatever_its_name(hint: Any) -> None:
     def look(at: str, here: Any = None) -> str:

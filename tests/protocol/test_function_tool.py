@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, ValidationError, field_serializer
 
+from tests.support.table import table
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.function_tool import tool
@@ -89,7 +90,7 @@ def test_a_tool_needs_a_description_and_types() -> None:
         function_tool()(untyped)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "text"),
     [
         ("plain", "plain"),
@@ -117,7 +118,7 @@ def test_every_returned_value_becomes_a_result(value: object, text: str) -> None
     assert as_tool_result(value).text == text
 
 
-@pytest.mark.parametrize("content", [[], (), None])
+@table("content", [[], (), None])
 def test_empty_content_stays_empty(content: object) -> None:
     assert as_tool_result({"content": content}) == ToolResult()
     assert as_tool_result({"content": content, "details": {"a": 1}}) == ToolResult(details={"a": 1})
@@ -173,7 +174,7 @@ async def test_a_plain_function_may_return_an_awaitable() -> None:
     assert (await plain.execute({}, ToolContext(call_id="1", tool_name="plain"))).text == "later"
 
 
-@pytest.mark.parametrize("error", [ToolError("no"), StopIteration("no"), SystemExit("no")])
+@table("error", [ToolError("no"), StopIteration("no"), SystemExit("no")])
 async def test_an_exception_of_a_plain_function_is_raised(error: BaseException) -> None:
     @tool
     def plain() -> str:
@@ -202,7 +203,7 @@ async def test_a_thread_can_get_the_verdict_on_another_call() -> None:
     assert asked_in == [threading.get_ident()] * 2
 
 
-@pytest.mark.parametrize("make", [tool, tool(), tool(name="echo"), tool(description="Say it again."), function_tool])
+@table("make", [tool, tool(), tool(name="echo"), tool(description="Say it again."), function_tool])
 def test_the_decorator_works_bare_with_arguments_and_as_a_call(make: Any) -> None:
     def echo(text: str) -> str:
         """Say it again."""
@@ -257,7 +258,7 @@ async def answer(arguments: JsonObject) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@table(
     ("option", "value", "words"),
     [
         ("timeout", 0, "the timeout of tool act must be more than 0 seconds, got 0"),
@@ -306,7 +307,7 @@ def grüße() -> str:
     return ""
 
 
-@pytest.mark.parametrize(
+@table(
     ("function", "words"),
     [
         (lambda: "x", "a lambda has neither name nor description"),
@@ -347,7 +348,7 @@ async def hidden(_query: str) -> str:
     return _query
 
 
-@pytest.mark.parametrize("function", [positional, any_number, any_name, hidden])
+@table("function", [positional, any_number, any_name, hidden])
 def test_parameters_that_cannot_be_passed_by_name_are_refused(function: Any) -> None:
     with pytest.raises(ConfigurationError):
         function_tool()(function)

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.protocol_strategies import json_objects
+from tests.support.table import table
 from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, UserMessage, user_message
 from tui_agent.protocol.messages import parse_tool_call, share_field_sets
 
 
-@pytest.mark.parametrize("raw", ["", " ", "\n", "null", "{}", '""', '"{}"', '" "'])
+@table("raw", ["", " ", "\n", "null", "{}", '""', '"{}"', '" "'])
 def test_a_call_without_arguments_is_valid(raw: str) -> None:
     call = parse_tool_call("1", "now", raw)
 
@@ -23,7 +24,7 @@ def test_a_call_without_arguments_is_valid(raw: str) -> None:
     assert call.malformed is None
 
 
-@pytest.mark.parametrize(
+@table(
     "raw",
     [
         "{",

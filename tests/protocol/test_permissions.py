@@ -3,13 +3,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tests.support.table import table
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolResult
 
 RESULT = ToolResult.of_text("mine")
 
 
-@pytest.mark.parametrize(
+@table(
     ("decision", "why"),
     [
         ({"decision": "deny", "scope": "session"}, "need an approval that lets the call run"),
@@ -27,7 +28,7 @@ def test_a_decision_with_an_ignored_field_is_refused(decision: dict[str, Any], w
         ApprovalDecision(**decision)
 
 
-@pytest.mark.parametrize(
+@table(
     "decision",
     [
         {"decision": "approve", "scope": "session", "rule": "bash(ls)", "input": {"path": "b"}, "note": "once more"},

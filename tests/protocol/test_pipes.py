@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.pipes import BACKLOG, LINES_AHEAD, InputLine, LineReader, PipeWriter, read_everything
 
 
@@ -26,7 +27,7 @@ def a_file(path: Path, data: bytes) -> int:
     return os.open(path, os.O_RDONLY)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "lines"),
     [
         (b"", []),

@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import Usage
 from tui_agent.protocol.reports import (
@@ -58,7 +59,7 @@ def test_a_completed_run_returns_its_report(reason: RunReason) -> None:
     assert report.raise_for_reason() is report
 
 
-@pytest.mark.parametrize(("reason", "error", "text"), TABLE)
+@table(("reason", "error", "text"), TABLE)
 def test_every_other_reason_raises_its_error_with_the_report(
     reason: RunReason, error: type[RunError], text: str
 ) -> None:

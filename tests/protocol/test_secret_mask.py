@@ -6,12 +6,12 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, heard
+from tests.support.table import table
 from tui_agent.protocol.secret_mask import HIDDEN, SHORTEST_MASKED, mask_secrets
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.sse_writer import error_frame
@@ -69,7 +69,7 @@ def test_a_word_that_contains_the_key_stays_whole(before: str, key: str, after: 
     assert key in mask_secrets(text, [key]) or re.search(r"[%\\\x1b]", before)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         f"https://user:{KEY}@host/v1",
@@ -96,7 +96,7 @@ def test_a_key_is_hidden_in_every_form_in_which_a_message_repeats_it(text: str) 
     assert "vt_x77" not in shown.lower()
 
 
-@pytest.mark.parametrize("key", ['quote"inside\\key', "-leading-and-trailing-", "base64Base64=="])
+@table("key", ['quote"inside\\key', "-leading-and-trailing-", "base64Base64=="])
 def test_a_key_with_punctuation_at_its_ends_or_inside_is_hidden(key: str) -> None:
     for text in (f"a {key} b", json.dumps(f"is {key}!"), quote(f"?{key}&", safe=""), f"<{key}>"):
         shown = mask_secrets(text, [key])
@@ -110,7 +110,7 @@ def test_of_two_keys_the_longer_one_is_hidden_whole() -> None:
     assert mask_secrets("abcdefgh-12345678", ["abcdefgh", "abcdefgh-12345678"]) == HIDDEN
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("Bearer authentication is required", None),
@@ -127,8 +127,8 @@ def test_after_bearer_a_value_is_hidden_and_an_ordinary_word_is_not(text: str, s
 LIMIT = "max_tokens: 99999 exceeds the maximum of 8192 for ollama/next; run `ollama pull next`"
 
 
-@pytest.mark.parametrize("key", ["x", "ollama", "none", "maximum"])
-@pytest.mark.parametrize("credential", ["api_key", "auth_token"])
+@table("key", ["x", "ollama", "none", "maximum"])
+@table("credential", ["api_key", "auth_token"])
 async def test_a_servers_message_is_readable_beside_a_short_key(key: str, credential: str) -> None:
     replies: list[dict[str, Any]] = [
         {"status": 400, "error_type": "invalid_request_error", "error_message": LIMIT},

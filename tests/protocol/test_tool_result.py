@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-import pytest
 from pydantic import BaseModel
 
+from tests.support.table import table
 from tui_agent.execution.tool_adapters import foreign_result, from_function
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ToolError
@@ -79,7 +79,7 @@ Point = namedtuple("Point", "x y")
 NOON = datetime.datetime(2026, 1, 2, 12)
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "text"),
     [
         (b"text", "text"),
@@ -144,7 +144,7 @@ def test_a_model_with_the_fields_of_a_result_becomes_a_result() -> None:
     assert as_tool_result(Answer(content="no", is_error=True)) == ToolResult.of_text("no", is_error=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "text"),
     [
         (ValueError("not that"), "ValueError: not that"),
@@ -165,7 +165,7 @@ async def later() -> AsyncIterator[int]:
     yield 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("make", "kind"),
     [
         (numbers, "generator"),
@@ -221,8 +221,8 @@ async def test_a_function_tool_may_return_bytes() -> None:
     assert result == ToolResult.of_text("<p>käse</p>")
 
 
-@pytest.mark.parametrize("value", [b"text", Answer(content="text"), memoryview(b"text"), Shout("text")])
-@pytest.mark.parametrize("is_async", [True, False])
+@table("value", [b"text", Answer(content="text"), memoryview(b"text"), Shout("text")])
+@table("is_async", [True, False])
 async def test_a_foreign_function_may_return_the_same(value: object, is_async: bool) -> None:
     async def later(arguments: dict[str, Any], context: ToolContext) -> object:
         return value

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.execution import ApprovalGate
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.protocol.errors import ConfigurationError
@@ -19,14 +20,14 @@ from tui_agent.protocol.value_checks import (
 )
 
 
-@pytest.mark.parametrize("value", [0, -1, True, False, "1", None, float("nan"), float("inf"), [1]])
+@table("value", [0, -1, True, False, "1", None, float("nan"), float("inf"), [1]])
 def test_invalid_durations_are_refused(value: Any) -> None:
     assert not is_duration(value)
     with pytest.raises(ConfigurationError, match="wait must be more than 0 seconds, got"):
         expect_seconds("wait", value)
 
 
-@pytest.mark.parametrize("value", [1, 0.001, 1e9])
+@table("value", [1, 0.001, 1e9])
 def test_a_duration_is_a_finite_number_above_zero(value: float) -> None:
     assert is_duration(value)
     expect_seconds("wait", value)
@@ -41,7 +42,7 @@ def test_zero_is_allowed_if_requested() -> None:
             expect_seconds("wait", value, or_zero=True)
 
 
-@pytest.mark.parametrize("value", [2, 0, True, 2.5, 3.0, "3", None])
+@table("value", [2, 0, True, 2.5, 3.0, "3", None])
 def test_invalid_whole_numbers_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"size must be a whole number of at least 3, got"):
         expect_whole("size", value, 3)
@@ -54,7 +55,7 @@ def test_valid_numbers_flags_and_choices_pass() -> None:
     expect_choice("colour", None, ("red", None))
 
 
-@pytest.mark.parametrize("value", ["no", 0, 1, None])
+@table("value", ["no", 0, 1, None])
 def test_invalid_flags_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="on must be True or False, got"):
         expect_flag("on", value)
@@ -69,7 +70,7 @@ def test_a_misspelt_choice_is_refused_with_the_nearest() -> None:
         expect_choice("colour", 7, ("red", "blue"))
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), True, "5"])
+@table("timeout", [0, -1, float("nan"), True, "5"])
 def test_gates_and_hooks_refuse_invalid_timeouts(timeout: Any) -> None:
     with pytest.raises(ConfigurationError, match="an approval's timeout"):
         ApprovalGate(timeout=timeout)
@@ -77,7 +78,7 @@ def test_gates_and_hooks_refuse_invalid_timeouts(timeout: Any) -> None:
         HookBus(timeout=timeout)
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"approver": 42}, r"ApprovalGate.approver must be a function \(plain or async\) or None, got 42"),
@@ -90,7 +91,7 @@ def test_a_gate_refuses_arguments_of_the_wrong_kind(arguments: dict[str, Any], w
         ApprovalGate(**arguments)
 
 
-@pytest.mark.parametrize("value", ["1", True, float("nan"), float("inf"), -1, None, [1]])
+@table("value", ["1", True, float("nan"), float("inf"), -1, None, [1]])
 def test_invalid_numbers_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="size must be a number of at least 0, got"):
         expect_number("size", value)
@@ -109,7 +110,7 @@ class Unprintable(list[int]):
         raise ValueError("no words")
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "shown"),
     [
         ("x", "'x'"),
@@ -146,7 +147,7 @@ def test_a_missing_member_is_named_and_a_property_is_not_evaluated() -> None:
         expect_members("part", Half, ("here",), "a part")
 
 
-@pytest.mark.parametrize("values", ["ab", b"ab", {"a": 1}, 3, None])
+@table("values", ["ab", b"ab", {"a": 1}, 3, None])
 def test_invalid_lists_of_items_are_refused(values: Any) -> None:
     with pytest.raises(ConfigurationError, match="parts must be a list of parts, got"):
         expect_items("parts", values, None, "a list of parts")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.cli.process import controlling_terminal
 from tui_agent.protocol.visible_text import (
     SEQUENCE,
@@ -86,14 +87,12 @@ def test_no_other_character_is_changed() -> None:
     assert escaped_json(text) == text
 
 
-@pytest.mark.parametrize(
-    "text", [HEART, FAMILY, KEYCAP, PERSIAN, "👍🏽", "prix\u00a0: 5\u202f€ 日\u3000本", "ü 漢字 🙂\n\tin"]
-)
+@table("text", [HEART, FAMILY, KEYCAP, PERSIAN, "👍🏽", "prix\u00a0: 5\u202f€ 日\u3000本", "ü 漢字 🙂\n\tin"])
 def test_emoji_joined_words_and_typography_stay(text: str) -> None:
     assert escaped(text) == text
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("a\ufe0f", "a\\ufe0f"),
@@ -145,7 +144,7 @@ def test_json_of_a_command_has_no_hidden_character(capsys: pytest.CaptureFixture
     assert json.loads(line) == {"a": "\x7f\x9b\u202e\u034f ü"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "left"),
     [
         (
@@ -165,7 +164,7 @@ def test_a_text_loses_its_control_sequences_and_nothing_else(text: str, left: st
     assert without_sequences(text) == left
 
 
-@pytest.mark.parametrize("shape", ["\x1b]", "\x9d", "\x1b[", "\x1bP\x9d", "\x9dx"])
+@table("shape", ["\x1b]", "\x9d", "\x1b[", "\x1bP\x9d", "\x9dx"])
 def test_many_unended_sequences_take_linear_time(shape: str) -> None:
     text = shape * 100_000
 

@@ -1,11 +1,10 @@
 """The host of a web address, and addresses whose host is unclear."""
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.protocol.web_address import host_of
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "host"),
     [
         ("https://Docs.Python.org:443/x?y#z", "docs.python.org"),

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, asking, calls_of, heard, text_of
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import StopReason, ToolCall
@@ -44,7 +45,7 @@ def asking_at(address: str) -> AbstractAsyncContextManager[AnthropicProvider]:
     return aclosing(AnthropicProvider("some-model", base_url=address))
 
 
-@pytest.mark.parametrize(
+@table(
     "reason",
     [
         "end_turn",
@@ -79,7 +80,7 @@ async def test_a_refusal_contains_the_models_explanation() -> None:
     assert facts[-1] == StreamEnded("refusal", "I may not help with that.")
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "error_type", "kind"),
     [
         (400, "invalid_request_error", "invalid_request"),
@@ -119,7 +120,7 @@ async def test_a_prompt_that_is_too_long_has_its_own_kind() -> None:
     assert not error.retryable
 
 
-@pytest.mark.parametrize("ending", ["cut", "reset", "no_message_stop"])
+@table("ending", ["cut", "reset", "no_message_stop"])
 async def test_an_answer_that_breaks_off_is_reported_as_cut(ending: str) -> None:
     call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}
 
@@ -163,8 +164,8 @@ async def ended_early(
             return seen, None
 
 
-@pytest.mark.parametrize("ending", ["no_message_stop", "cut", "reset"])
-@pytest.mark.parametrize("reason", [*STOP_REASONS, "eclipse"])
+@table("ending", ["no_message_stop", "cut", "reset"])
+@table("reason", [*STOP_REASONS, "eclipse"])
 async def test_an_answer_with_a_reason_for_stopping_is_complete_without_its_last_event(
     reason: str, ending: str
 ) -> None:
@@ -188,8 +189,8 @@ async def test_a_server_that_only_falls_silent_after_a_reason_for_stopping_has_a
     assert facts[-1] == StreamEnded("end_turn")
 
 
-@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
-@pytest.mark.parametrize("reason", ["tool_use", "end_turn"])
+@table("ending", ["no_message_stop", "cut"])
+@table("reason", ["tool_use", "end_turn"])
 async def test_a_reason_for_stopping_beside_an_open_call_is_a_cut(reason: str, ending: str) -> None:
     call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}
 
@@ -201,8 +202,8 @@ async def test_a_reason_for_stopping_beside_an_open_call_is_a_cut(reason: str, e
     assert not any(isinstance(fact, StreamEnded) for fact in facts)
 
 
-@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
-@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
+@table("ending", ["no_message_stop", "cut"])
+@table("reason", ["max_tokens", "model_context_window_exceeded"])
 async def test_the_limit_leaves_a_call_open_and_the_answer_is_complete(reason: StopReason, ending: str) -> None:
     call = {"type": "tool_use", "id": "c1", "name": "write", "input": {"path": "a"}, "unfinished": True}
 
@@ -213,7 +214,7 @@ async def test_the_limit_leaves_a_call_open_and_the_answer_is_complete(reason: S
     assert facts[-1] == StreamEnded(reason)
 
 
-@pytest.mark.parametrize("ending", ["no_message_stop", "cut", "reset"])
+@table("ending", ["no_message_stop", "cut", "reset"])
 async def test_text_needs_no_end_beside_a_reason_for_stopping(ending: str) -> None:
     opened = {"index": 0, "content_block": {"type": "text", "text": "all of it"}}
     text = {"type": "frame", "event": "content_block_start", "data": opened}
@@ -224,8 +225,8 @@ async def test_text_needs_no_end_beside_a_reason_for_stopping(ending: str) -> No
     assert text_of(facts) == "all of it"
 
 
-@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
-@pytest.mark.parametrize("parts", [[], [stopping(None)]])
+@table("ending", ["no_message_stop", "cut"])
+@table("parts", [[], [stopping(None)]])
 async def test_without_a_reason_for_stopping_an_answer_is_cut(parts: list[dict[str, Any]], ending: str) -> None:
     facts, error = await failed({"blocks": [TEXT, *parts], "ending": ending})
 
@@ -288,7 +289,7 @@ async def test_an_error_inside_a_good_answer_has_its_kind() -> None:
     assert (error.kind, error.status, error.request_id) == ("overloaded", 200, "req_1")
 
 
-@pytest.mark.parametrize(
+@table(
     "bad",
     ["event: message_delta\ndata: {not json\n\n", "data: \xff\xfe\n\n", "event: x\ndata: " + "[" * 100_000 + "\n\n"],
 )
@@ -299,7 +300,7 @@ async def test_invalid_events_are_reported(bad: str) -> None:
     assert error.kind == "bad_response"
 
 
-@pytest.mark.parametrize("kind", ["text/html", "application/json", ""])
+@table("kind", ["text/html", "application/json", ""])
 async def test_a_page_instead_of_a_stream_is_reported(kind: str) -> None:
     _, error = await failed({"raw_body": "<html>hello</html>", "headers": {"content-type": kind}})
 
@@ -449,7 +450,7 @@ async def test_invalid_arguments_are_a_malformed_call() -> None:
     assert not call.cut
 
 
-@pytest.mark.parametrize("address", ["nonsense://%%%", "http://host:port", "just-a-word"])
+@table("address", ["nonsense://%%%", "http://host:port", "just-a-word"])
 async def test_an_invalid_address_is_reported(address: str) -> None:
     async with asking_at(address) as provider:
         _, error = await heard(provider.stream(HELLO))

@@ -12,6 +12,7 @@ import pytest
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.server_process import ServerProcess
 from tests.support.stream_helpers import HELLO, asking, calls_of, heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -248,7 +249,7 @@ async def test_ids_that_restart_with_every_answer_become_unique() -> None:
         assert len({message.call_id for message in messages if isinstance(message, ToolResultMessage)}) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "words"),
     [
         ({"model": " "}, "name is empty"),
@@ -299,7 +300,7 @@ async def test_a_provider_that_was_disconnected_connects_again() -> None:
     assert (text_of(first), text_of(second)) == ("hi", "hi")
 
 
-@pytest.mark.parametrize(
+@table(
     ("options", "words"),
     [
         ({"model": 3}, "AnthropicProvider.model must be the name of a model, got 3"),

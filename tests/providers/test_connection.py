@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_proxy import find_proxy
 from tui_agent.providers import AnthropicProvider
@@ -122,7 +123,7 @@ def test_proxies_are_read_in_all_their_forms_and_shown_without_a_password() -> N
     assert [None if proxy is None else str(proxy) for proxy in found] == [shown for _, shown in PROXIES]
 
 
-@pytest.mark.parametrize("value", ["socks4://h:1", "http://[::1", "ftp://h:1", "http://h:99999", "http://"])
+@table("value", ["socks4://h:1", "http://[::1", "ftp://h:1", "http://h:99999", "http://"])
 def test_a_proxy_that_cannot_be_used_is_an_error_that_names_the_variable(value: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^ALL_PROXY does not name a usable proxy"):
         find_proxy("https://api.example", {"ALL_PROXY": value})

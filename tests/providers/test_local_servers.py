@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.fussy_server import FussyServer
+from tests.support.table import table
 from tui_agent.cli.subcommands import doctor
 from tui_agent.providers import local_servers
 from tui_agent.providers.local_servers import found_servers
@@ -18,7 +19,7 @@ def owned_by(owner: str) -> dict[str, Any]:
     return {"data": [{"id": "qwen3", "owned_by": owner}]}
 
 
-@pytest.mark.parametrize(
+@table(
     ("pages", "found"),
     [
         ({"/v1/models": OPENAI, "/api/version": {"version": "0.14.1"}}, "ollama"),

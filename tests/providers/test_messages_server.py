@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, asking, heard, text_of
+from tests.support.table import table
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.provider import ModelRequest
@@ -78,17 +79,17 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("good", GOOD)
+@table("good", GOOD)
 def test_good_requests_have_no_problem(good: Any) -> None:
     assert problems_of(good) == []
 
 
-@pytest.mark.parametrize("bad", BAD)
+@table("bad", BAD)
 def test_bad_requests_have_one(bad: Any) -> None:
     assert problems_of(bad)
 
 
-@pytest.mark.parametrize("raw", [b"\xff", b"{", b'{"a": NaN}'])
+@table("raw", [b"\xff", b"{", b'{"a": NaN}'])
 def test_bodies_that_are_not_json_are_refused(raw: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_body(raw)

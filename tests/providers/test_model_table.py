@@ -1,14 +1,14 @@
 """Built-in facts about models."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, model_info
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "window", "prices"),
     [
         ("claude-sonnet-4-5", 200_000, (3.0, 15.0)),
@@ -36,7 +36,7 @@ def test_the_demo_is_not_a_language_model_and_costs_nothing() -> None:
     assert info.cost_of(Usage(input_tokens=1_000_000)) == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "form"),
     [
         ("claude-haiku-4-5", "budget"),

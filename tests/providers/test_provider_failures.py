@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ProviderErrorKind
 from tui_agent.protocol.messages import is_object
 from tui_agent.protocol.secret_mask import HIDDEN
@@ -18,7 +19,7 @@ def body(kind: str = "api_error", message: str = "why", **details: str) -> dict[
     return {"type": "error", "error": {"type": kind, "message": message, "details": details or None}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "kind", "retryable"),
     [
         (301, "bad_response", False),
@@ -158,7 +159,7 @@ def test_do_not_retry_of_the_server_is_respected() -> None:
     assert not WRITER.of_status(500, body(), {"x-should-retry": "false"}).retryable
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "expected"),
     [
         ("overloaded_error", "overloaded"),
@@ -191,7 +192,7 @@ def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "quoted"),
     [
         ("plain words", "plain words"),
@@ -254,7 +255,7 @@ def test_a_server_that_only_repeats_its_status_is_not_quoted() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "leak",
     [
         "invalid key sk-very-secret-1234 given",
@@ -277,7 +278,7 @@ def test_long_messages_are_cut_and_lines_joined() -> None:
     assert len(text) < 700
 
 
-@pytest.mark.parametrize(
+@table(
     ("headers", "seconds"),
     [
         ({}, None),

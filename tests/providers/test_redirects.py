@@ -5,10 +5,9 @@ import json
 from contextlib import aclosing
 from typing import Any
 
-import pytest
-
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, asking, heard
+from tests.support.table import table
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers import AnthropicProvider
@@ -36,8 +35,8 @@ async def refused(status: int, location: str | None) -> tuple[ProviderError, str
         return error, server.base_url
 
 
-@pytest.mark.parametrize("status", EVERY_STATUS)
-@pytest.mark.parametrize("credential", ["api_key", "auth_token"])
+@table("status", EVERY_STATUS)
+@table("credential", ["api_key", "auth_token"])
 async def test_another_host_is_named_and_gets_nothing(status: int, credential: str) -> None:
     arrived: list[HttpRequest] = []
 
@@ -64,7 +63,7 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
     assert KEY not in report.error
 
 
-@pytest.mark.parametrize("status", EVERY_STATUS)
+@table("status", EVERY_STATUS)
 async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
     error, address = await refused(status, f"/{KEY}/v1/messages")
 
@@ -72,7 +71,7 @@ async def test_another_path_of_the_same_server_gets_no_request_either(status: in
     assert KEY not in str(error)
 
 
-@pytest.mark.parametrize(
+@table(
     ("location", "shown"),
     [
         ("https://127.0.0.1:8443/v1/messages", "https://127.0.0.1:8443"),
@@ -92,7 +91,7 @@ async def test_the_address_is_shown_without_secrets_and_without_tricks(location:
     assert "secret" not in str(error)
 
 
-@pytest.mark.parametrize(
+@table(
     "location",
     [
         "https://127.0.0.1:8443/v1/messages",
@@ -109,7 +108,7 @@ async def test_any_form_of_an_address_is_an_error_at_once(location: str) -> None
     assert "ANTHROPIC_BASE_URL" in str(error)
 
 
-@pytest.mark.parametrize(
+@table(
     "location",
     [
         "javascript:alert(1)",
@@ -128,7 +127,7 @@ async def test_what_is_not_an_address_is_not_repeated(location: str) -> None:
     assert location not in str(error)
 
 
-@pytest.mark.parametrize("status", [*EVERY_STATUS, 300, 304])
+@table("status", [*EVERY_STATUS, 300, 304])
 async def test_a_redirect_without_an_address_is_a_bad_response(status: int) -> None:
     error, address = await refused(status, None)
 
@@ -136,8 +135,8 @@ async def test_a_redirect_without_an_address_is_a_bad_response(status: int) -> N
     assert "check the base URL" in str(error)
 
 
-@pytest.mark.parametrize("status", [300, 301, 302, 304, 305, 307, 308, 399])
-@pytest.mark.parametrize("kind", ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"])
+@table("status", [300, 301, 302, 304, 305, 307, 308, 399])
+@table("kind", ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"])
 async def test_a_redirect_is_never_retried_whatever_its_body_says(status: int, kind: str) -> None:
     body = {"type": "error", "error": {"type": kind, "message": "busy, please retry"}}
     reply = {"status": status, "raw_body": json.dumps(body), "headers": {"content-type": "application/json"}}
@@ -149,7 +148,7 @@ async def test_a_redirect_is_never_retried_whatever_its_body_says(status: int, k
     assert (report.reason, report.error_kind) == ("error", "bad_response")
 
 
-@pytest.mark.parametrize("location", ["?", "?again", "#here", "/v1/messages", "http://"])
+@table("location", ["?", "?again", "#here", "/v1/messages", "http://"])
 async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
     error, address = await refused(307, location)
 
@@ -157,7 +156,7 @@ async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
     assert "check ANTHROPIC_BASE_URL" in str(error)
 
 
-@pytest.mark.parametrize(
+@table(
     ("location", "shown"),
     [
         (b"https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),

@@ -4,10 +4,9 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
-import pytest
-
 from tests.support.fussy_server import FussyServer, has_field
 from tests.support.stream_helpers import heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.messages import (
     AssistantMessage,
     TextBlock,
@@ -39,7 +38,7 @@ STRING = {"type": "string_type", "loc": ["body", "system"], "msg": "Input should
 ZOD = '[{"code":"unrecognized_keys","keys":["thinking"],"path":[],"message":"Unrecognized key(s) in object"}]'
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "fields"),
     [
         (api("thinking: Extra inputs are not permitted"), {"thinking"}),
@@ -127,7 +126,7 @@ def provider_for(server: FussyServer, notices: list[str]) -> AnthropicProvider:
     return provider
 
 
-@pytest.mark.parametrize("name", [*sorted(WORDS), "all"])
+@table("name", [*sorted(WORDS), "all"])
 async def test_a_refused_field_is_left_out_from_then_on(name: str) -> None:
     notices: list[str] = []
     refusals = WORDS if name == "all" else {name: WORDS[name]}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.conversations import conversations
+from tests.support.table import table
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.protocol.messages import Message, user_message
 from tui_agent.protocol.provider import ModelRequest, SystemPart
@@ -96,9 +97,7 @@ def test_a_budget_is_at_least_the_smallest_and_leaves_room_for_the_answer(budget
     assert body["max_tokens"] > sent
 
 
-@pytest.mark.parametrize(
-    ("budget", "effort"), [(1, "low"), (2048, "low"), (8000, "medium"), (20_000, "high"), (90_000, "max")]
-)
+@table(("budget", "effort"), [(1, "low"), (2048, "low"), (8000, "medium"), (20_000, "high"), (90_000, "max")])
 def test_models_without_a_budget_get_an_effort(budget: int, effort: str) -> None:
     body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="adaptive")
 

@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from tests.support.stream_helpers import calls_of
+from tests.support.table import table
 from tests.support.wire_events import (
     STOP,
     arguments,
@@ -104,7 +105,7 @@ def test_a_call_is_reported_at_the_end_of_its_block() -> None:
     assert ended[-1] == ToolCallEnded(ToolCall(id="c1", name="read", arguments={"path": "a"}), 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("raw", "arguments_read"),
     [("", {}), ("  ", {}), ("null", {}), ("{}", {}), ('"{\\"a\\": 1}"', {"a": 1}), ('{"a": 1}', {"a": 1})],
 )
@@ -114,7 +115,7 @@ def test_arguments_are_read_in_every_form_that_means_an_object(raw: str, argumen
     assert call == ToolCall(id="c", name="t", arguments=arguments_read)
 
 
-@pytest.mark.parametrize("raw", ['{"a": ', "[1]", "7", "not json", '"text"'])
+@table("raw", ['{"a": ', "[1]", "7", "not json", '"text"'])
 def test_arguments_that_are_not_an_object_make_a_malformed_call(raw: str) -> None:
     (call,) = calls_of(told(*call_block(0, "c", "t", raw), stopped("tool_use"), STOP))
 
@@ -123,7 +124,7 @@ def test_arguments_that_are_not_an_object_make_a_malformed_call(raw: str) -> Non
     assert call.arguments == {}
 
 
-@pytest.mark.parametrize("later", [opened(1, "text", text=""), stopped("tool_use"), STOP])
+@table("later", [opened(1, "text", text=""), stopped("tool_use"), STOP])
 def test_a_malformed_call_is_reported_with_the_next_event(later: JsonObject) -> None:
     block = call_block(0, "c", "t", '{"a"')
 
@@ -147,7 +148,7 @@ def test_the_output_limit_cuts_the_call_it_hit(reason: str) -> None:
     assert facts[-1] == StreamEnded(reason)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("reason", ["max_tokens", "tool_use", "refusal"])
+@table("reason", ["max_tokens", "tool_use", "refusal"])
 def test_a_call_whose_block_never_ended_is_cut(reason: str) -> None:
     facts = told(*call_block(0, "c", "write", '{"path": "a"}', ended=False), stopped(reason), STOP)
 
@@ -211,7 +212,7 @@ def test_missing_repeated_and_taken_ids_are_made_unique() -> None:
     assert all(ids)
 
 
-@pytest.mark.parametrize("reason", [reason for reason in get_args(StopReason) if reason != "other"])
+@table("reason", [reason for reason in get_args(StopReason) if reason != "other"])
 def test_every_stop_reason_of_the_api_is_reported(reason: StopReason) -> None:
     assert told(started(), stopped(reason), STOP)[-1] == StreamEnded(reason)
 
@@ -224,7 +225,7 @@ def test_a_stop_without_reason_is_reported() -> None:
     assert told(stopped(None), STOP)[-1] == StreamEnded("other", "the model gave no reason for stopping")
 
 
-@pytest.mark.parametrize(
+@table(
     ("details", "words"),
     [({"explanation": "I may not.", "category": "cyber"}, "I may not."), ({"category": "cyber"}, "cyber"), (None, "")],
 )

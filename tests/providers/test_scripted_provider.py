@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.stream_helpers import heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import ThinkingBlock, ToolCall, Usage, user_message
 from tui_agent.protocol.provider import (
@@ -126,7 +127,7 @@ async def test_prepare_and_close_are_recorded() -> None:
     assert (provider.prepared, provider.closed) == (1, True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("steps", "words"),
     [
         ("hello", "steps must be a list of answers, such as .*, got 'hello'"),

@@ -2,11 +2,11 @@
 
 import json
 
-import pytest
 from hypothesis import given
 
 from tests.support.conversations import any_text
 from tests.support.protocol_strategies import json_objects
+from tests.support.table import table
 from tui_agent.protocol.messages import (
     TERMINAL_OUTPUT,
     AssistantMessage,
@@ -112,7 +112,7 @@ def test_reasoning_goes_back_with_its_signature_or_not_at_all() -> None:
     ]
 
 
-@pytest.mark.parametrize("arguments", [["a"], "text", None, 7])
+@table("arguments", [["a"], "text", None, 7])
 def test_arguments_that_are_not_an_object_are_sent_as_an_empty_one(arguments: object) -> None:
     call = ToolCall.model_construct(
         type="tool_call", id="c", name="read", arguments=arguments, malformed=None, cut=False
@@ -133,7 +133,7 @@ def test_lone_surrogates_become_question_marks_and_pairs_stay() -> None:
     assert encode({"text": "a\ud800b 🙂"}) == '{"text":"a?b 🙂"}'.encode()
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "wire"), [("read", "read"), ("functions.read", "functions_read"), ("", "unknown"), ("x" * 200, "x" * 128)]
 )
 def test_invalid_tool_names_are_made_valid(name: str, wire: str) -> None:

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.serve.pages import SMALL_APP, serving, with_host
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.serve.browser_page import client_folder
 from tui_agent.serve.browser_server import LARGEST_MESSAGE, BrowserServer, ServerOptions, is_loopback, listening
@@ -93,7 +94,7 @@ async def test_the_page_is_guarded_in_the_browser() -> None:
         assert "<script>" not in page
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "status"),
     [
         ("127.0.0.1:{port}", 200),
@@ -150,7 +151,7 @@ async def test_other_methods_and_nonsense_do_nothing() -> None:
             await page.wait_for("begun")
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "loopback"),
     [
         *(("127.0.0.1", True), ("127.8.8.8", True), ("::1", True), ("[::1]", True), ("localhost", True)),

@@ -7,16 +7,16 @@ import pytest
 
 from tests.session.crash_scenes import approval_scene, compaction_scene, rewind_scene, store_scene, turns_scene
 from tests.session.crashes import Scene, points_of, sweep, whole
+from tests.support.table import table
 
 FIRST = 10
 """Only early operations: a busy machine batches more, so that late ones may not occur."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@table(
     ("scene", "from_outside"),
     [(turns_scene(3), 4), (approval_scene(2), 0), (compaction_scene(4), 0), (rewind_scene(), 0), (store_scene(), 0)],
-    ids=lambda value: value.name if isinstance(value, Scene) else "",
 )
 def test_a_kill_at_any_point_loses_nothing_and_repeats_nothing(tmp_path: Path, scene: Scene, from_outside: int) -> None:
     """No acknowledged message is lost, no effect repeated, the next request is valid, and interrupted changes are

@@ -18,6 +18,7 @@ from tests.session.played_sessions import (
     played_sessions,
 )
 from tests.session.test_history_fold import ONE_CALL, until
+from tests.support.table import table
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -243,7 +244,7 @@ def test_scopes_of_a_run_without_a_start_are_closed_without_a_run_end() -> None:
     assert unfinished(resumed(envelopes)) == InterruptedRun()
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "words"),
     [
         (ToolStarted, "the last run was interrupted (work outcome unknown)"),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, play
+from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import LATEST_TIME, Envelope
 from tui_agent.protocol.errors import SessionError
@@ -34,7 +35,7 @@ def test_an_undamaged_journal_is_read_completely() -> None:
     assert contents.size == len(JOURNAL)
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         JOURNAL,
@@ -43,7 +44,6 @@ def test_an_undamaged_journal_is_read_completely() -> None:
         BYTE_ORDER_MARK + JOURNAL,
         b"".join(b"\0 \n{}\n \0" + one for one in LINES),
     ],
-    ids=["whole", "cut", "without a last line feed", "with a mark", "damaged"],
 )
 def test_a_journal_kept_as_lines_has_the_same_events(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "s.jsonl").write_bytes(data)
@@ -114,7 +114,7 @@ def test_a_torn_last_line_is_reported() -> None:
     assert len(contents.envelopes) == len(LINES) - 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "kind", "words"),
     [
         (b"not json", "unreadable", "Line 2 is not an event"),

@@ -1,11 +1,11 @@
 """Inert Markdown, checked with two real parsers."""
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from tests.support.table import table
 from tui_agent.session.export import code_span, escape_label, sanitise_markdown
 
 PIECES = (
@@ -89,7 +89,7 @@ def test_markdown_has_no_html_and_no_images(text: str) -> None:
     ][-1] == "The end"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "Plain *words*, a [link](https://example.org/x?y#z) and [another](docs/undo.md), `Vec<T>` and `a![b](c)`.",
@@ -110,7 +110,7 @@ def test_text_with_an_ambiguous_code_block_is_quoted() -> None:
     assert sanitise_markdown("1. do\n   ```sh\n   ls") == "> 1. do\n>    ```sh\n>    ls"
 
 
-@pytest.mark.parametrize("text", ["a`b", "``", "x", "`", " a ", "\x1b[2J", "a\nb<script>"])
+@table("text", ["a`b", "``", "x", "`", " a ", "\x1b[2J", "a\nb<script>"])
 def test_a_code_span_is_one_token(text: str) -> None:
     types = [token.type for token in tokens_of(code_span(text)) if token.type not in ("inline", "text")]
     assert types == ["paragraph_open", "code_inline", "paragraph_close"]

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.app.saved_sessions import save
 from tui_agent.session.message_counts import FILE_NAME, MessageCounts
 
@@ -74,9 +73,7 @@ def test_deleted_sessions_leave_no_number(tmp_path: Path) -> None:
     assert MessageCounts(tmp_path).known(two) == 1
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"version": 1, "counts": {"one": [1, "2", 3]}}', '{"version": 9}', "\0"]
-)
+@table("content", ["", "[]", '{"version": 1, "counts": {"one": [1, "2", 3]}}', '{"version": 9}', "\0"])
 def test_a_damaged_file_of_numbers_is_ignored_and_replaced(tmp_path: Path, content: str) -> None:
     path = save(tmp_path, "one", tmp_path, "fix it")
     (tmp_path / FILE_NAME).write_text(content, "utf-8")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
+from tests.support.table import table
 from tests.support.transcript_checks import validate_events
 from tui_agent.agent import AgentLoop
 from tui_agent.execution import ApprovalGate, ExecutionOptions
@@ -104,7 +105,7 @@ SCENES: dict[str, tuple[tuple[Step, ...], Body]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCENES)
+@table("name", SCENES)
 async def test_the_journal_gives_the_agents_conversation(tmp_path: Path, name: str) -> None:
     steps, body = SCENES[name]
     store = SessionStore(tmp_path / "sessions")
@@ -133,8 +134,8 @@ ENDINGS: dict[str, tuple[Step, ...]] = {
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize("stays", [True, False])
+@table("ending", ENDINGS)
+@table("stays", [True, False])
 async def test_an_effect_of_a_lost_response_is_known_wherever_the_journal_ends(
     tmp_path: Path, ending: str, stays: bool
 ) -> None:

@@ -1,14 +1,30 @@
-"""The number of examples of a property: all of them in CI, a few in daily work."""
+"""The number of examples of a property: all of them in `.ci/long`, a few everywhere else."""
 
 import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-IS_CI = bool(os.environ.get("CI"))
-"""True in `.ci/run` and wherever else the variable `CI` is set."""
+import pytest
+
+Row = TypeVar("Row")
+
+IS_LONG = os.environ.get("TESTS") == "long"
+"""True in `.ci/long` and wherever else the variable `TESTS` is `long`."""
 
 DAILY = 25
-"""Most examples of a property in the daily loop."""
+"""Most examples of a property everywhere else."""
 
 
 def examples(count: int) -> int:
-    """Return the number of examples to draw where CI draws `count`."""
-    return count if IS_CI else min(count, DAILY)
+    """Return the number of examples to draw where `.ci/long` draws `count`."""
+    return count if IS_LONG else min(count, DAILY)
+
+
+def sample(rows: Sequence[Row], step: int) -> Sequence[Row]:
+    """Return all rows in `.ci/long`, elsewhere the first, every `step`-th after it, and the last."""
+    return rows if IS_LONG else [*rows[:-1:step], rows[-1]]
+
+
+def only_long(*rows: Any) -> list[Any]:
+    """Return rows for `parametrize` that run only in `.ci/long`."""
+    return [pytest.param(row, marks=pytest.mark.long) for row in rows]

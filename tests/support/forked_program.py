@@ -17,10 +17,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
+import psutil
+
 from . import program_server
 
 PROGRAM = Path(sys.executable).parent / "tui-agent"
 """The program installed beside the running interpreter."""
+
+
+_servers: list[psutil.Process] = []
+
+
+def server_seconds() -> float:
+    """Return the CPU time of the server and of its programs that have ended, the last one perhaps not yet."""
+    return sum(sum(server.cpu_times()[:4]) for server in _servers)
 
 
 @functools.cache
@@ -33,6 +43,7 @@ def _server() -> socket.socket:
     with its:
         command = [sys.executable, program_server.__file__]
         server = subprocess.Popen(command, stdin=its, stdout=subprocess.DEVNULL, env=environment, cwd="/")
+    _servers.append(psutil.Process(server.pid))
 
     def end() -> None:
         ours.close()

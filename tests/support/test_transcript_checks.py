@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.table import table
 from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -198,7 +199,7 @@ BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
 }
 
 
-@pytest.mark.parametrize(("events", "fault"), BROKEN.values(), ids=BROKEN)
+@table(("events", "fault"), BROKEN.values())
 def test_each_broken_invariant_is_named(events: list[AgentEvent], fault: str) -> None:
     with pytest.raises(AssertionError, match=fault):
         validate_events(envelopes_of(*events))
@@ -285,7 +286,7 @@ def test_a_paused_answer_may_be_followed_by_another() -> None:
     validate_history([user_message("a"), paused, assistant("1"), answer("1")])
 
 
-@pytest.mark.parametrize(
+@table(
     ("build", "fault"),
     [
         (lambda: [assistant()], "follows nothing"),

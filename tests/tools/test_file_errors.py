@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.file_errors import is_directory_error, missing_file_error, os_errors_as
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "words"),
     [
         (PermissionError(errno.EACCES, "x"), "permission denied"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tests.tools.test_read_images import image
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
@@ -70,7 +71,7 @@ def book(root: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("form", FORMS)
+@table("form", FORMS)
 def test_a_change_of_one_cell_keeps_the_form_of_the_file(form: str) -> None:
     write = FORMS[form]
     found = read_notebook(write(BOOK))
@@ -102,9 +103,7 @@ def test_a_cell_is_added_to_an_empty_notebook_and_ids_follow_the_format() -> Non
         assert text == FORMS["jupyter"]({**empty, "cells": [cell]})
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"cells": 1}', '{"cells": [], "nbformat": 3}', '{"cells": [1], "nbformat": 4}']
-)
+@table("text", ["", "[]", '{"cells": 1}', '{"cells": [], "nbformat": 3}', '{"cells": [1], "nbformat": 4}'])
 def test_other_json_is_not_a_notebook(text: str) -> None:
     assert read_notebook(text) is None
 

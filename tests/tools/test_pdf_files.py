@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.support.table import table
 from tests.tools.calls import call
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import DocumentBlock
@@ -32,7 +33,7 @@ def packed_pdf(tree: bytes) -> bytes:
     return b"%PDF-1.5\n9 0 obj\n" + facts + b"\nstream\r\n" + stream + b"\nendstream\nendobj\n%%EOF\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "pages"),
     [
         (pdf(1), 1),
@@ -41,7 +42,6 @@ def packed_pdf(tree: bytes) -> bytes:
         (b"%PDF-1.0\n1 0 obj <</Type/Page>> endobj 2 0 obj <</Type /Page /Parent 3 0 R>> endobj\n%%EOF", 2),
         (b"%PDF-1.7\n/ObjStm obj <</Type/ObjStm/N 3/First 9999>> stream\nnot packed\n%%EOF", 0),
     ],
-    ids=["one", "several", "packed", "no tree", "damaged"],
 )
 def test_pages_are_counted(content: bytes, pages: int) -> None:
     assert count_pages(content) == pages
@@ -61,14 +61,13 @@ def test_a_hostile_file_is_read_once(content: bytes) -> None:
     assert count_pages(content) == 0
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "reason"),
     [
         (pdf(1)[:-20], "damaged or incomplete"),
         (pdf(1).replace(b"trailer\n<<", b"trailer\n<</Encrypt 7 0 R "), "is encrypted"),
         (packed_pdf(b"<</Type/Pages/Count %d>>" % (PAGE_LIMIT + 1)), "has 101 pages; the limit is 100"),
     ],
-    ids=["cut", "encrypted", "long"],
 )
 def test_a_file_that_the_api_would_refuse_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(ToolError, match=reason):

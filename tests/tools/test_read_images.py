@@ -8,6 +8,7 @@ import struct
 import pytest
 from PIL import Image
 
+from tests.support.table import table
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.media import image_files
@@ -29,7 +30,7 @@ def image(kind: str, size: tuple[int, int] = (7, 5), color: str = "black", **opt
     return file.getvalue()
 
 
-@pytest.mark.parametrize(("kind", "options"), KINDS)
+@table(("kind", "options"), KINDS)
 def test_an_image_is_recognised_and_measured(kind: str, options: dict[str, object]) -> None:
     content = image(kind, **options)
     media_type = image_type(content)
@@ -53,7 +54,7 @@ def test_other_files_are_not_images() -> None:
     assert image_type(b"") is None
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+@table("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_a_cut_image_is_refused(kind: str) -> None:
     content = image(kind)[: 11 if kind != "GIF" else 7] + (b"" if kind != "WEBP" else b"P")
 
@@ -61,9 +62,7 @@ def test_a_cut_image_is_refused(kind: str) -> None:
         size_of_image(content, f"image/{kind.lower()}", "x")
 
 
-@pytest.mark.parametrize(
-    "content", [b"\xff\xd8\xff\xff\xd0\xffX", b"\xff\xd8\x00\x00", b"\xff\xd8\xff\xd9", b"\xff\xd8" + b"\xff" * 50]
-)
+@table("content", [b"\xff\xd8\xff\xff\xd0\xffX", b"\xff\xd8\x00\x00", b"\xff\xd8\xff\xd9", b"\xff\xd8" + b"\xff" * 50])
 def test_a_broken_jpeg_is_refused(content: bytes) -> None:
     with pytest.raises(ToolError, match="damaged"):
         size_of_image(content, "image/jpeg", "x")
@@ -99,7 +98,7 @@ async def test_an_image_within_the_limits_stays_as_it_is_and_has_a_thumbnail() -
     assert base64.b64decode(pixels) == bytes((255, 128, 0)) * 400
 
 
-@pytest.mark.parametrize(
+@table(
     ("kind", "size", "options"),
     [("PNG", (SCALED_SIDE + 1, 2), {}), ("GIF", (2, 3_000), {}), ("JPEG", (3_000, 1_000), {"exif": True})],
 )

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, uses_crlf
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "encoding", "text"),
     [
         (b"plain", "utf-8", "plain"),
@@ -100,7 +101,7 @@ def test_a_nul_near_the_start_makes_a_file_binary() -> None:
     assert is_binary("text".encode("utf-32"))
 
 
-@pytest.mark.parametrize("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_kr"])
+@table("encoding", ["iso2022_jp", "iso2022_jp_2", "iso2022_kr"])
 def test_encodings_of_mails_are_not_taken_for_utf_8(encoding: str) -> None:
     before = ("한국어\n" if encoding.endswith("kr") else "日本語\n").encode(encoding) + b"abc = 1\n"
     form = format_of(before)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import Recorded, call
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.tool import Accesses
@@ -35,7 +36,7 @@ async def test_an_empty_list_is_a_list() -> None:
     assert recorded.data == [("todo.updated", {"items": []})]
 
 
-@pytest.mark.parametrize(
+@table(
     "items",
     [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent import (
     Agent,
     ApprovalDecision,
@@ -19,7 +20,7 @@ from tui_agent import (
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("paths", "kept"), [(None, {"a", "b"}), (["a"], {"a"}), ([], set())])
+@table(("paths", "kept"), [(None, {"a", "b"}), (["a"], {"a"}), ([], set())])
 async def test_the_approver_keeps_a_part(tmp_path: Path, paths: list[str] | None, kept: set[str]) -> None:
     root = tmp_path / "work"
     root.mkdir()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tests.tools.calls import Recorded
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
@@ -79,7 +80,7 @@ async def test_a_call_gets_validated_arguments() -> None:
     assert result.text == "hello youhello you"
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "place"),
     [({}, "name"), ({"name": "x", "nmae": 1}, "nmae"), ({"name": "x", "times": [1]}, "times"), ({"name": ""}, "name")],
 )
@@ -88,7 +89,7 @@ async def test_invalid_arguments_are_an_error_that_names_the_field(arguments: An
         await tool.execute(arguments, Recorded().context)
 
 
-@pytest.mark.parametrize("arguments", [{"name": "\ud800"}, {"name": "a\0b"}, {"name": "a", "note": "x\udcff"}])
+@table("arguments", [{"name": "\ud800"}, {"name": "a\0b"}, {"name": "a", "note": "x\udcff"}])
 def test_text_that_no_system_call_accepts_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentsError, match=r"surrogate|NUL|unicode"):
         tool.parse(arguments)

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tui_agent.protocol.visible_text import SURROGATES_NOTE, escape_surrogates, unescape_surrogates
 from tui_agent.tools import unified_diff
 from tui_agent.tools.unified_diff import diff_of, replaced_lines
@@ -31,7 +32,7 @@ def test_a_new_file_is_all_added() -> None:
     assert (diff.added, diff.removed) == (2, 0)
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new", "notes"),
     [
         ("a\r\nb\r\n", "a\nb\n", ["# Line endings change from CR LF to LF"]),
@@ -122,7 +123,7 @@ def test_patch_makes_the_new_text_of_the_old(
     assert (tmp_path / "f").read_text("utf-8") == new
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new", "counts"),
     [
         ("", "", (0, 0)),

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.hostile_trials import commands_of
+from tests.support.examples import IS_LONG
 
 from .trial_cage import TrialCage, all_corpora
 from .ways import LANDLOCK
 
-COUNT = 200 if os.environ.get("CI") else 60
+COUNT = 200 if IS_LONG else 60
 OUTSIDE: dict[str, Callable[[TrialCage], object]] = {
     "content": lambda cage: (cage.work / "a.txt").write_text("evil"),
     "a new file": lambda cage: (cage.home / "new").touch(),

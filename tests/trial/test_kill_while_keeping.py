@@ -17,7 +17,7 @@ from tui_agent.trial.keeping import finish_keeping, keep_changes
 from .layers import RealLayer, everything, outside, tree_of
 from .test_repository_state import START, state_of
 
-POINTS = int(os.environ.get("TRIAL_KILL_POINTS", "10"))
+POINTS = int(os.environ.get("TRIAL_KILL_POINTS", "5"))
 """Number of points at which each case is killed, spread over all of them."""
 
 CASES = {

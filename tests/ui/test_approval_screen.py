@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from tests.support.table import table
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
@@ -136,39 +137,57 @@ async def asking(
     app: HostApp | None = None,
     foot: tuple[int, int] = (0, 0),
 ) -> AsyncIterator[Asked]:
-    """Show a dialog; with `quiet`, answers count already."""
-    clock = Clock()
-    async with (app or HostApp()).run_test(size=size) as pilot:
-        place = TextTarget(lambda: Region(0, size[1] - 1, size[0], 1), lambda typed: asked.take(typed))
-        screen = ApprovalScreen(
-            request, position, total, facts=FakeFacts(), clock=clock, target=place, foot=lambda: foot
-        )
-        asked = Asked(pilot, screen, clock)
-        await pilot.app.push_screen(screen, asked.answers.append)
-        while not screen.was_drawn:
-            await pilot.pause()
-        if quiet:
-            clock.now += QUIET_SECONDS
+    """Start an app and show a dialog; with `quiet`, answers count already."""
+    async with (
+        (app or HostApp()).run_test(size=size) as pilot,
+        asking_in(pilot, request, position, total, quiet=quiet, foot=foot) as asked,
+    ):
         yield asked
+
+
+@asynccontextmanager
+async def asking_in(
+    pilot: Pilot[None],
+    request: ApprovalRequest = REQUEST,
+    position: int = 1,
+    total: int = 1,
+    *,
+    size: tuple[int, int] | None = None,
+    quiet: bool = True,
+    foot: tuple[int, int] = (0, 0),
+) -> AsyncIterator[Asked]:
+    """Show a dialog in a running app and close it, so that many questions share a start."""
+    if size is not None and size != tuple(pilot.app.size):
+        await pilot.resize_terminal(*size)
+        await pilot.pause()
+    width, height = pilot.app.size
+    clock = Clock()
+    place = TextTarget(lambda: Region(0, height - 1, width, 1), lambda typed: asked.take(typed))
+    screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock, target=place, foot=lambda: foot)
+    asked = Asked(pilot, screen, clock)
+    await pilot.app.push_screen(screen, asked.answers.append)
+    while not screen.was_drawn:
+        await pilot.pause()
+    if quiet:
+        clock.now += QUIET_SECONDS
+    yield asked
+    if pilot.app.screen is screen:
+        await screen.dismiss(None)
+        await pilot.pause()
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("keys", "decision"),
-    [
-        (["y"], ApprovalDecision(decision="approve")),
-        (["n"], ApprovalDecision(decision="deny")),
-        (["k"], ApprovalDecision(decision="skip")),
-        (["escape"], None),
-    ],
-)
-async def test_one_key_answers(keys: list[str], decision: ApprovalDecision | None) -> None:
-    async with asking() as asked:
-        await asked.press(*keys)
+async def test_one_key_answers() -> None:
+    decisions = {"y": "approve", "n": "deny", "k": "skip"}
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for key in (*decisions, "escape"):
+            async with asking_in(pilot) as asked:
+                await asked.press(key)
 
-        assert asked.answers == [decision]
+                decision = decisions.get(key)
+                assert asked.answers == [decision and ApprovalDecision(decision=decision)]
 
 
 async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -> None:
@@ -182,22 +201,23 @@ async def test_a_question_settled_before_its_dialog_is_laid_out_ends_quietly() -
         assert not dialog.is_attached
 
 
-@pytest.mark.parametrize("key", ["enter", "space", "p", "e", "tab", "f1", "ctrl+y"])
-async def test_nothing_else_answers(key: str) -> None:
-    async with asking() as asked:
-        await asked.press(key)
+async def test_nothing_else_answers() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for key in ("enter", "space", "p", "e", "tab", "f1", "ctrl+y"):
+            async with asking_in(pilot) as asked:
+                await asked.press(key)
 
-        assert asked.answers == []
-        assert asked.pilot.app.screen is asked.screen
+                assert (key, asked.answers) == (key, [])
+                assert pilot.app.screen is asked.screen
 
 
-@pytest.mark.parametrize("key", ["a", "u", "N", "x", "7", "é"])
-async def test_any_other_letter_goes_to_the_composer_and_the_question_waits(key: str) -> None:
-    async with asking() as asked:
-        await asked.press(key)
+async def test_any_other_letter_goes_to_the_composer_and_the_question_waits() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for key in ("a", "u", "N", "x", "7", "é"):
+            async with asking_in(pilot) as asked:
+                await asked.press(key)
 
-        assert asked.answers == [None]
-        assert asked.typed == [key]
+                assert (asked.answers, asked.typed) == ([None], [key])
 
 
 async def test_for_the_session_the_rule_is_shown_first() -> None:
@@ -303,7 +323,7 @@ async def test_a_proposed_rule_that_is_typed_is_the_proposed_one() -> None:
         assert "1 of 2" in asked.text()
 
 
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16), (120, 40)])
+@table("size", [(20, 6), (40, 10), (60, 16), (120, 40)])
 async def test_a_rule_can_be_typed_in_any_window(size: tuple[int, int]) -> None:
     async with asking(size=size) as asked:
         await asked.press_in_turn("s", "e", "x")
@@ -508,7 +528,7 @@ async def test_from_the_rule_one_can_go_back() -> None:
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
-@pytest.mark.parametrize("key", ["y", "n", "k", "f"])
+@table("key", ["y", "n", "k", "f"])
 async def test_while_the_rule_is_shown_other_letters_are_text(key: str) -> None:
     async with asking() as asked:
         await asked.press("s")
@@ -634,15 +654,16 @@ async def test_fast_typing_never_answers_however_long_it_lasts() -> None:
         assert "".join(asked.typed) == "ye", "the others go to the chat"
 
 
-@pytest.mark.parametrize("text", ["no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"])
-@pytest.mark.parametrize("gap", [0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01])
-async def test_two_letters_at_typing_speed_never_answer(text: str, gap: float) -> None:
-    async with asking() as asked:
-        await asked.type(text[:2], gap)
-        asked.screen.settle()
+async def test_two_letters_at_typing_speed_never_answer() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for text in ("no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"):
+            for gap in (0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01):
+                async with asking_in(pilot) as asked:
+                    await asked.type(text[:2], gap)
+                    asked.screen.settle()
 
-        assert asked.answers == [None]
-        assert "".join(asked.typed) == text[:2]
+                    assert asked.answers == [None], (text, gap)
+                    assert "".join(asked.typed) == text[:2]
 
 
 async def test_an_answer_takes_effect_by_itself_when_no_letter_follows() -> None:
@@ -809,39 +830,40 @@ async def click(asked: Asked, label: str) -> None:
     await asked.pilot.pause()
 
 
-@pytest.mark.parametrize("size", [(20, 6), (80, 24), (120, 40)])
-async def test_clicks_beside_the_labels_never_answer(size: tuple[int, int]) -> None:
-    async with asking(size=size) as asked:
-        await armed(asked)
-        top, left = asked.screen.query_one("#approval-keys").region.y, asked.screen.query_one("#approval-keys").region.x
-        line = asked.text().split("\n")[top]
-        gaps = [(left + gap.start(), top) for gap in re.finditer("  ", line[left:])]
-        for place in [(column, row) for column in (0, 3, 6) for row in range(0, size[1], 3) if row != top] + gaps:
-            await asked.pilot.click(offset=place)
+async def test_clicks_beside_the_labels_never_answer() -> None:
+    async with HostApp().run_test(size=(20, 6)) as pilot:
+        for size in ((20, 6), (80, 24), (120, 40)):
+            async with asking_in(pilot, size=size) as asked:
+                await armed(asked)
+                keys = asked.screen.query_one("#approval-keys").region
+                line = asked.text().split("\n")[keys.y]
+                gaps = [(keys.x + gap.start(), keys.y) for gap in re.finditer("  ", line[keys.x :])]
+                rows = [row for row in range(0, size[1], 3) if row != keys.y]
+                for place in [(column, row) for column in (0, 3, 6) for row in rows] + gaps:
+                    await pilot.click(offset=place)
 
-        assert asked.answers == []
+                assert asked.answers == [], size
 
 
-@pytest.mark.parametrize(
-    ("label", "answer"),
-    [
-        ("y yes", ApprovalDecision(decision="approve")),
-        ("n no", ApprovalDecision(decision="deny")),
-        ("a all 2", "list"),
-        ("esc later", None),
-        ("k skip", ApprovalDecision(decision="skip")),
-    ],
-)
-@pytest.mark.parametrize("end", [0, -1])
-async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: object, end: int) -> None:
-    async with asking(REQUEST, 1, 2, size=(60, 20)) as asked:
-        await armed(asked)
-        await click(asked, "f1 more")
-        column, row = place_of(asked, label)
-        await asked.pilot.click(offset=(column + (len(label) - 1 if end else 0), row))
-        await asked.pilot.pause()
+async def test_a_click_on_a_label_acts_as_its_key() -> None:
+    answers: dict[str, object] = {
+        "y yes": ApprovalDecision(decision="approve"),
+        "n no": ApprovalDecision(decision="deny"),
+        "a all 2": "list",
+        "esc later": None,
+        "k skip": ApprovalDecision(decision="skip"),
+    }
+    async with HostApp().run_test(size=(60, 20)) as pilot:
+        for label, answer in answers.items():
+            for letter in (0, len(label) - 1):
+                async with asking_in(pilot, REQUEST, 1, 2) as asked:
+                    await armed(asked)
+                    await click(asked, "f1 more")
+                    column, row = place_of(asked, label)
+                    await pilot.click(offset=(column + letter, row))
+                    await pilot.pause()
 
-        assert asked.answers == [answer]
+                    assert asked.answers == [answer], (label, letter)
 
 
 async def test_a_click_opens_the_line_for_a_reason_and_leaves_it() -> None:
@@ -1171,23 +1193,25 @@ async def test_it_says_who_asks_for_what_and_why() -> None:
     assert text.count(COMMAND) == 1
 
 
-@pytest.mark.parametrize(
-    ("fields", "title"),
-    [
-        ({"tool": "edit", "preview": Preview(kind="diff", text=DIFF, path="/w/a.py")}, "Edit src/a.py?"),
-        ({"tool": "write", "preview": Preview(kind="diff", text=LONG_DIFF, path="/w/a.py")}, "Create src/a.py?"),
-        ({"tool": "agent", "args": {"task": "Find all callers."}}, "Start a sub-agent to find all callers?"),
-        ({"tool": "agent", "args": {"task": "API: list it"}}, "Start a sub-agent to API: list it?"),
-        ({"tool": "deploy", "args": {}}, "Use deploy?"),
-    ],
-)
-async def test_the_title_is_a_question(fields: dict[str, Any], title: str) -> None:
-    values = {"args": {"path": "src/a.py"}, "preview": None, **fields}
-    async with asking(REQUEST.model_copy(update=values)) as asked:
-        assert title in asked.text()
+async def test_the_title_is_a_question() -> None:
+    command = {"args": REQUEST.args, "preview": REQUEST.preview}
+    titles: dict[str, dict[str, Any]] = {
+        "Edit src/a.py?": {"tool": "edit", "preview": Preview(kind="diff", text=DIFF, path="/w/a.py")},
+        "Create src/a.py?": {"tool": "write", "preview": Preview(kind="diff", text=LONG_DIFF, path="/w/a.py")},
+        "Start a sub-agent to find all callers?": {"tool": "agent", "args": {"task": "Find all callers."}},
+        "Start a sub-agent to API: list it?": {"tool": "agent", "args": {"task": "API: list it"}},
+        "Use deploy?": {"tool": "deploy", "args": {}},
+        "Run this command? · sub-agent explorer": {**command, "agent": "explorer"},
+        "Run this command for you?": {**command, "agent": "you"},
+    }
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for title, fields in titles.items():
+            values = {"args": {"path": "src/a.py"}, "preview": None, **fields}
+            async with asking_in(pilot, REQUEST.model_copy(update=values)) as asked:
+                assert title in asked.text()
 
 
-@pytest.mark.parametrize(
+@table(
     ("size", "row"),
     [
         ((80, 24), "y yes  n no  f no, because  s session  p always  e edit  a all 3  f1 more"),
@@ -1241,16 +1265,6 @@ async def test_nothing_of_the_wide_dialog_remains_in_a_narrower_window() -> None
         assert text == fresh.text()
 
 
-async def test_a_sub_agent_is_named() -> None:
-    async with asking(REQUEST.model_copy(update={"agent": "explorer"})) as asked:
-        assert "Run this command? · sub-agent explorer" in asked.text()
-
-
-async def test_a_command_of_ones_own_says_so() -> None:
-    async with asking(REQUEST.model_copy(update={"agent": "you"})) as asked:
-        assert "Run this command for you?" in asked.text()
-
-
 async def test_why_shows_every_rule_and_hides_them_again() -> None:
     async with asking() as asked:
         await asked.press("w")
@@ -1295,17 +1309,18 @@ async def test_the_conversation_continues_underneath() -> None:
         assert asked.answers == []
 
 
-@pytest.mark.parametrize("request_", [REQUEST, LONG])
-@pytest.mark.parametrize("size", [(20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)])
-async def test_it_can_be_read_and_answered_at_every_size(request_: ApprovalRequest, size: tuple[int, int]) -> None:
-    async with asking(request_, size=size) as asked:
-        while "more row" in asked.text():
-            for _ in range(5):
-                asked.screen.action_page_down()
-            await asked.pilot.pause()
-        await asked.press("y")
+async def test_it_can_be_read_and_answered_at_every_size() -> None:
+    async with HostApp().run_test(size=(20, 6)) as pilot:
+        for size in ((20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)):
+            for request in (REQUEST, LONG):
+                async with asking_in(pilot, request, size=size) as asked:
+                    while "more row" in asked.text():
+                        for _ in range(5):
+                            asked.screen.action_page_down()
+                        await pilot.pause()
+                    await asked.press("y")
 
-        assert asked.answers == [ApprovalDecision(decision="approve")]
+                    assert asked.answers == [ApprovalDecision(decision="approve")], size
 
 
 async def test_hidden_characters_and_markup_are_shown() -> None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.events import Paste
 
+from tests.support.table import table
 from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
@@ -61,7 +62,7 @@ async def test_without_any_part_the_answer_is_no() -> None:
         assert shown.answers == [ApprovalDecision(decision="deny", note=note)]
 
 
-@pytest.mark.parametrize("size", [(80, 12), (40, 10), (20, 6)])
+@table("size", [(80, 12), (40, 10), (20, 6)])
 async def test_a_yes_needs_the_end_of_the_page(size: tuple[int, int]) -> None:
     async with page(size) as shown:
         await shown.press("y")
@@ -93,7 +94,7 @@ async def test_one_can_go_back_and_a_request_that_is_answered_elsewhere_closes_t
         assert shown.answers == [None]
 
 
-@pytest.mark.parametrize("text", ["yes", "no", "xy"])
+@table("text", ["yes", "no", "xy"])
 async def test_text_and_pastes_answer_nothing(text: str) -> None:
     async with page() as shown:
         await shown.pilot.press(*text)

@@ -7,6 +7,7 @@ from typing import Protocol
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.examples import only_long
 from tests.ui.row_kit import DIFF, HostApp, Teller, answer, apply_to, delta, run_ended, started, story, user
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
@@ -159,7 +160,7 @@ def test_attached_files(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
+@pytest.mark.parametrize("theme", ["light", *only_long("high-contrast", "ansi")])
 def test_every_theme(snap_compare: Compare, theme: str) -> None:
     async def tell(pilot: Pilot[None]) -> None:
         await pilot.pause()

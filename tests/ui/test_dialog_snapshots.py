@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from tests.support.examples import only_long
 from tests.ui.dialogs.test_info_pages import FULL
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
 from tests.ui.story import Story, working
@@ -240,7 +241,7 @@ def test_a_question_of_a_tool_server(snap_compare: Compare, kind: str, size: tup
     assert snap_compare(app, terminal_size=size, run_before=pressing())
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", ["dark", *only_long("light")])
 @both_sizes
 def test_a_form_of_a_tool_server(snap_compare: Compare, theme: str, size: tuple[int, int]) -> None:
     app = still_app(server_asks(FORM), running=True, theme=theme)

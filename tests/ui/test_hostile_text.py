@@ -3,6 +3,7 @@
 import pytest
 from textual.filter import LineFilter
 
+from tests.support.table import table
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.events import Failed, Noticed, StepRetry, TodoItem, TodoUpdated, Warned
@@ -94,7 +95,7 @@ def watched(app: TuiAgentApp) -> Watcher:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "diff"), [(name, name != "all in a row") for name in TEXTS])
+@table(("name", "diff"), [(name, name != "all in a row") for name in TEXTS])
 async def test_whatever_it_is_nothing_of_it_acts_anywhere(name: str, diff: bool) -> None:
     text = TEXTS[name]
     app = still_app(asked(everywhere(text), text, diff=diff), running=True, label=text, ideas=(text,))

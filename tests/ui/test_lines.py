@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widget import Widget
 
+from tests.support.table import table
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
     BackgroundStarted,
@@ -102,7 +103,7 @@ async def test_a_silent_model_is_shown_once_its_silence_is_long() -> None:
     assert "nothing" not in await status_of(story.status("running_tools"))
 
 
-@pytest.mark.parametrize("width", [20, 40, 80, 120])
+@table("width", [20, 40, 80, 120])
 async def test_a_notice_never_hides_the_status(width: int) -> None:
     story = working()
     story.tell(Noticed(code="settings_read", text="The settings were reloaded: 12 permission rules are in force."))
@@ -120,9 +121,7 @@ async def test_a_running_tool_is_shown_with_its_clock() -> None:
     assert line.rstrip().endswith("esc interrupt")
 
 
-@pytest.mark.parametrize(
-    ("width", "mark"), [(120, "2 in background"), (80, "2 in background"), (60, "2 bg"), (40, "2 bg")]
-)
+@table(("width", "mark"), [(120, "2 in background"), (80, "2 in background"), (60, "2 bg"), (40, "2 bg")])
 async def test_the_mark_for_background_commands_opens_their_page(width: int, mark: str) -> None:
     story = working()
     for name in ("bash_1", "bash_2"):
@@ -153,7 +152,7 @@ async def test_several_tools_are_counted() -> None:
     assert "2 tools" in await status_of(story)
 
 
-@pytest.mark.parametrize(
+@table(
     ("tell", "words"),
     [
         (lambda story: story.status("streaming"), "◐ streaming 3 s"),
@@ -219,7 +218,7 @@ async def test_the_hints_follow_what_can_be_done() -> None:
         assert "alt+enter follow-up" in widget.render().plain
 
 
-@pytest.mark.parametrize("width", [1, 5, 20, 40, 80, 200])
+@table("width", [1, 5, 20, 40, 80, 200])
 async def test_the_status_never_runs_over(width: int) -> None:
     line = await status_of(working(), width)
 
@@ -273,7 +272,7 @@ async def test_without_a_repository_there_is_no_branch() -> None:
     assert (await title_of(80, branch="")).startswith(" ~/shop ──")
 
 
-@pytest.mark.parametrize("width", [12, 20, 30, 45])
+@table("width", [12, 20, 30, 45])
 async def test_the_mode_is_the_last_to_go(width: int) -> None:
     line = await title_of(width, PermissionMode.ALLOW, "scripted demo, not a language model")
 
@@ -355,7 +354,7 @@ async def test_too_many_messages_are_counted() -> None:
     assert rows[-1].strip() == "↓ 3 more"
 
 
-@pytest.mark.parametrize("width", [10, 30, 60, 90])
+@table("width", [10, 30, 60, 90])
 async def test_a_long_message_is_cut_and_nothing_runs_over(width: int) -> None:
     story = working()
     story.sends("a very long message " * 10)
@@ -431,7 +430,7 @@ async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> Non
                 await pilot.pause(0.01)
 
 
-@pytest.mark.parametrize("width", [8, 20, 40, 80])
+@table("width", [8, 20, 40, 80])
 async def test_the_strip_keeps_calls_that_need_the_user(width: int) -> None:
 
     story = working()

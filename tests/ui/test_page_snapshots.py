@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.examples import only_long
 from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
@@ -129,7 +130,7 @@ def test_a_page_looks_as_it_should(snap_compare: Compare, page: str, size: tuple
     assert snap_compare(still_app(decided_run()), **fields)
 
 
-@pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
+@pytest.mark.parametrize("theme", ["light", *only_long("high-contrast", "ansi")])
 def test_the_permissions_look_as_they_should_in_a_theme(snap_compare: Compare, theme: str) -> None:
     app = still_app(decided_run(), theme=theme)
 

@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from tests.support.table import table
 from tui_agent.recording import Recording, RecordingEntry, RecordingHeader
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.replay.player_app import PlayerApp
@@ -162,7 +163,7 @@ async def test_the_row_can_be_hidden_and_q_leaves() -> None:
     assert watched.app.return_code == 0
 
 
-@pytest.mark.parametrize("width", [20, 40, 80, 120, 300])
+@table("width", [20, 40, 80, 120, 300])
 def test_the_row_fits_and_begins_with_the_moment(width: int) -> None:
     row = scrubber_row(PlayState(12.0, 100.0, 2.0, playing=True), width)
     text = "".join(part for part, _ in row.runs)

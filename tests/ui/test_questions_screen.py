@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.events import Paste
 
+from tests.support.table import table
 from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -176,7 +177,7 @@ async def test_the_cursor_reaches_every_question() -> None:
         assert shown.answers == [("deny", ("q12",))]
 
 
-@pytest.mark.parametrize("text", ["yes", "no", "xy"])
+@table("text", ["yes", "no", "xy"])
 async def test_text_and_pastes_answer_nothing(text: str) -> None:
     async with page(*THREE) as shown:
         await shown.press("a")
@@ -223,7 +224,7 @@ async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> No
         assert shown.answers == [None]
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+@table("size", [(60, 20), (80, 24), (120, 40)])
 async def test_every_key_of_the_page_is_shown(size: tuple[int, int]) -> None:
     async with page(*THREE, size=size) as shown:
         text = shown.text()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.agent import AgentTool
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
@@ -190,10 +191,9 @@ async def test_the_draft_returns_after_a_click_on_a_message() -> None:
         assert texts(on) == ["one!", "two"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("button", "expected"),
     [(4, [("two", False), ("one", False)]), (2, [("one", False), ("two", True)]), (1, [("one", False)])],
-    ids=["earlier", "kind", "drop"],
 )
 async def test_the_buttons_of_a_row_do_the_same_as_the_keys(button: int, expected: list[tuple[str, bool]]) -> None:
     async with queueing("one", "two") as (on, _):

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.events import Key, Paste
 
+from tests.support.table import table
 from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -78,7 +79,7 @@ async def test_a_form_sends_only_values_that_fit() -> None:
         assert page.answers == [ApprovalDecision(decision="approve", input=values)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "decision"), [(("n",), "deny"), (("k",), "skip"), (("escape",), None), (("y", "escape", "escape"), None)]
 )
 async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], decision: str | None) -> None:

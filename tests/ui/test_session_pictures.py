@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.session_pictures import SESSIONS
 from tests.ui.still import drawn, pressing, still_app
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
@@ -30,7 +31,7 @@ SAYS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@table("name", SESSIONS)
 async def test_the_screen_says_what_happened(name: str) -> None:
     """The same app is shown at both sizes in a dark and a light theme: another start for each would take long."""
     session = SESSIONS[name]

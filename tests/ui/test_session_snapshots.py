@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.examples import only_long
 from tests.ui.app.fake_sessions import PageService
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import ROWS, StillShelf
@@ -80,6 +81,7 @@ def test_the_sessions_look_as_they_should_in_a_small_window(snap_compare: Compar
     assert snap_compare(list_app(ROWS), terminal_size=(60, 20), run_before=pressing("down"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["sessions", "rename"])
 def test_the_sessions_look_as_they_should_in_the_light_theme(snap_compare: Compare, page: str) -> None:
     rows, keys = LISTS[page]
@@ -138,6 +140,7 @@ def test_the_first_page_looks_as_it_should(snap_compare: Compare, page: str, siz
     assert snap_compare(first_page_app(page), terminal_size=size, run_before=on_the_page("tab", "down"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", FIRST_PAGES)
 def test_the_first_page_looks_as_it_should_in_the_light_theme(snap_compare: Compare, page: str) -> None:
     app = first_page_app(page, "light", "scripted demo, not a language model")
@@ -145,7 +148,7 @@ def test_the_first_page_looks_as_it_should_in_the_light_theme(snap_compare: Comp
     assert snap_compare(app, terminal_size=(80, 24), run_before=on_the_page())
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", ["dark", *only_long("light")])
 @pytest.mark.parametrize("size", SIZES, ids=NAMES)
 def test_the_start_without_a_key_looks_as_it_should(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
     assert snap_compare(NoKey(theme=theme), terminal_size=size)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.examples import only_long
 from tests.ui.still import pressing, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import Failed, MessageDiscarded, Noticed, SessionLoaded, StepRetry
@@ -148,7 +149,7 @@ def test_an_image_and_a_symbol_in_the_composer(snap_compare: Compare, size: tupl
     assert snap_compare(app, terminal_size=size, run_before=pressing(*keys))
 
 
-@pytest.mark.parametrize("theme", ["dark", "light", "high-contrast", "ansi"])
+@pytest.mark.parametrize("theme", ["dark", *only_long("light", "high-contrast", "ansi")])
 def test_a_theme_looks_as_it_should(snap_compare: Compare, theme: str) -> None:
     app = still_app(needs_you(), running=True, theme=theme)
 

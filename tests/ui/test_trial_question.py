@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.table import table
 from tests.ui.approval.test_proposed_parts import shop
 from tests.ui.stage import Clock
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
@@ -92,7 +93,7 @@ async def question(
         yield Question(app, pilot, agent, clock)
 
 
-@pytest.mark.parametrize(
+@table(
     ("keys", "answer"),
     [
         ("y", ("approve", None, "")),

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
@@ -145,7 +146,7 @@ async def test_a_command_prints_the_key_and_runs_again_once_when_it_expires(tmp_
     assert "key-3" not in str(answers[-1][1])
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "words"),
     [
         ("echo no login >&2; exit 3", "exit code 3: no login"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.fussy_server import FussyServer
+from tests.support.table import table
 from tests.tools.web.conftest import Site, site
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
@@ -198,9 +199,7 @@ async def test_a_search_that_fails_says_why(tmp_path: Path) -> None:
     assert result.text == "the search failed: max uses exceeded"
 
 
-@pytest.mark.parametrize(
-    ("search", "endpoint", "offered"), [(True, True, True), (True, False, False), (False, True, False)]
-)
+@table(("search", "endpoint", "offered"), [(True, True, True), (True, False, False), (False, True, False)])
 async def test_searches_are_offered_where_the_user_and_the_endpoint_allow(
     search: bool, endpoint: bool, offered: bool, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import AnthropicProvider
@@ -66,7 +67,7 @@ def test_an_address_of_ones_own_does_not_get_the_key_of_the_profile() -> None:
     assert target.endpoint.base_url == "http://box:1"
 
 
-@pytest.mark.parametrize(
+@table(
     ("model", "environment", "found"),
     [
         ("claude-sonnet-5-5", {}, None),
@@ -94,7 +95,7 @@ def test_the_first_part_of_a_name_is_its_endpoint(
         assert target.endpoint.anthropic_version == "2026-10-21", "its own"
 
 
-@pytest.mark.parametrize(
+@table(
     ("model", "providers", "words"),
     [
         ("olama/x", {}, "no provider 'olama' for the model 'olama/x'; did you mean ollama/x?"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Locations, load_settings
@@ -59,7 +60,7 @@ theme = "dark"  # at night
     assert "".join(left.split()) == "".join(before.split())
 
 
-@pytest.mark.parametrize(
+@table(
     "before",
     [
         "",
@@ -91,7 +92,7 @@ def test_rules_of_any_text_are_stored_unchanged_and_once() -> None:
     assert rules_in(with_rule(once, MAKE)) == [["allow", odd.text], ["allow", "bash(make all)"]]
 
 
-@pytest.mark.parametrize("before", ["[permissions\n", "permissions = 7\n", "[permissions]\nrules = 7\n"])
+@table("before", ["[permissions\n", "permissions = 7\n", "[permissions]\nrules = 7\n"])
 def test_a_file_that_is_not_a_settings_file_stays_unchanged(before: str) -> None:
     with pytest.raises(ConfigurationError, match="not stored"):
         with_rule(before, MAKE)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.permissions import PermissionMode
@@ -41,7 +42,7 @@ def places(engine: Engine, mode: str = "ask") -> list[tuple[str, str]]:
     return [(decision.decision, decision.place) for decision in decisions]
 
 
-@pytest.mark.parametrize(
+@table(
     ("setting", "mode", "expected"),
     [
         ("auto", "ask", ("allow", "trial")),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.workbench.configuration.test_live_settings import decision, options_for
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.rule_facts import RuleFact
@@ -39,7 +40,7 @@ async def test_every_rule_is_listed_in_the_order_in_which_it_is_checked(tmp_path
     assert found.sandbox == "off: every command runs with your own rights"
 
 
-@pytest.mark.parametrize(
+@table(
     ("facts", "words"),
     [
         (TrialFacts(setting="auto", backend="overlay"), "a command runs in a trial first, and you keep or discard"),
@@ -74,7 +75,7 @@ async def test_a_rule_applies_from_the_moment_it_is_added_until_it_is_removed(tm
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "refusal"),
     [
         ("", "must begin with allow, ask or deny"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.workbench.workspace_files import MAX_FOUND, WorkspaceFiles, best_matches, with_directories
@@ -14,7 +15,7 @@ from tui_agent.workbench.workspace_files import MAX_FOUND, WorkspaceFiles, best_
 NAMES = ("docs/price.md", "src/price.py", "src/pricing/table.py", "src/rice.py", "tests/test_price.py", "a/p/r/i/c/e")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("price.py", ("src/price.py", "tests/test_price.py")),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.agent.harness import asking
+from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextLayer, ConversationHistory, HistorySnapshot, LayerChange
 from tui_agent.protocol.messages import (
@@ -130,7 +131,7 @@ def test_s4_23_one_message_replaces_a_range_and_the_entries_are_renumbered() -> 
     assert [entry.index for entry in history.entries] == [0, 1, 2]
 
 
-@pytest.mark.parametrize(("start", "end", "kept"), [(0, 2, False), (1, 3, False), (2, 4, False), (3, 5, True)])
+@table(("start", "end", "kept"), [(0, 2, False), (1, 3, False), (2, 4, False), (3, 5, True)])
 def test_s4_23_the_anchor_is_dropped_if_the_range_includes_or_precedes_it(start: int, end: int, kept: bool) -> None:
     history = ConversationHistory(five().messages()[:3])
     history.record_actual_usage(1000)
@@ -143,7 +144,7 @@ def test_s4_23_the_anchor_is_dropped_if_the_range_includes_or_precedes_it(start:
     assert history.estimated_tokens() == (1001 if kept else 31)
 
 
-@pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 6), (2, 2), (3, 1), (5, 6)])
+@table(("start", "end"), [(-1, 2), (0, 6), (2, 2), (3, 1), (5, 6)])
 def test_s4_23_an_invalid_range_changes_nothing(start: int, end: int) -> None:
     history = five()
     history.record_actual_usage(1000)

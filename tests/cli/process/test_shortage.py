@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.user_machine import PROGRAM, App, UserMachine
+from tests.support.examples import sample
+from tests.support.table import table
 from tui_agent.cli.process.shortage import FAILED, NEEDED_MIB, OUT_OF_MEMORY, shortage_in
 
 pytestmark = pytest.mark.slow
@@ -37,7 +39,7 @@ def caused(error: BaseException, cause: BaseException) -> BaseException:
     return error
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "words"),
     [
         (OSError(errno.EMFILE, "Too many open files"), "too many open files; the limit is "),
@@ -61,7 +63,7 @@ def test_a_shortage_is_found_however_deep_it_is(error: BaseException, words: str
     assert found.startswith(words)
 
 
-@pytest.mark.parametrize(
+@table(
     "error",
     [OSError(errno.ENOENT, "x"), ImportError("x"), RuntimeError("x"), SystemError("x"), KeyboardInterrupt(), OSError()],
 )
@@ -72,7 +74,7 @@ def test_other_errors_are_not_shortages(error: BaseException) -> None:
     assert shortage_in(error) is None
 
 
-@pytest.mark.parametrize("limit", [LEAST, 7, 11, 13, 64])
+@table("limit", sample([LEAST, 7, 11, 13, 64], 2))
 def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: int) -> None:
     done = limited(tmp_path, resource.RLIMIT_NOFILE, limit, "--demo", "-p", "list files")
 
@@ -88,18 +90,20 @@ def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: 
         assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
+@table(
     "arguments",
-    [
-        ("config", "check"),
-        ("doctor",),
-        ("sessions", "list"),
-        ("tools", "list"),
-        ("permissions", "check"),
-        ("hooks", "test", "before_tool", "bash", "{}"),
-        ("--version",),
-    ],
-    ids=" ".join,
+    sample(
+        [
+            ("config", "check"),
+            ("doctor",),
+            ("sessions", "list"),
+            ("tools", "list"),
+            ("permissions", "check"),
+            ("hooks", "test", "before_tool", "bash", "{}"),
+            ("--version",),
+        ],
+        3,
+    ),
 )
 def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
     tmp_path: Path, arguments: tuple[str, ...]
@@ -111,8 +115,8 @@ def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
     assert done.stderr.count(b"\n") == done.returncode
 
 
-@pytest.mark.parametrize("arguments", [("config", "check"), ("--demo", "-p", "hello")], ids=" ".join)
-@pytest.mark.parametrize("limit", [20, 39.375, 40])
+@table("arguments", [("config", "check"), ("--demo", "-p", "hello")])
+@table("limit", sample([20, 39.375, 40], 2))
 def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], limit: float) -> None:
     done = limited(tmp_path, resource.RLIMIT_AS, int(limit * MEGABYTE), *arguments)
 
@@ -137,8 +141,8 @@ def test_a_report_without_memory_is_a_sentence(error: str) -> None:
     assert done.returncode == FAILED
 
 
-@pytest.mark.parametrize("arguments", [("--demo", "-p", "hello"), ("--demo",)], ids=" ".join)
-@pytest.mark.parametrize("limit", [150, 256, 400, 511])
+@table("arguments", [("--demo", "-p", "hello"), ("--demo",)])
+@table("limit", sample([150, 256, 400, 511], 3))
 def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
     tmp_path: Path, arguments: tuple[str, ...], limit: int
 ) -> None:

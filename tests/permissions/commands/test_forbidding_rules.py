@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.permissions.conftest import OVERLAY, Desk
 from tests.support.command_corpora import corpus
 from tests.support.examples import examples
+from tests.support.table import table
 from tui_agent.permissions.commands.wrappers import WRAPPERS
 
 SPELLINGS = (
@@ -56,9 +57,7 @@ def test_a_forbidden_command_is_found_in_every_spelling(desk: Desk, verdict: str
         assert found == []
 
 
-@pytest.mark.parametrize(
-    "line", ["$x -rf y", "c?nary x", "{canary,x}", "$(echo canary) x", "~/$x", "`x`", '"${a[@]}"', "$x/y"]
-)
+@table("line", ["$x -rf y", "c?nary x", "{canary,x}", "$(echo canary) x", "~/$x", "`x`", '"${a[@]}"', "$x/y"])
 def test_an_unclear_command_asks_if_a_rule_forbids_some(desk: Desk, line: str) -> None:
     for facts, place in (({}, "outside"), ({"trial": OVERLAY}, "trial")):
         policy = desk.policy("deny bash(canary:*)", mode="allow", **facts)
@@ -73,7 +72,7 @@ def test_a_text_that_is_not_read_to_its_end_asks_if_a_rule_forbids_some(desk: De
     assert desk.bash("canary; " + "ls;" * 2_000, "deny bash(canary:*)", mode="allow").decision == "deny"
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         *("echo canary", "git commit -m 'canary x'", "grep -rn canary src", "cat canary.txt", "npm run canary"),
@@ -99,7 +98,7 @@ MORE = (
 )
 
 
-@pytest.mark.parametrize("more", MORE)
+@table("more", MORE)
 def test_an_allow_rule_is_never_wider_than_its_words(desk: Desk, more: str) -> None:
     rules = ("allow bash(make test:*)",)
     assert desk.bash(ALLOWED, *rules).decision == "allow"
@@ -108,9 +107,7 @@ def test_an_allow_rule_is_never_wider_than_its_words(desk: Desk, more: str) -> N
     assert (inside.decision, inside.place) == ("allow", "trial")
 
 
-@pytest.mark.parametrize(
-    "wrap", [*WRAPS[10:], *BEHIND, "X=1 {}", "LD_PRELOAD=x {}", "/bin/{}", "PATH=. {}", "f(){ {}; }"]
-)
+@table("wrap", [*WRAPS[10:], *BEHIND, "X=1 {}", "LD_PRELOAD=x {}", "/bin/{}", "PATH=. {}", "f(){ {}; }"])
 def test_an_allow_rule_looks_through_nothing(desk: Desk, wrap: str) -> None:
     line = wrap.replace("{}", ALLOWED)
     decision = desk.policy("allow bash(make:*)", trial=OVERLAY).check(desk.tools["bash"], {"command": line})

@@ -11,6 +11,7 @@ import pytest
 from tests.permissions.conftest import Desk
 from tests.support.command_corpora import all_commands
 from tests.support.examples import examples
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.commands.safe_commands import safe_commands, safe_read
 
@@ -121,7 +122,7 @@ ALLOWED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ["ask", "plan", "deny", "accept_edits"])
+@table("mode", ["ask", "plan", "deny", "accept_edits"])
 def test_plain_reading_needs_no_answer_in_any_mode(desk: Desk, mode: str) -> None:
     assert [line for line in ALLOWED if desk.bash(line, mode=mode).decision != "allow"] == []
 

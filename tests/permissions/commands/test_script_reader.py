@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.examples import examples
+from tests.support.examples import examples, sample
+from tests.support.table import table
 from tui_agent.permissions.commands.script_reader import UNKNOWN, read_script
 
 _SHOW = """exec 3>&1; command_not_found_handle() { printf '%s\\0' "$@" $'\\n' >&3; }; PATH=/nowhere; enable -n [;"""
@@ -49,7 +50,7 @@ def test_words_of_a_plain_line_are_those_of_bash(line: str) -> None:
     assert found is None or found == [list(command.argv) for command in script.commands], (line, script)
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "is_plain", "commands"),
     [
         ("git status && ls -la | grep 'a b' 2>&1 >/dev/null; echo x", True, "git status|ls -la|grep a b|echo x"),
@@ -112,7 +113,8 @@ LONG = (
 )
 
 
-@pytest.mark.parametrize("piece", [*LONG[:3], *(pytest.param(one, marks=pytest.mark.slow) for one in LONG[3:])])
+@pytest.mark.slow
+@table("piece", sample(LONG, 4))
 def test_a_megabyte_of_any_text_is_read_with_bounded_work(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
 

@@ -3,9 +3,8 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions.paths.path_judge import PathLookup
 
 
@@ -45,7 +44,7 @@ def test_devices_store_nothing_unless_they_are_replaced(desk: Desk) -> None:
     assert path_lookup.look("/dev/stdin").is_readable
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     [
         "/proc/self/environ",
@@ -78,7 +77,7 @@ def test_our_own_paths_are_private_by_either_name(desk: Desk) -> None:
     assert path_lookup.why_protected(kept) is not None
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     [
         ".git", ".git/config", "sub/.git/x", ".GIT/config", ".git./x", ".git /x", ".g\u200cit/x", "git~1/x",
@@ -93,9 +92,7 @@ def test_protected_names_in_any_spelling(desk: Desk, path: str) -> None:
     assert path_lookup.why_protected(path_lookup.look(path)) is not None
 
 
-@pytest.mark.parametrize(
-    "path", [".github/x", ".gitignore", "git/x", "node_modules_old/x", "husky/x", ".gitattributes"]
-)
+@table("path", [".github/x", ".gitignore", "git/x", "node_modules_old/x", "husky/x", ".gitattributes"])
 def test_names_that_only_look_like_them_are_free(desk: Desk, path: str) -> None:
     path_lookup = PathLookup(desk.root)
 

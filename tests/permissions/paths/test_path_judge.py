@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.paths.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules.rule_set import RuleSet
@@ -33,7 +32,7 @@ def writing(
     return found.decision, found.source
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "mode", "expected"),
     [
         ("README.md", "ask", ("allow", "read_only")),
@@ -69,7 +68,7 @@ def test_only_a_rule_that_names_a_private_path_opens_it(desk: Desk) -> None:
     assert reading(judge(desk, f"deny read(/{state}/**)", private=(state,)), f"{state}/x") == ("deny", "rule")
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "mode", "expected"),
     [
         ("a.py", "ask", ("ask", "mode")),

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, TooMuchError, entries_below, is_within, resolve
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     [
         "README.md", "src/../README.md", "./src//lib.py", "links/out/secret.txt", "links/secret", "links/out/..",
@@ -50,7 +51,7 @@ def test_a_way_through_another_process_is_followed_but_not_certain(desk: Desk) -
     assert not found.is_certain
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "directory", "expected"),
     [("/a/b", "/a", True), ("/a", "/a", True), ("/ab", "/a", False), ("/a", "/a/b", False), ("/x", "/", True)],
 )

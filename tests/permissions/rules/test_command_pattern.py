@@ -1,9 +1,9 @@
 """Patterns of `bash(…)` rules."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.permissions.commands.script_reader import UNKNOWN
 from tui_agent.permissions.rules.patterns import BORDER, command_patterns
 
@@ -16,7 +16,7 @@ def may_match(pattern: str, *words: str) -> bool:
     return any(one.may_match(BORDER.join(words)) for one in command_patterns(pattern))
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "words", "expected"),
     [
         ("npm run build", "npm run build", True),
@@ -61,7 +61,7 @@ def test_a_blank_is_a_border_and_quotes_are_removed() -> None:
     assert matches("rm 'x", "rm", "'x")
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "words", "expected"),
     [
         ("rm:*", f"{UNKNOWN}", True),

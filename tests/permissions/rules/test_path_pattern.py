@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions.rules import patterns as module
 from tui_agent.permissions.rules.patterns import path_pattern
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "path", "expected"),
     [
         ("src/**", "src/lib.py", True),

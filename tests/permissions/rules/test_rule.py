@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.protocol.errors import ConfigurationError
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tool", "pattern"),
     [
         ("bash", "bash", None),
@@ -31,7 +32,7 @@ def test_a_rule_is_a_tool_or_a_tool_with_a_pattern(text: str, tool: str, pattern
     assert (rule.verdict, rule.tool, rule.pattern) == ("ask", tool, pattern)
 
 
-@pytest.mark.parametrize(
+@table(
     ("verdict", "text", "words"),
     [
         ("maybe", "bash", "allow, ask or deny, not 'maybe'"),
@@ -62,7 +63,7 @@ def test_a_rule_is_cited_with_its_origin() -> None:
     assert Rule.parse("deny", "bash(rm:*)").shown == "deny bash(rm:*)"
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "tool", "expected"),
     [
         ("bash", "bash", True),
@@ -82,7 +83,7 @@ def test_tools_that_a_rule_covers(rule: str, tool: str, expected: bool) -> None:
     assert Rule.parse("allow", rule).applies_to(tool) is expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "tool", "intent", "expected"),
     [
         ("allow edit", None, "write", True),
@@ -103,7 +104,7 @@ def test_a_rule_that_forbids_covers_every_tool_with_that_intent(
     assert Rule.parse(verdict, text).applies_to_path(tool, intent) is expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "rule"),
     [
         ("allow bash(git status:*)", Rule.parse("allow", "bash(git status:*)")),
@@ -118,7 +119,7 @@ def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
     assert Rule.of(given) == rule
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "words"),
     [
         ("alow bash(ls)", "'alow bash(ls)' does not; did you mean 'allow bash(ls)'?"),

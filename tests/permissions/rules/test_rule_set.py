@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.permissions.commands.script_reader import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.paths.path_judge import PathLookup
@@ -94,7 +94,7 @@ def test_replacing_rules_keeps_grants() -> None:
     assert not one.forbids_any("edit")
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "path", "whole", "verdict"),
     [
         ("deny edit(src/**)", "src/lib.py", False, "deny"),
@@ -131,7 +131,7 @@ def test_a_link_is_denied_under_either_name_and_allowed_only_under_its_own(desk:
     assert verdict(f"allow read(/{desk.root.parent}/outside/**)") == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "host", "verdict"),
     [
         ("allow fetch(domain:python.org)", "python.org", "allow"),
@@ -152,7 +152,7 @@ def test_hosts_are_compared_by_whole_labels(rule: str, host: str | None, verdict
     assert verdict_of(book(rules(rule)).judge_host("fetch", host, [])) == verdict
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "verdict"),
     [("allow todo", "allow"), ("allow todo(x)", None), ("deny todo(x)", "ask"), ("deny bash", None)],
 )

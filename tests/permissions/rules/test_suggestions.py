@@ -3,13 +3,12 @@
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions.rules.suggestions import offer_for_command, offer_for_path
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "rule"),
     [
         ("make", "bash(make:*)"),
@@ -53,7 +52,7 @@ def test_the_narrowest_rule_for_a_command(command: str, rule: str | None) -> Non
     assert (offer.proposed if offer else None) == rule
 
 
-@pytest.mark.parametrize(
+@table(
     ("path", "rule"),
     [
         ("/w/src/a.py", "edit(/**)"),
@@ -73,7 +72,7 @@ def test_the_rule_for_exactly_one_path(path: str, rule: str | None) -> None:
     assert (offer.proposed if offer else None) == rule
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "rules"),
     [
         ("make all", ("bash(make all)", "bash(make:*)")),
@@ -104,9 +103,7 @@ def test_wider_rules_for_a_command(command: str, rules: tuple[str, ...]) -> None
     assert offer.choices == rules
 
 
-@pytest.mark.parametrize(
-    "name", ["wget", "shred", "python3", "bash", "npx", "sudo", "env", "xargs", "node", "docker", "perl"]
-)
+@table("name", ["wget", "shred", "python3", "bash", "npx", "sudo", "env", "xargs", "node", "docker", "perl"])
 def test_no_rule_for_commands_that_could_do_anything(name: str) -> None:
     for command in (f"{name} build x", f"/usr/bin/{name} build x", f"X=1 {name} build x"):
         assert offer_for_command("bash", command) is None

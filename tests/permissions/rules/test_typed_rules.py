@@ -1,15 +1,14 @@
 """Rules that the user types for a grant: never wider than a proposed one could be, and refused in words."""
 
-import pytest
-
 from tests.permissions.conftest import Desk
+from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, Rule
 
 COMMIT = {"command": "git commit -am x"}
 WRITE = {"path": "src/a.py"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "rule"),
     [
         ("bash", COMMIT, "bash(git commit -am:*)"),
@@ -35,7 +34,7 @@ def test_a_narrow_rule_may_be_typed(desk: Desk, tool: str, arguments: dict[str, 
     assert policy.check(desk.tools[tool], arguments).decision == "allow"
 
 
-@pytest.mark.parametrize(
+@table(
     ("tool", "arguments", "rule", "words"),
     [
         ("bash", COMMIT, "", "Type a rule"),
@@ -99,7 +98,7 @@ def test_any_other_is_refused_in_words(
     assert policy.check(desk.tools[tool], arguments).source != "grant", "a check grants nothing"
 
 
-@pytest.mark.parametrize("command", ["make all -j4", "git commit -am x", "pytest -q && make all -j4", "npm run x y"])
+@table("command", ["make all -j4", "git commit -am x", "pytest -q && make all -j4", "npm run x y"])
 def test_every_proposed_rule_passes_the_check_of_typed_ones(desk: Desk, command: str) -> None:
     policy, arguments = desk.policy(), {"command": command}
 

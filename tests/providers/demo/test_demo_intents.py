@@ -1,9 +1,9 @@
 """Conversion of plain English into calls: every sentence form, in common spellings."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_intents import HELP, understand, unquoted
 from tui_agent.providers.demo.guided_tour import DemoWorkspace
@@ -17,7 +17,7 @@ def calls(words: str) -> list[tuple[str, JsonObject]]:
     return [(call.name, call.arguments) for goal in goals for call in goal.calls]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "paths"),
     [
         ("read README.md", ["README.md"]),
@@ -41,7 +41,7 @@ def test_reading_some_lines() -> None:
     assert calls("read line 9 in a.py") == [("read", {"path": "a.py", "offset": 9, "limit": 1})]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "arguments"),
     [
         ("find TODO", {"pattern": "TODO"}),
@@ -56,7 +56,7 @@ def test_searching(words: str, arguments: JsonObject) -> None:
     assert calls(words) == [("grep", {"output_mode": "content", **arguments})]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "arguments"),
     [
         ("list files", {"pattern": "**/*"}),
@@ -72,7 +72,7 @@ def test_listing(words: str, arguments: JsonObject) -> None:
     assert calls(words) == [("glob", arguments)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "command"),
     [
         ("run ls -la | head", "ls -la | head"),
@@ -91,7 +91,7 @@ def test_running(words: str, command: str) -> None:
     assert (name, arguments["command"]) == ("bash", command)
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "old", "new", "everywhere"),
     [
         ("replace foo with bar in a.py", "foo", "bar", False),
@@ -112,7 +112,7 @@ def test_replacing_reads_first_and_then_proposes(words: str, old: str, new: str,
     assert (edit.name, edit.arguments) == ("edit", expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "path", "content"),
     [
         ("create hello.txt with Hello, then more", "hello.txt", "Hello, then more\n"),
@@ -125,12 +125,12 @@ def test_creating(words: str, path: str, content: str) -> None:
     assert calls(words) == [("write", {"path": path, "content": content})]
 
 
-@pytest.mark.parametrize("words", ["compare a.py and b.py", "diff a.py b.py", "Compare `a.py` with b.py."])
+@table("words", ["compare a.py and b.py", "diff a.py b.py", "Compare `a.py` with b.py."])
 def test_comparing(words: str) -> None:
     assert calls(words) == [("read", {"path": "a.py"}), ("read", {"path": "b.py"})]
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         "fix the failing test",
@@ -149,7 +149,7 @@ def test_the_tour(words: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("words", ["help", "?", "hello", "what can you do?", "how do I use this", "who are you"])
+@table("words", ["help", "?", "hello", "what can you do?", "how do I use this", "who are you"])
 def test_asking_for_help(words: str) -> None:
     goals = understand(words, WORKSHOP)
 
@@ -161,7 +161,7 @@ def test_several_goals_in_one_sentence() -> None:
     assert [name for name, _ in calls("read a.py then find TODO, then run ls then stop")] == ["read", "grep", "bash"]
 
 
-@pytest.mark.parametrize(
+@table(
     "words",
     [
         "show me how to dance",

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.support.demo_conversation import POSTPONED, WORKSHOP, DemoConversation, Result, called
 from tests.support.protocol_strategies import json_values
+from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_intents import HELP
 from tui_agent.providers.demo.demo_policy import LABEL, next_turn
@@ -158,7 +159,7 @@ def test_a_missing_tool_is_not_called() -> None:
     assert "no tool named `bash`" in turn.text
 
 
-@pytest.mark.parametrize("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])
+@table("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])
 def test_stop_ends_what_it_was_doing(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
@@ -169,7 +170,7 @@ def test_stop_ends_what_it_was_doing(words: str) -> None:
     assert "stopping here" in turn.text
 
 
-@pytest.mark.parametrize("words", ["skip", "skip that", "please skip it"])
+@table("words", ["skip", "skip that", "please skip it"])
 def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
@@ -180,7 +181,7 @@ def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
     assert "Skipped" in turn.text
 
 
-@pytest.mark.parametrize("words", ["instead read b.py", "no, instead show b.py", "read b.py instead", "read b.py"])
+@table("words", ["instead read b.py", "no, instead show b.py", "read b.py instead", "read b.py"])
 def test_instead_replaces_the_plan(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
@@ -191,7 +192,7 @@ def test_instead_replaces_the_plan(words: str) -> None:
     assert talk.finish().text.startswith("`b.py`")
 
 
-@pytest.mark.parametrize("words", ["also read b.py", "and also show b.py", "read b.py too", "show b.py as well"])
+@table("words", ["also read b.py", "and also show b.py", "read b.py too", "show b.py as well"])
 def test_also_comes_first_and_then_the_plan_continues(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
@@ -214,7 +215,7 @@ def test_two_messages_at_once_are_both_followed() -> None:
     assert [called(turn)[0][0] for turn in (first, second, third)] == ["bash", "read", "edit"]
 
 
-@pytest.mark.parametrize("words", ["ok", "go on", "yes", "thanks!"])
+@table("words", ["ok", "go on", "yes", "thanks!"])
 def test_encouragement_changes_nothing(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.stream_helpers import calls_of, heard, text_of
+from tests.support.table import table
 from tui_agent.protocol.messages import Message, user_message
 from tui_agent.protocol.provider import (
     ModelRequest,
@@ -148,9 +149,7 @@ async def test_its_rules_allow_the_tours_reads_and_its_one_command_only() -> Non
     assert str(demo.sample_dir) in rules[1][1]
 
 
-@pytest.mark.parametrize(
-    "headers", [{}, {"authorization": "Bearer guess"}, {"x-api-key": "guess"}, {"authorization": "Bearer "}]
-)
+@table("headers", [{}, {"authorization": "Bearer guess"}, {"x-api-key": "guess"}, {"authorization": "Bearer "}])
 async def test_requests_without_the_token_are_refused(headers: dict[str, str]) -> None:
     async with DemoServer(pace=0) as demo:
         status, answer = await asyncio.to_thread(lambda: posted(demo, {"messages": []}, **headers))
@@ -167,7 +166,7 @@ async def test_tokens_are_random_and_shown_nowhere() -> None:
     assert one.token not in repr(one)
 
 
-@pytest.mark.parametrize(
+@table(
     ("body", "path", "status"),
     [
         (b"{", "/v1/messages", 400),

@@ -9,6 +9,7 @@ import socket
 import psutil
 import pytest
 
+from tests.support.table import table
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
 
 
@@ -98,7 +99,7 @@ async def test_it_listens_on_the_loopback_interface_only() -> None:
         assert [place.ip for place in listening if place.port == server.port] == ["127.0.0.1"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "status"),
     [
         (b"hello\r\n\r\n", b"400"),

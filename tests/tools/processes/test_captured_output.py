@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.tools.processes import captured_output
 from tui_agent.tools.processes.captured_output import (
     HEAD_SIZE,
@@ -105,7 +106,7 @@ def test_every_byte_is_shown_live_or_counted_as_skipped(
     output.close()
 
 
-@pytest.mark.parametrize(
+@table(
     ("sample", "binary"),
     [
         (b"", False),

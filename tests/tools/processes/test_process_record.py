@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.table import table
 from tests.tools.calls import eventually
 from tests.tools.processes.test_process_tree import lives
 from tui_agent.protocol.tool import StartedProcess
@@ -84,7 +85,7 @@ def test_another_process_with_a_reused_id_is_left_alone(other: dict[str, object]
         innocent.wait()
 
 
-@pytest.mark.parametrize("mark", ["", "0", "a" * 31, "a" * 33, "z" * 32, "A" * 32, "\N{ARABIC-INDIC DIGIT ONE}" * 32])
+@table("mark", ["", "0", "a" * 31, "a" * 33, "z" * 32, "A" * 32, "\N{ARABIC-INDIC DIGIT ONE}" * 32])
 def test_a_damaged_mark_names_no_process(mark: str) -> None:
     innocent = subprocess.Popen(["sleep", "600"], env={"DIGITS": "0123456789abcdef" * 4}, start_new_session=True)
     try:

@@ -2,11 +2,11 @@
 
 import tracemalloc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.screen_buffer import ScreenBuffer
+from tests.support.table import table
 from tui_agent.tools.processes.terminal_lines import REACH, TerminalLines
 
 BITS = st.sampled_from(
@@ -88,7 +88,7 @@ def test_frames_become_their_last_state() -> None:
     assert found == OUTPUTS
 
 
-@pytest.mark.parametrize(
+@table(
     "piece",
     [
         b"x",

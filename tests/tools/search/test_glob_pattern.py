@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.search.glob_pattern import GlobPattern
 
@@ -48,7 +49,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "path", "fits"), FITS)
+@table(("pattern", "path", "fits"), FITS)
 def test_patterns_match_paths(pattern: str, path: str, fits: bool) -> None:
     assert GlobPattern.parse(pattern).matches(path) is fits
 

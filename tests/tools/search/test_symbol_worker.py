@@ -2,8 +2,7 @@
 
 import time
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.tools.search.symbol_worker import symbols_of
 
 PYTHON = """
@@ -44,7 +43,7 @@ RUBY = "class Shop\n  def self.price?\n    1\n  end\nend\n"
 SHELL = "price() {\n  echo 1\n}\nfunction tax {\n  echo 2\n}\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("suffix", "text", "expected"),
     [
         (".py", PYTHON, [("Shop", 3, 13), ("price", 6, 11), ("inner", 9, 9), ("tax", 16, 16)]),
@@ -63,7 +62,7 @@ def test_symbols_are_found_with_their_lines(suffix: str, text: str, expected: li
     assert found == expected
 
 
-@pytest.mark.parametrize("suffix", [".cpp", ".java", ".js", ".py"])
+@table("suffix", [".cpp", ".java", ".js", ".py"])
 def test_a_hostile_line_takes_no_longer(suffix: str) -> None:
     text = "\n".join(["a::" * 40_000, "public static " + "a b " * 40_000, "const x" + " (" * 80_000])
 

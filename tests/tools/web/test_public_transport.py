@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.web.download import Downloader, Page, transport_to_public_hosts
 from tui_agent.tools.web.public_transport import PublicTransport, is_public_address
@@ -19,7 +20,7 @@ def never(url: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+@table("address", ["8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::808:808"])
 def test_public_addresses(address: str) -> None:
     assert is_public_address(address)
 
@@ -32,7 +33,7 @@ fec0::1 64:ff9b:1::a00:1 ::ffff:0:7f00:1
 """
 
 
-@pytest.mark.parametrize("address", OTHERS.split())
+@table("address", OTHERS.split())
 def test_all_other_addresses(address: str) -> None:
     assert not is_public_address(address)
 
@@ -42,7 +43,7 @@ def test_an_ipv4_address_counts_the_same_in_ipv6(address: object) -> None:
     assert is_public_address(f"::ffff:{address}") == is_public_address(str(address))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433"])
+@table("host", ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433"])
 async def test_this_machine_is_refused_under_every_name(host: str) -> None:
     with pytest.raises(ToolError, match="is not public") as refused:
         await Downloader().download(f"http://{host}:9/", never)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.still import FakeAgent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.ui.app.terminal_answers import BackgroundReported
@@ -46,8 +47,6 @@ async def test_a_chosen_theme_does_not_follow_the_terminal() -> None:
         assert app.theme == "high-contrast"
 
 
-@pytest.mark.parametrize(
-    ("value", "light"), [("0;15", True), ("0;default;7", True), ("15;0", False), ("", False), ("odd", False)]
-)
+@table(("value", "light"), [("0;15", True), ("0;default;7", True), ("15;0", False), ("", False), ("odd", False)])
 def test_the_environment_names_the_colours_of_the_terminal(value: str, light: bool) -> None:
     assert TerminalEnvironment.of_environment({"COLORFGBG": value}).light is light

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tui_agent
+from tests.support.table import table
 from tests.support.terminal import Terminal
 from tests.ui.stage import stage
 from tui_agent.protocol.errors import TuiAgentError
@@ -45,7 +46,7 @@ def test_the_text_of_a_file_keeps_its_last_line_end_and_its_name(tmp_path: Path)
         edit_text((script(tmp_path, "exit 3"),), "first", "text.py")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "reason"),
     [("exit 3", "ended with exit code 3"), ('rm "$1"', "No such file"), ('printf "\\377" > "$1"', "could not edit")],
 )

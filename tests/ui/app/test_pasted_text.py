@@ -5,7 +5,6 @@ import itertools
 import pkgutil
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App
@@ -13,6 +12,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 
 import tui_agent.ui
+from tests.support.table import table
 from tui_agent.prelude.input_filter import PASTE_BEGINS, PASTE_ENDS, SILENCE_SECONDS
 from tui_agent.ui.app.base_app import BaseApp, RemappableApp
 from tui_agent.ui.app.terminal_input import TerminalInput
@@ -76,7 +76,7 @@ def cut(text: str, places: Iterable[int]) -> list[str]:
     return [text[start:end] for start, end in itertools.pairwise(edges)]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@table("text", HOSTILE)
 def test_everything_in_a_paste_is_text_in_one_read_and_character_by_character(text: str) -> None:
     sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
 
@@ -84,7 +84,7 @@ def test_everything_in_a_paste_is_text_in_one_read_and_character_by_character(te
     assert Terminal().sends(*sent) == ["a", PastedText(text), "b"]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@table("text", HOSTILE)
 def test_a_paste_may_be_cut_at_any_character(text: str) -> None:
     sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
 
@@ -145,7 +145,7 @@ def test_more_of_a_late_paste_is_still_text_until_its_end() -> None:
     assert terminal.sends("\x1b\ry\x1b\r", f"end{PASTE_ENDS}\r") == [PastedText("\x1b\ry\x1b\rend"), "enter"]
 
 
-@pytest.mark.parametrize("began", ["", "one", "one\x1b[2"])
+@table("began", ["", "one", "one\x1b[2"])
 def test_an_end_bracket_that_comes_late_ends_the_paste(began: str) -> None:
     terminal = Terminal()
     terminal.sends(PASTE_BEGINS + began)
@@ -157,9 +157,7 @@ def test_an_end_bracket_that_comes_late_ends_the_paste(began: str) -> None:
     assert terminal.sends("\r") == ["enter"]
 
 
-@pytest.mark.parametrize(
-    ("sent", "key"), [("\x03", "ctrl+c"), ("\r", "enter"), ("\x1b[A", "up"), ("\x1b[13;3u", "alt+enter")]
-)
+@table(("sent", "key"), [("\x03", "ctrl+c"), ("\r", "enter"), ("\x1b[A", "up"), ("\x1b[13;3u", "alt+enter")])
 def test_after_a_silence_a_single_key_ends_a_paste_whose_end_was_lost(sent: str, key: str) -> None:
     for began in ("", "one"):
         terminal = Terminal()

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import tui_agent
+from tests.support.table import table
 from tests.support.terminal import Terminal
 from tests.ui.stage import stage
 from tui_agent.protocol.errors import TuiAgentError
@@ -100,7 +101,7 @@ def test_what_decodes_a_picture_gets_no_secret_and_little_memory() -> None:
     assert re.search(r"Max cpu time +30 ", limits)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "reason"),
     [
         (base64.b64encode(b"no image").decode(), "cannot identify"),
@@ -108,7 +109,6 @@ def test_what_decodes_a_picture_gets_no_secret_and_little_memory() -> None:
         (bomb(), "pixels"),
         ("%%%", "base64"),
     ],
-    ids=["other", "cut", "bomb", "encoding"],
 )
 def test_a_broken_picture_is_a_reason(data: str, reason: str) -> None:
     with pytest.raises(TuiAgentError, match=f"cannot be drawn: .*{reason}"):

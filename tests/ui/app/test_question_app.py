@@ -3,6 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.table import table
 from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
@@ -42,7 +43,7 @@ async def quiet(pilot: Pilot[TrustChoice | None], clock: Clock) -> None:
     await pilot.pause()
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "answer"),
     [("n", "no"), ("escape", "no"), ("enter", "no"), ("t", "tightening"), ("a", "all"), ("ctrl+c", None)],
 )
@@ -70,7 +71,7 @@ async def test_the_question_shows_everything_with_nothing_hidden() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["t", "a", "n"])
+@table("key", ["t", "a", "n"])
 async def test_a_key_pressed_too_early_is_not_an_answer(key: str) -> None:
     clock = Clock()
     app = question(clock)
@@ -126,9 +127,7 @@ def place_of(app: TrustQuestion, label: str) -> tuple[int, int]:
     return rows[row].index(label), row
 
 
-@pytest.mark.parametrize(
-    ("label", "answer"), [("n no", "no"), ("t yes, without", "tightening"), ("a yes, with", "all")]
-)
+@table(("label", "answer"), [("n no", "no"), ("t yes, without", "tightening"), ("a yes, with", "all")])
 async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: TrustChoice) -> None:
     clock = Clock()
     app = question(clock)

@@ -1,8 +1,8 @@
 """Every scrollbar of every screen is one cell wide."""
 
-import pytest
 from textual.screen import Screen
 
+from tests.support.table import table
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.ui.bridge.rule_queries import RuleQueries
@@ -25,7 +25,7 @@ async def show(on_stage: Stage, *keys: str) -> Screen[object]:
     return on_stage.app.screen
 
 
-@pytest.mark.parametrize("keys", [(), ("f1",), ("ctrl+p",)], ids=["chat", "help", "palette"])
+@table("keys", [(), ("f1",), ("ctrl+p",)])
 async def test_scrollbars_are_thin(keys: tuple[str, ...]) -> None:
     async with stage() as on_stage:
         assert thick_bars(await show(on_stage, *keys)) == []

@@ -1,14 +1,12 @@
 """Dialogs about sessions before the app starts."""
 
-import pytest
 from textual.widgets import OptionList
 
+from tests.support.table import table
 from tui_agent.ui.app.session_picker import SessionInUse
 
 
-@pytest.mark.parametrize(
-    ("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)]
-)
+@table(("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)])
 async def test_a_session_that_is_open_elsewhere_can_be_copied_or_opened_without_saving(
     keys: tuple[str, ...], chosen: str | None
 ) -> None:

@@ -13,6 +13,7 @@ from textual.events import AppFocus, Key, MouseMove, Paste, Resize
 from textual.message import Message
 
 from tests.support.examples import examples
+from tests.support.table import table
 from tui_agent.prelude.input_filter import BURST_SECONDS, ESCAPE_SECONDS, SILENCE_SECONDS, InputFilter
 from tui_agent.ui.app import terminal_driver
 from tui_agent.ui.app.terminal_answers import BackgroundReported, can_be_asked
@@ -213,7 +214,7 @@ def test_letters_of_other_layouts_have_the_latin_key_and_type_themselves() -> No
     assert (georgian.key, georgian.character) == ("y", "ყ")
 
 
-@pytest.mark.parametrize(
+@table(
     ("answer", "light"),
     [
         (WHITE, True),
@@ -226,7 +227,7 @@ def test_an_answer_says_whether_the_background_is_light(answer: str, light: bool
     assert [message.light for message in received(answer) if isinstance(message, BackgroundReported)] == [light]
 
 
-@pytest.mark.parametrize(("term", "can"), [("xterm-256color", True), ("tmux", True), ("dumb", False), ("linux", False)])
+@table(("term", "can"), [("xterm-256color", True), ("tmux", True), ("dumb", False), ("linux", False)])
 def test_only_terminals_that_ignore_unknown_questions_are_asked(term: str, can: bool) -> None:
     assert can_be_asked({"TERM": term}) is can
     assert not can_be_asked({})

@@ -3,6 +3,7 @@
 import pytest
 from textual.events import AppBlur, AppFocus, Key
 
+from tests.support.table import table
 from tui_agent.protocol.events import Status
 from tui_agent.protocol.reports import RunReason
 from tui_agent.ui.app.terminal_signals import (
@@ -134,7 +135,7 @@ def test_a_key_means_that_the_terminal_has_the_focus(desk: Desk) -> None:
     assert not desk.presence.away
 
 
-@pytest.mark.parametrize(
+@table(
     ("method", "environment", "sent"),
     [
         ("off", {"TERM": "xterm-kitty"}, ""),

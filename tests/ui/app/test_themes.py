@@ -8,6 +8,7 @@ import pytest
 from textual.color import Color, ColorParseError
 
 from tests.support.broken_files import NO_TEXT, NO_TOML, NOT_A_FILE
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.ui.app.themes import ThemeCatalogue, read_theme, shipped_themes
 
@@ -55,8 +56,8 @@ HINTS = ("text-muted", "text-disabled", "secondary", "footer-key-foreground", "l
 TEXTS = ("primary", "accent", "success", "warning", "error", "foreground", *HINTS)
 
 
-@pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
-@pytest.mark.parametrize("role", TEXTS)
+@table(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
+@table("role", TEXTS)
 def test_every_text_and_hint_has_enough_contrast_on_every_ground(name: str, least: float, role: str) -> None:
     colours = colours_of(name)
 
@@ -65,8 +66,8 @@ def test_every_text_and_hint_has_enough_contrast_on_every_ground(name: str, leas
     )
 
 
-@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
-@pytest.mark.parametrize("role", TEXTS)
+@table("name", ["dark", "light", "high-contrast"])
+@table("role", TEXTS)
 def test_a_row_under_the_cursor_stays_legible(name: str, role: str) -> None:
     colours = colours_of(name)
 
@@ -74,8 +75,8 @@ def test_a_row_under_the_cursor_stays_legible(name: str, role: str) -> None:
         assert contrast(colours[role], colours[ground]) >= 4.5, ground
 
 
-@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
-@pytest.mark.parametrize("role", ["border", "border-blurred", "scrollbar", "scrollbar-hover", "scrollbar-active"])
+@table("name", ["dark", "light", "high-contrast"])
+@table("role", ["border", "border-blurred", "scrollbar", "scrollbar-hover", "scrollbar-active"])
 def test_borders_and_scrollbars_can_be_seen_on_every_ground(name: str, role: str) -> None:
     colours = colours_of(name)
 
@@ -96,7 +97,7 @@ PALETTES = {
 SHOWN = ("ground", "default", "green", "yellow", "bright_black", "bright_red", "bright_blue", "bright_magenta")
 
 
-@pytest.mark.parametrize("palette", PALETTES)
+@table("palette", PALETTES)
 def test_hints_and_keys_of_the_terminals_colours_stay_legible_in_common_palettes(palette: str) -> None:
     shown = dict(zip(SHOWN, map(Color.parse, PALETTES[palette]), strict=True))
     variables = read_theme(shipped_themes() / "ansi.toml").to_color_system().generate()
@@ -110,7 +111,7 @@ def test_hints_and_keys_of_the_terminals_colours_stay_legible_in_common_palettes
     assert {role: seen(role) for role in ("border", "border-blurred", "scrollbar") if seen(role) < 2.0} == {}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "field"),
     [
         ('name = "mine"\n[colors]\nprimary = "blurple"\n', "colors.primary"),
@@ -140,7 +141,7 @@ def test_invalid_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) 
         read_theme(path)
 
 
-@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
+@table("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
 async def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(
     tmp_path: Path, put: Callable[[Path], None]
 ) -> None:
@@ -157,7 +158,7 @@ async def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(
     assert ThemeCatalogue((tmp_path,)).find("mine") is None
 
 
-@pytest.mark.parametrize("name", ["", "..", "../mine", "/mine", "a\0b", "x" * 5_000, "Mine", "\ud800"])
+@table("name", ["", "..", "../mine", "/mine", "a\0b", "x" * 5_000, "Mine", "\ud800"])
 def test_an_invalid_name_finds_no_theme(tmp_path: Path, name: str) -> None:
     write(tmp_path.parent, GOOD)
 

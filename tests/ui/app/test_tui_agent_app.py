@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
+from tests.support.table import table
 from tests.ui.stage import StageTool, stage
 from tests.ui.still import FakeAgent, notes, shown, still_app
 from tests.ui.story import Story, working
@@ -127,7 +128,7 @@ async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> N
         assert sum("nested too deeply" in note for note in notes(app)) == 1
 
 
-@pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
+@table("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
 async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fault: Exception) -> None:
     async def fail(_: str) -> Screen[None]:
         raise fault

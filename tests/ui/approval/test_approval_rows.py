@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tests.ui.row_kit import DIFF
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
@@ -189,7 +190,7 @@ def test_a_note_without_room_is_below_unless_the_part_is_allowed() -> None:
     assert rows == ["✔   cat aaaaaaaaaaaaaa", "▲ ; make bbbbbbbbbbbbb", "     runs code of the project"]
 
 
-@pytest.mark.parametrize("command", ["a  | b", "a|b", "a | b ", "a | b # c", "a\n| b", "a && b"])
+@table("command", ["a  | b", "a|b", "a | b ", "a | b # c", "a\n| b", "a && b"])
 def test_a_command_that_is_more_than_its_parts_is_shown_exactly(command: str) -> None:
     rows = of_command(command, part("a", "allow"), part("b", operator="|"))
 

@@ -2,10 +2,10 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -70,7 +70,7 @@ def test_all_parts_are_a_plain_yes_and_none_is_a_no() -> None:
     assert none == ApprovalDecision(decision="deny", note="I accept none of the 3 parts of this change.")
 
 
-@pytest.mark.parametrize(
+@table(
     ("old", "new"),
     [
         (OLD, OLD.replace("line 2\n", "line two\n")),
@@ -78,7 +78,6 @@ def test_all_parts_are_a_plain_yes_and_none_is_a_no() -> None:
         (OLD.replace("\n", "\r\n"), NEW.replace("\n", "\r\n")),
         (OLD, NEW + "\ud800"),
     ],
-    ids=["one part", "new file", "CR LF", "invalid bytes"],
 )
 def test_a_change_that_cannot_be_cut_has_no_parts(old: str, new: str) -> None:
     assert write(old, new) is None

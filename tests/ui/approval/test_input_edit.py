@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -31,7 +32,7 @@ def test_a_command_in_which_something_hides_is_json() -> None:
     assert edit({"command": "ls \u202e"}, "ls \u202e").text == '{\n  "command": "ls \\u202e"\n}'
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 100_000])
+@table("text", ["", "{", "[1]", "null", "[" * 100_000])
 def test_input_other_than_a_json_object_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="JSON"):
         edit({"a": "b"}).read(text)
@@ -65,7 +66,7 @@ def test_the_new_text_of_a_file_is_edited_as_it_is(args: JsonObject, name: str, 
     assert found.read("") == {**args, name: ""}
 
 
-@pytest.mark.parametrize("text", ["a\r\nb", "a\u202eb", "a\u200bb", "a\u00a0b", "\x1b[1m", "\ud800"])
+@table("text", ["a\r\nb", "a\u202eb", "a\u200bb", "a\u00a0b", "\x1b[1m", "\ud800"])
 def test_a_text_that_an_editor_would_change_or_hide_is_json(text: str) -> None:
     found = change({"path": "x.py", "content": text})
 
@@ -74,6 +75,6 @@ def test_a_text_that_an_editor_would_change_or_hide_is_json(text: str) -> None:
     assert found.read(found.text) == {"path": "x.py", "content": text}
 
 
-@pytest.mark.parametrize("path", ["..", "x", "a/.bashrc", "x.p y", "x." + "y" * 40, "x.\x00", 5, None])
+@table("path", ["..", "x", "a/.bashrc", "x.p y", "x." + "y" * 40, "x.\x00", 5, None])
 def test_the_file_for_another_editor_has_a_plain_name(path: object) -> None:
     assert change({"path": path, "content": "a"}).file_name == "text.txt"

@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from textual.events import Key
 
+from tests.support.table import table
 from tests.ui.stage import Clock
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
@@ -149,7 +150,7 @@ class Desk:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
+@table("block", range(4))
 def test_no_key_is_lost_and_none_answers_another_question(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(block, SCHEDULES, 4):
         _check(seed, monkeypatch)

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.reserved_commands import RESERVED_COMMANDS
 from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, commands_for, hint, slash_commands
@@ -26,7 +27,7 @@ def test_every_slash_name_is_there_once() -> None:
     assert names == sorted(set(names), key=str)
 
 
-@pytest.mark.parametrize("where", get_args(Where))
+@table("where", get_args(Where))
 def test_no_key_means_two_things_in_one_place(where: Where) -> None:
     keys = Counter(key for entry in commands_for(where) for key in entry.keys)
 
@@ -40,7 +41,7 @@ def test_no_key_means_two_things_in_places_that_are_live_together(places: tuple[
     assert {key for key, number in keys.items() if number > 1} <= SHARED_ON_PURPOSE
 
 
-@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.id)
+@table("entry", COMMANDS)
 def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
     assert entry.text
     assert entry.help
@@ -74,7 +75,7 @@ def test_the_approval_dialog_has_its_keys() -> None:
     assert {"y", "s", "n", "f", "k", "w", "escape", "pageup", "pagedown"} <= keys
 
 
-@pytest.mark.parametrize("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])
+@table("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])
 def test_in_the_chat_every_printable_key_is_text(where: Where) -> None:
     keys = [key for entry in commands_for(where) for key in entry.keys]
 

@@ -1,11 +1,11 @@
 """The first paint of a screen already has the layout for the window."""
 
-import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
+from tests.support.table import table
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
 
 
@@ -45,7 +45,7 @@ class PageApp(App[None]):
         return Page()
 
 
-@pytest.mark.parametrize(("size", "width"), [((80, 24), 80), ((120, 24), 60), ((80, 6), 20)])
+@table(("size", "width"), [((80, 24), 80), ((120, 24), 60), ((80, 6), 20)])
 async def test_no_other_shape_is_laid_out(size: tuple[int, int], width: int) -> None:
     async with PageApp().run_test(size=size) as pilot:
         await pilot.pause()

@@ -1,12 +1,11 @@
 """The user's own keys: names of keys, conflicts, and what becomes of entries that cannot be applied."""
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.ui.base.commands import COMMANDS
 from tui_agent.ui.base.key_settings import check_keys, key_name
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "name"),
     [
         ("ctrl+k", "ctrl+k"),
@@ -30,12 +29,12 @@ def test_keys_are_understood_as_users_write_them(text: str, name: str) -> None:
     assert key_name(text) == name
 
 
-@pytest.mark.parametrize("text", ["", "foo", "ctlr+k", "ctrl+foo", "ctrl+ctrl+k", "ctrl+k,ctrl+l", "ctrl+", "é\x1b"])
+@table("text", ["", "foo", "ctlr+k", "ctrl+foo", "ctrl+ctrl+k", "ctrl+k,ctrl+l", "ctrl+", "é\x1b"])
 def test_a_misspelt_key_has_no_name(text: str) -> None:
     assert key_name(text) is None
 
 
-@pytest.mark.parametrize("key", sorted({key for entry in COMMANDS for key in entry.keys}))
+@table("key", sorted({key for entry in COMMANDS for key in entry.keys}))
 def test_every_key_of_the_table_is_its_own_name(key: str) -> None:
     assert key_name(key) == key
 
@@ -47,7 +46,7 @@ def test_several_keys_and_no_key_at_all_are_possible() -> None:
     assert checked.problems == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("command_id", "keys", "text"),
     [
         ("chat.serch", ("f5",), "no command has this name; did you mean `chat.search`?"),

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.support.broken_files import NO_TEXT, NOT_A_FILE
+from tests.support.table import table
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
 
-@pytest.mark.parametrize(
+@table(
     ("environment", "no_color", "still"),
     [
         ({}, False, False),
@@ -72,7 +71,7 @@ def test_an_unreadable_head_gives_no_branch(tmp_path: Path) -> None:
     assert WorkingDirectory.of(tmp_path, Path("/nowhere")).branch == ""
 
 
-@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values()])
+@table("put", [*NOT_A_FILE.values(), *NO_TEXT.values()])
 def test_whatever_lies_in_the_place_of_a_repository_holds_nothing_up(
     tmp_path: Path, put: Callable[[Path], None]
 ) -> None:

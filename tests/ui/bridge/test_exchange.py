@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.exchange import Exchange
@@ -16,7 +17,7 @@ def public_functions(kind: type) -> dict[str, Any]:
     return {name: member for name, member in vars(kind).items() if name[0] != "_" and inspect.isfunction(member)}
 
 
-@pytest.mark.parametrize(
+@table(
     "kind",
     [AgentBridge, FileQueries, GrantQueries, RewindQueries, RuleQueries, SessionQueries, SubAgentQueries],
 )

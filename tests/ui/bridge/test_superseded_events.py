@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play, played_sessions
 from tests.support.examples import examples
 from tests.support.protocol_strategies import of_model
+from tests.support.table import table
 from tests.ui.row_kit import FoldWithLedger
 from tests.ui.test_any_order import TOLD
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
@@ -63,7 +64,7 @@ def test_a_past_of_all_kinds_of_events_looks_the_same(size: int) -> None:
     assert_looks_the_same(TOLD[:size])
 
 
-@pytest.mark.parametrize("part", [call_ledger, run_times, queued_messages])
+@table("part", [call_ledger, run_times, queued_messages])
 def test_the_other_parts_hear_nothing_of_what_is_left_out(part: ModuleType) -> None:
     assert not part.HANDLED_EVENTS & (LAST_COUNTS | {MessageDelta})
 
@@ -78,7 +79,7 @@ def test_states_that_were_left_and_calls_being_written_are_left_out() -> None:
     assert [one for one in past if one in kept] == kept
 
 
-@pytest.mark.parametrize("kind", sorted(set(event_classes().values()) - HANDLED_EVENTS, key=lambda kind: kind.__name__))
+@table("kind", sorted(set(event_classes().values()) - HANDLED_EVENTS, key=lambda kind: kind.__name__))
 def test_what_the_conversation_does_not_hear_would_change_nothing_in_it(kind: type) -> None:
     @settings(max_examples=5)
     @given(of_model(kind))

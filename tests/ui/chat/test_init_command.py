@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
 from tests.ui.still import notes
 from tui_agent.protocol.errors import ConfigurationError
@@ -46,7 +45,7 @@ async def test_init_does_not_overwrite_a_file_unasked(tmp_path: Path) -> None:
         assert prompt.startswith("Revise AGENTS.md")
 
 
-@pytest.mark.parametrize(
+@table(
     ("typed", "mode", "answer"),
     [
         ("/init all", PermissionMode.ASK, "/init writes AGENTS.md; /init update revises it"),

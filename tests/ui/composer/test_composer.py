@@ -8,6 +8,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.events import Paste, Resize
 
+from tests.support.table import table
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
@@ -290,7 +291,7 @@ async def test_a_folded_paste_that_is_opened_shows_its_hidden_characters() -> No
         assert pilot.app.composer.draft == hidden
 
 
-@pytest.mark.parametrize("keys", [["backspace"], ["ctrl+w"], ["shift+left", "delete"], ["left", "delete"]])
+@table("keys", [["backspace"], ["ctrl+w"], ["shift+left", "delete"], ["left", "delete"]])
 async def test_an_escape_goes_as_a_whole(keys: list[str]) -> None:
     async with Desk().run_test() as pilot:
         await paste(pilot.app, "a \u202e\u202e\x1b")
@@ -375,7 +376,7 @@ LONG_SEQUENCES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LONG_SEQUENCES)
+@table("name", LONG_SEQUENCES)
 async def test_no_row_of_a_joined_sequence_is_wider_than_it_is_drawn(name: str) -> None:
     text = LONG_SEQUENCES[name]
     async with Desk().run_test(size=(41, 120)) as pilot:

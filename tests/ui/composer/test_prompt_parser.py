@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.composer.prompt_parser import (
@@ -32,7 +33,7 @@ def test_a_command_needs_no_argument() -> None:
     assert (found.command.id, found.argument) == ("chat.help", "")
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["help", "/etc/hosts is empty", "/help me with this test", "// a comment", "/", "/help\nand more", "fix /help"],
 )
@@ -80,7 +81,7 @@ def test_a_command_of_a_file_is_a_message_and_never_replaces_a_built_in_one() ->
     assert parse_slash_call("/deplyo", OWN) == UnknownSlash("deplyo", "deploy")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("!ls -l", ShellCall("ls -l", "!ls -l", shared=True)),
@@ -108,14 +109,12 @@ def test_a_word_is_aimed_at_a_call_or_an_agent(text: str, target: str, said: str
     assert word.number == (3 if target == "#3" else None)
 
 
-@pytest.mark.parametrize(
-    "text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong", " @worker hello"]
-)
+@table("text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong", " @worker hello"])
 def test_other_at_signs_are_text(text: str) -> None:
     assert parse_targeted_message(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("see @shop.png, please", {"@shop.png": "shop.png"}),
@@ -137,7 +136,7 @@ def test_files_are_attached_with_an_at_sign(text: str, expected: dict[str, str])
     assert file_mentions(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("paste", "expected"),
     [
         ("/home/me/shop.png", "/home/me/shop.png"),

@@ -1,7 +1,6 @@
 """Vim keys: each command against a text with a marked cursor, then the composer with both modes."""
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.composer.vim_keys import VimKeys
@@ -64,7 +63,7 @@ def typed(marked: str, keys: str) -> tuple[str, str]:
     return field.marked, vim.mode
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "keys", "after"),
     [
         ("a|bc", "h", "|abc"),
@@ -96,7 +95,7 @@ def test_motions_move_the_cursor(before: str, keys: str, after: str) -> None:
     assert typed(before, keys) == (after, "normal")
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "keys", "after"),
     [
         ("a|bc", "x", "a|c"),
@@ -144,7 +143,7 @@ def test_commands_change_the_text(before: str, keys: str, after: str) -> None:
     assert typed(before, keys) == (after, "normal")
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "keys", "after"),
     [
         ("a|bc", "ix", "ax|bc"),

@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
@@ -95,7 +94,7 @@ async def test_a_rule_of_the_session_is_removed_at_once_and_that_is_shown() -> N
         assert "make" not in text_of(screen, "body")
 
 
-@pytest.mark.parametrize(
+@table(
     ("downs", "why"),
     [(1, "built in"), (2, "delete it from /home/you"), (5, "option --allow"), (8, "/mode changes the mode")],
 )
@@ -176,7 +175,7 @@ async def test_a_click_on_the_label_of_a_key_is_the_key() -> None:
         assert screen.has_class("-adding")
 
 
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16), (200, 60)])
+@table("size", [(20, 6), (40, 10), (60, 16), (200, 60)])
 async def test_the_page_works_at_any_size(size: tuple[int, int]) -> None:
     hostile = RuleFact("allow", "bash(echo [red]\x1b[31m\u202e:*)", "granted for the session", is_session=True)
     async with page(FakeRules(hostile), size=size) as (on_stage, screen, service):

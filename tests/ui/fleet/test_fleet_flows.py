@@ -1,7 +1,6 @@
 """The screen of a fleet as a user drives it: open a unit, steer, approve, stop, filter, leave."""
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
 from tests.ui.fleet.still_fleet import NOW, MemoryPort, asks, busy_fleet, row, status, timed
 from tests.ui.still import notes
@@ -133,7 +132,7 @@ async def test_the_mode_of_a_unit_changes_with_its_events() -> None:
         assert on.port.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
 
 
-@pytest.mark.parametrize("text", ["/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"])
+@table("text", ["/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"])
 async def test_a_command_that_a_unit_cannot_do_says_so(text: str) -> None:
     async with fleet_stage(three()) as on:
         await on.open()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.table import table
 from tests.ui.fleet.fleet_stage import fleet_app
 from tests.ui.fleet.still_fleet import NOW, MemoryPort, asks, busy_fleet, many_units, row, status, timed
 from tests.ui.story import working
@@ -100,7 +101,7 @@ def test_pages_of_a_fleet(name: str, size: tuple[int, int], theme: str, snap_com
     assert snap_compare(app, terminal_size=size, run_before=showing(*PAGES[name]))
 
 
-@pytest.mark.parametrize("size", [(60, 20), (30, 8), (20, 6)], ids=["60x20", "30x8", "20x6"])
+@table("size", [(60, 20), (30, 8), (20, 6)])
 async def test_small_windows_show_rows_and_crash_nowhere(size: tuple[int, int]) -> None:
     for first in (quiet(), hostile()):
         app = fleet_app(MemoryPort(first, timed(working())))

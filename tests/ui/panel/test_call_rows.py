@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.table import table
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import (
     FileChanged,
@@ -60,7 +60,7 @@ def test_time_spent_waiting_for_the_user_is_shown_separately() -> None:
     assert rows(story)[0].rstrip().endswith("you 4 s  2 kB  0.50 s")
 
 
-@pytest.mark.parametrize(
+@table(
     ("width", "shown"),
     [
         (60, "/tmp/tour-x1/shop/cart.py"),
@@ -77,7 +77,7 @@ def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
     assert rows(story, width)[0].split()[3] == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("width", "shown"),
     [
         (60, "/tmp/tour-x1/shop/cart.py (+2 −1)"),
@@ -160,7 +160,7 @@ def test_progress_is_shown_as_a_share() -> None:
     assert "50 %" in rows(story)[0]
 
 
-@pytest.mark.parametrize(
+@table(
     ("what", "words"),
     [
         ("permission", "is judged"),
@@ -205,7 +205,7 @@ def test_a_row_behind_a_question_says_after_which_call_and_that_it_needs_the_use
     assert rows(story)[2].rstrip().endswith("waits for #2 edit")
 
 
-@pytest.mark.parametrize("status", get_args(ToolStatus))
+@table("status", get_args(ToolStatus))
 def test_every_status_has_a_sign_and_all_but_success_have_a_text(status: ToolStatus) -> None:
     story = Story().run("x").step(0)
     story.call("bash", "pytest -q", status=status)

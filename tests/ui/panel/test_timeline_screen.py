@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
+from tests.support.table import table
 from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
@@ -136,7 +137,7 @@ async def test_before_the_first_run_there_is_no_page() -> None:
         assert any("No run has started yet" in note for note in notes(app))
 
 
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (60, 16)])
+@table("size", [(20, 6), (40, 10), (60, 16)])
 async def test_the_page_works_in_a_small_window(size: tuple[int, int]) -> None:
     async with page(working(), size) as (pilot, screen):
         await pilot.press("plus", "plus", "left", "right", "minus", "0", "f", "down", "end", "home")

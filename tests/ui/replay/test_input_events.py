@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from textual.events import (
     AppBlur,
     AppFocus,
@@ -17,6 +16,7 @@ from textual.events import (
 )
 from textual.geometry import Size
 
+from tests.support.table import table
 from tui_agent.ui.replay.input_events import decode_input, encode_input
 
 MOUSE: tuple[Any, ...] = (None, 3, 4, 0, -1, 1, True, False, True, 3, 4)
@@ -31,7 +31,7 @@ EVENTS = [
 ]
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+@table("event", EVENTS)
 def test_an_event_survives_the_round_trip(event: Event) -> None:
     data = encode_input(event)
 
@@ -45,7 +45,7 @@ def test_other_events_are_not_input() -> None:
     assert encode_input(Event()) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "damage",
     [
         {"kind": 5},
@@ -57,7 +57,6 @@ def test_other_events_are_not_input() -> None:
         {"held": [1, 2, 3]},
         {"what": "x"},
     ],
-    ids=str,
 )
 def test_damaged_data_is_nothing(damage: dict[str, Any]) -> None:
     data = encode_input(MouseDown(*MOUSE))

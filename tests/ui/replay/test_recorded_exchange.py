@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from textual.message import Message
 
+from tests.support.table import table
 from tests.ui.still import FakeAgent
 from tui_agent.agent import ContextBreakdown
 from tui_agent.protocol.bus import EventBus
@@ -71,7 +72,7 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
     assert posted == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("method", "value", "missing"),
     [
         (AgentBridge.context_breakdown, ContextBreakdown((("system", 5),), (), 1, 2, 3, ()), None),
@@ -97,7 +98,6 @@ async def test_no_method_reaches_an_agent_or_changes_the_status_in_a_replay() ->
         (RuleQueries.tools, (ToolFact("read", "Read a file.", True, True, ("ask read(x)",)),), ()),
         (RewindQueries.carry_out, RewindOutcome(done=("a",), draft="said"), RewindOutcome()),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_replay_returns_the_recorded_answer(method: Any, value: object, missing: object) -> None:
     asked, sink = query_of(method), FakeRecordingSink()

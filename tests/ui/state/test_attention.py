@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.story import START, Story
 from tui_agent.protocol.events import ApprovalResolved, SessionLoaded
 from tui_agent.ui.state.attention import Attention, Saving, best_saving, figures
@@ -79,7 +80,7 @@ def test_the_rule_that_saves_most_time_is_named_with_its_questions() -> None:
     assert best_saving(attention.questions, story.now, {"bash(make:*)", "bash(ls:*)"}) is None
 
 
-@pytest.mark.parametrize("answer", [{"decision": "deny"}, {"decision": "skip"}, {"scope": "session"}])
+@table("answer", [{"decision": "deny"}, {"decision": "skip"}, {"scope": "session"}])
 def test_only_a_yes_for_one_call_speaks_for_a_rule(answer: dict[str, str]) -> None:
     story = Story().run("go")
     ask(story, "bash(make:*)", 5.0, **answer)

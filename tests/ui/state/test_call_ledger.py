@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
 from tui_agent.ui.state import call_ledger
@@ -61,7 +62,7 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
     assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "heap"),
     [
         ("ok", "done"),

@@ -1,7 +1,6 @@
 """Fold of one call's events: states, output, decisions."""
 
-import pytest
-
+from tests.support.table import table
 from tests.ui.row_kit import Teller
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -233,7 +232,7 @@ def test_metrics_are_plain_values() -> None:
     assert seen(QUEUED, ended(metrics={"lines": Metric(value=3.0)})).outcome.metrics == (("lines", 3.0),)
 
 
-@pytest.mark.parametrize("event", [QUEUED, STARTED, ASKED, ended(), HookStarted(event="e", name="n", call_id="c1")])
+@table("event", [QUEUED, STARTED, ASKED, ended(), HookStarted(event="e", name="n", call_id="c1")])
 def test_events_name_their_call(event: AgentEvent) -> None:
     assert call_of(event) == "c1"
 

@@ -1,13 +1,13 @@
 """Amounts look the same everywhere and never grow wide."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.ui.text.amounts import bytes_text, count_text, money_text, seconds_text, share_text, tokens_text
 
 
-@pytest.mark.parametrize(
+@table(
     ("seconds", "text"),
     [
         (-1.0, "0.00 s"),
@@ -29,23 +29,17 @@ def test_a_calm_clock_shows_whole_seconds() -> None:
     assert [seconds_text(value, tenths=False) for value in (0.9, 12.9, 61.0)] == ["0 s", "12 s", "1:01"]
 
 
-@pytest.mark.parametrize(
-    ("tokens", "text"), [(0, "0"), (980, "980"), (12_345, "12.3k"), (200_000, "200k"), (1_250_000, "1.2M")]
-)
+@table(("tokens", "text"), [(0, "0"), (980, "980"), (12_345, "12.3k"), (200_000, "200k"), (1_250_000, "1.2M")])
 def test_tokens_are_shown_in_thousands(tokens: int, text: str) -> None:
     assert tokens_text(tokens) == text
 
 
-@pytest.mark.parametrize(
-    ("size", "text"), [(812, "812 B"), (1_234, "1.2 kB"), (999_960, "1 MB"), (3_400_000, "3.4 MB")]
-)
+@table(("size", "text"), [(812, "812 B"), (1_234, "1.2 kB"), (999_960, "1 MB"), (3_400_000, "3.4 MB")])
 def test_bytes_are_shown_with_their_unit(size: int, text: str) -> None:
     assert bytes_text(size) == text
 
 
-@pytest.mark.parametrize(
-    ("dollars", "text"), [(None, ""), (0.0, "$0.00"), (0.004, "<$0.01"), (0.04, "$0.04"), (1234.5, "$1,234.50")]
-)
+@table(("dollars", "text"), [(None, ""), (0.0, "$0.00"), (0.004, "<$0.01"), (0.04, "$0.04"), (1234.5, "$1,234.50")])
 def test_money_is_shown_in_cents(dollars: float | None, text: str) -> None:
     assert money_text(dollars) == text
 

@@ -1,9 +1,9 @@
 """Highlighted code: every character stays, and the same code looks the same, however it was streamed."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.ui.text.code_highlighter import (
     LONGEST_LINE,
     MAX_PIECE_LINES,
@@ -74,7 +74,7 @@ def test_a_piece_ends_where_it_has_enough_characters() -> None:
     assert piece_length(["x" * PIECE_SIZE, ""]) == 1
 
 
-@pytest.mark.parametrize("lines", [["(" * LONGEST_LINE] * 30, ["("] * 60, ["((" * 100, "", "x = 1"] * 9])
+@table("lines", [["(" * LONGEST_LINE] * 30, ["("] * 60, ["((" * 100, "", "x = 1"] * 9])
 def test_a_piece_of_very_many_tokens_is_coloured_at_its_beginning_only(lines: list[str]) -> None:
     coloured = colour_lines("python", lines)
 

@@ -2,9 +2,9 @@
 
 import base64
 
-import pytest
 from textual.color import Color
 
+from tests.support.table import table
 from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
 from tui_agent.ui.text.half_blocks import picture_rows
 from tui_agent.ui.text.terminal_output import output_style
@@ -30,7 +30,7 @@ def test_a_cell_shows_two_pixels_and_equal_cells_are_one_run() -> None:
     assert " sgr-b" not in rows[1].runs[0][1], "there is no pixel below"
 
 
-@pytest.mark.parametrize(
+@table(
     "damaged",
     ["", "3x3", "1x1:!", thumbnail("2x1", RED), thumbnail("0x1", b""), thumbnail("11x1", RED * 11), "999x999:AAAA"],
 )

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.table import table
 from tui_agent.protocol.visible_text import EMOJI_PARTS, SILENT, TYPOGRAPHY, WRITING, escape_of, is_invisible
 from tui_agent.ui.app.base_app import plain
 from tui_agent.ui.text.sanitiser import (
@@ -36,7 +37,7 @@ awkward_text = st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=60)
 backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\u202e⇥"), max_size=30)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("plain [bold]text[/] $5", "plain [bold]text[/] $5"),
@@ -68,7 +69,7 @@ def test_sanitise_drops_control_sequences_and_shows_hidden_characters(text: str,
     assert sanitise(text) == shown
 
 
-@pytest.mark.parametrize(
+@table(
     ("sequence", "shown"),
     [
         ("👩\u200d💻", "👩💻"),
@@ -137,7 +138,7 @@ def test_whatever_the_last_look_takes_away_is_in_the_table() -> None:
     assert [one for one in map(chr, range(sys.maxunicode + 1)) if plain(one) != one and not is_invisible(one)] == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shown"),
     [
         ("git commit -m 'x'", "git commit -m 'x'"),
@@ -191,7 +192,7 @@ def test_visible_text_has_no_hidden_characters(text: str) -> None:
     assert sanitise(shown).replace("\n", "") == shown.replace("\n", "")
 
 
-@pytest.mark.parametrize("shape", ["\n" * 300_000, " " * 300_000 + "x", "\\" * 300_000, "\x1b]" * 150_000, "\x1b[" * 9])
+@table("shape", ["\n" * 300_000, " " * 300_000 + "x", "\\" * 300_000, "\x1b]" * 150_000, "\x1b[" * 9])
 def test_long_and_hostile_text_takes_no_more_than_linear_time(shape: str) -> None:
     started = time.process_time()
 
@@ -209,7 +210,7 @@ def test_one_line_never_exceeds_its_width(text: str, width: int) -> None:
     assert "\n" not in row
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "width", "row"),
     [
         ("short", 10, "short"),

@@ -1,9 +1,9 @@
 """Rows of text: never wider than the width, nothing lost, and copied as before wrapping."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.styled_lines import (
     clipped,
@@ -68,7 +68,7 @@ def test_styled_over_adds_a_style_to_some_characters() -> None:
     assert runs == (("ab", ""), ("c", "found"), ("d", "code found"), ("ef", "code"))
 
 
-@pytest.mark.parametrize(("width", "text"), [(9, "abcdefghi"), (8, "abcdefg…"), (1, "…"), (0, "")])
+@table(("width", "text"), [(9, "abcdefghi"), (8, "abcdefg…"), (1, "…"), (0, "")])
 def test_clipped_runs_say_that_something_is_missing(width: int, text: str) -> None:
     assert text_of_runs(clipped((("abcd", ""), ("efghi", "code")), width)) == text
 

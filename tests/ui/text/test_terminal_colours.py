@@ -1,9 +1,9 @@
 """Colours of programs' output in each theme: readable on its ground."""
 
-import pytest
 from textual.app import App, ComposeResult
 from textual.color import Color
 
+from tests.support.table import table
 from tui_agent.ui.app.themes import read_theme, shipped_themes
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
@@ -33,7 +33,7 @@ class Host(App[None]):
         self.theme = self._name
 
 
-@pytest.mark.parametrize("theme", ["dark", "light", "high-contrast"])
+@table("theme", ["dark", "light", "high-contrast"])
 async def test_every_colour_is_readable_in_every_theme(theme: str) -> None:
     async with Host(theme).run_test() as pilot:
         view = pilot.app.query_one(RowsView)

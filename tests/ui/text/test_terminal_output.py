@@ -1,10 +1,10 @@
 """Colours of programs' output: what is kept, and that the text stays exactly the sanitised one."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.support.table import table
 from tui_agent.ui.text.sanitiser import sanitise, settle
 from tui_agent.ui.text.styled_lines import folded, width_of_runs
 from tui_agent.ui.text.terminal_output import MAX_RUNS, OutputReader, output_lines, plain_output
@@ -42,7 +42,7 @@ def test_rows_are_never_wider_than_the_window(text: str, width: int) -> None:
             assert cell_len(row.plain) == width_of_runs(row.runs)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "runs"),
     [
         ("\x1b[31mred\x1b[0m not", (("red", "sgr-f1"), (" not", ""))),
@@ -80,7 +80,7 @@ def test_a_sequence_that_arrives_in_two_chunks_shows_once_it_is_whole() -> None:
     assert output_lines("ok \x1b[3" + "1mred") == [(("ok ", ""), ("red", "sgr-f1"))]
 
 
-@pytest.mark.parametrize("text", ["x", "\r", "50%\r", "\x1b[31mx", "\x1b", "\x1b[", "\x1b[31;"])
+@table("text", ["x", "\r", "50%\r", "\x1b[31mx", "\x1b", "\x1b[", "\x1b[31;"])
 def test_a_flood_without_a_line_feed_is_read_in_one_pass(text: str) -> None:
     (runs,) = output_lines(text * 200_000)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.support.table import table
 from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -233,7 +234,7 @@ def test_of_very_many_changed_files_the_first_are_listed() -> None:
     assert talk.rows()[-1] == "… 900 more files"
 
 
-@pytest.mark.parametrize(
+@table(
     ("status", "words"),
     [
         ("denied_policy", "denied: bash(rm:*)"),
@@ -288,7 +289,7 @@ def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
     assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a #1"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("by", "words"),
     [
         ("user", "you denied it: use pytest"),

@@ -9,6 +9,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
+from tests.support.table import table
 from tests.ui.row_kit import (
     ANSWER,
     FoldWithLedger,
@@ -426,7 +427,7 @@ NASTY = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", NASTY)
+@table("text", NASTY)
 async def test_no_text_has_control_or_hidden_characters(text: str) -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(

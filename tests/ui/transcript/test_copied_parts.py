@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import pytest
 from textual.pilot import Pilot
 
+from tests.support.table import table
 from tests.ui.row_kit import DIFF, FoldWithLedger, HostApp, Teller, answer, ended, queued, rows_of, user
 from tests.ui.still import drawn, notes, pressing, still_app
 from tests.ui.story import Story, working
@@ -196,7 +196,7 @@ async def test_an_answer_in_any_script_is_shown_calmly_and_copied_exactly() -> N
         assert app.clipboard == exact
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "copied", "said"),
     [
         ("/copy", "Now it is **done**.", "Copied 1 line"),
@@ -246,7 +246,7 @@ async def test_letters_go_to_the_composer_while_a_part_is_chosen() -> None:
         assert app.chat.entry.composer.text == "copy"
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "texts"),
     [
         ("```\na\n```", ["a"]),

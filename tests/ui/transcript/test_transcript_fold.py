@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tests.ui.row_kit import (
     DIFF,
     FoldWithLedger,
@@ -200,7 +201,7 @@ def test_a_long_call_being_written_is_announced() -> None:
     assert body([*events, answer("I write.")]) == ["● I write."]
 
 
-@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "model_context_window_exceeded"])
+@table("reason", ["max_tokens", "refusal", "model_context_window_exceeded"])
 def test_an_answer_that_did_not_end_well_is_explained_by_the_engine_alone(reason: str) -> None:
     explained = Warned(code="output_limit", text="It was cut off.")
 
@@ -247,7 +248,7 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
     assert body(events) == ["· one", "! two", "✖ three"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("event", "row"),
     [
         (InputWarned(filter="pii", text="a name", source="prompt"), "! pii: a name"),

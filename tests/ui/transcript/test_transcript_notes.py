@@ -1,7 +1,6 @@
 """Texts of notes, for every kind of event that leaves one."""
 
-import pytest
-
+from tests.support.table import table
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalResolved,
@@ -38,7 +37,7 @@ def test_the_note_of_a_form_names_values_as_the_form_does() -> None:
     assert server_answer_note(question, event) == said
 
 
-@pytest.mark.parametrize(
+@table(
     ("event", "kind", "words"),
     [
         (SessionSaveFailed(id="s", error="disk full"), "error", "disk full"),
@@ -84,7 +83,7 @@ def test_a_note_says_what_happened(event: AgentEvent, kind: str, words: str) -> 
     assert words in note[1]
 
 
-@pytest.mark.parametrize(
+@table(
     "event",
     [
         StatusChanged(status="idle"),

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.workbench.configuration.user_settings import store_setting, with_setting
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "after"),
     [
         ("", 'model = "m"\n'),

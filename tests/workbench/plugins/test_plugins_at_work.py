@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.stream_helpers import HELLO, heard
+from tests.support.table import table
 from tests.workbench.plugins.conftest import Install
 from tui_agent.cli.command_line import run_program
 from tui_agent.cli.editor_host import EditorHost
@@ -244,8 +245,8 @@ class Faulty:
         raise self._error
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize(
+@table("at_once", [True, False])
+@table(
     ("error", "kind", "text"),
     [
         (ZeroDivisionError("no\x1bway"), "bad_response", "the plugin failed: no"),
@@ -292,7 +293,7 @@ async def test_an_iterator_without_a_close_is_read_to_its_end() -> None:
     assert [event async for event in provider.stream(HELLO)] == [TextDelta("a"), StreamEnded("end_turn")]
 
 
-@pytest.mark.parametrize(
+@table(
     ("made", "reason"),
     [
         (lambda _: 1 / 0, "division by zero"),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.table import table
 from tui_agent.ui.transcript.markdown.markdown_blocks import (
     Block,
     CodeBlock,
@@ -60,9 +61,7 @@ def test_links_show_their_address_and_images_their_words() -> None:
     assert text("<me@a.b>") == "me@a.b"
 
 
-@pytest.mark.parametrize(
-    "source", ["<script>x</script>", "<b>bold</b>", "<!-- hidden -->", "[ref]: http://x", "[a][ref]"]
-)
+@table("source", ["<script>x</script>", "<b>bold</b>", "<!-- hidden -->", "[ref]: http://x", "[a][ref]"])
 def test_html_and_references_are_shown_as_they_are(source: str) -> None:
     assert text(source) == source
 

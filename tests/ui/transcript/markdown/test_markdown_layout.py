@@ -1,9 +1,9 @@
 """Blocks as rows: never wider than the width, and nothing omitted without a note."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.table import table
 from tui_agent.ui.text.line import NARROWEST
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Paragraph, Table, parse_markdown
@@ -138,7 +138,7 @@ def test_code_is_broken_anywhere_and_keeps_its_ground() -> None:
     assert all(line.fill == "code-ground" for line in lines)
 
 
-@pytest.mark.parametrize(("level", "style"), [(1, "heading-1"), (2, "heading-2"), (3, "heading-3"), (6, "heading-3")])
+@table(("level", "style"), [(1, "heading-1"), (2, "heading-2"), (3, "heading-3"), (6, "heading-3")])
 def test_headings_differ_by_level(level: int, style: str) -> None:
     [unit] = parse_markdown("#" * level + " title")
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.pathological_texts import pathological_texts
+from tests.support.table import table
 from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.transcript.markdown import markdown_stream
@@ -225,7 +226,7 @@ class Reader:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", pathological_texts(1))
+@table("name", pathological_texts(1))
 def test_no_text_makes_a_flush_expensive(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text = pathological_texts(20_000)[name]
     reader, stream = Reader(monkeypatch), MarkdownStream()
@@ -244,16 +245,14 @@ def test_no_text_makes_a_flush_expensive(name: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
+@table("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
 def test_a_line_too_expensive_to_parse_is_shown_unparsed(sign: str) -> None:
     text = sign * 50_000
 
     assert "".join(line.plain for line in rows(at_once(text))) == text
 
 
-@pytest.mark.parametrize(
-    "before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"]
-)
+@table("before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"])
 def test_an_expensive_line_stays_in_place(before: str) -> None:
     line = "[" * 300
 
