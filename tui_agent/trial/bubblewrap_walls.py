@@ -54,28 +54,16 @@ class BubblewrapWalls:
                 (root.upper.parent / MOUNTED).mkdir(mode=0o700)
                 (root.upper.parent / LOWER).symlink_to(root.place)
 
-    def environment(
-        self, box: Confinement, layer: Path, visible: VisiblePlaces, environment: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Return the environment of a command.
-
-        Args:
-            box: the session's confinement.
-            layer: the layer's directory.
-            visible: what is shown of the system and the home.
-            environment: the environment of a confined command.
-        """
-        return trial_environment(environment, visible.shown, cache=CACHE, temporary="/tmp", network=box.network)
-
-    def command_line(
+    def confined(
         self,
         box: Confinement,
         roots: Sequence[LayerRoot],
         layer: Path,
         visible: VisiblePlaces,
         command: WatchedCommand,
-    ) -> list[str]:
-        """Return the start of the command line. Blocks.
+        environment: Mapping[str, str],
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the start of the command line, and the environment. Blocks.
 
         Args:
             box: the session's confinement.
@@ -83,6 +71,7 @@ class BubblewrapWalls:
             layer: the layer's directory.
             visible: what is shown of the system and the home.
             command: holds the files that bubblewrap reads.
+            environment: the environment of a confined command.
 
         Raises:
             OSError, ToolError: no command can run, with the reason.
@@ -112,7 +101,8 @@ class BubblewrapWalls:
             argv += ["--seccomp", str(command.file_with(filter_for_namespaces()))]
         if self.unshare:
             argv = [*self.unshare, "sh", "-c", _MOUNT_LAYERS, "sh", str(layer), *argv]
-        return [*argv, "--", *_limiter(box)]
+        variables = trial_environment(environment, visible.shown, cache=CACHE, temporary="/tmp", network=box.network)
+        return [*argv, "--", *_limiter(box)], variables
 
     def _over(self, root: LayerRoot) -> list[str]:
         place = str(root.place)

@@ -95,8 +95,11 @@ class KeepJournal:
             return None
         content: dict[str, Any] = json.loads((directory / name).read_bytes())
         rows: list[Any] = content.pop("steps")
-        steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]
-        journal = cls(directory, steps, name=name, **content)
+        try:
+            steps = [(step := Step(*row))._replace(seen=tuple(step.seen)) for row in rows]
+            journal = cls(directory, steps, name=name, **content)
+        except TypeError as error:
+            raise OSError(f"another version of tui-agent wrote {directory / name}") from error
         if name == _UNDO:
             journal.problems.setdefault(REPOSITORY, "an error interrupted it")
         return journal

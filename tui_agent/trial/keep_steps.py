@@ -8,11 +8,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .file_comparison import is_same_content, next_data
+from .file_comparison import is_same_file, next_data
 from .keep_journal import KeepJournal, Step
 from .layer_files import identity_of, kind_of, remove_marks, status_of
 
 _HOLD = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1024 * 1024
 CHANGED = "it changed in the workspace since the question was asked; keep it from a new run"
 
@@ -228,17 +229,8 @@ def _is_taken(step: Step, path: Path, now: os.stat_result | None) -> bool:
 
 def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
     """Return True if a file in the workspace is a finished copy of the stored one."""
-    source = os.lstat(step.source)
-    if not stat.S_ISREG(source.st_mode) or not stat.S_ISREG(now.st_mode):
-        return (
-            stat.S_ISLNK(now.st_mode)
-            and stat.S_ISLNK(source.st_mode)
-            and (os.readlink(path) == os.readlink(step.source))
-        )
-    try:
-        return stat.S_IMODE(now.st_mode) == step.mode and is_same_content(Path(step.source), path)
-    except OSError:
-        return False
+    has_mode = stat.S_ISLNK(now.st_mode) or stat.S_IMODE(now.st_mode) == step.mode
+    return has_mode and is_same_file(step.source, os.lstat(step.source), path, now)
 
 
 def was_directory(step: Step) -> bool:
@@ -267,20 +259,14 @@ def _copy(source: Path, to: Path) -> None:
         return
     if not stat.S_ISREG(status.st_mode):
         raise NotKeptError("it is neither a file nor a link")
-    reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        writing = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            at = 0
-            while (at := next_data(reading, at, status.st_size)) < status.st_size:
-                block = os.pread(reading, _BLOCK, at)
-                if not block:
-                    break
-                at += os.pwrite(writing, block, at)
-            os.ftruncate(writing, status.st_size)
-            shutil.copystat(source, to, follow_symlinks=False)
-            os.fsync(writing)
-        finally:
-            os.close(writing)
-    finally:
-        os.close(reading)
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(source, _READ), "rb", 0) as reading, open(os.open(to, new, 0o600), "wb", 0) as writing:
+        at = 0
+        while (at := next_data(reading.fileno(), at, status.st_size)) < status.st_size:
+            block = os.pread(reading.fileno(), _BLOCK, at)
+            if not block:
+                break
+            at += os.pwrite(writing.fileno(), block, at)
+        writing.truncate(status.st_size)
+        shutil.copystat(source, to, follow_symlinks=False)
+        os.fsync(writing.fileno())

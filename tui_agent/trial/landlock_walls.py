@@ -31,23 +31,16 @@ class LandlockWalls:
     def prepare(self, roots: Sequence[LayerRoot]) -> None:
         """Create nothing: there is no layer."""
 
-    def environment(
-        self, box: Confinement, layer: Path, visible: VisiblePlaces, environment: Mapping[str, str]
-    ) -> dict[str, str]:
-        """Return the environment of a command, for which nothing is moved; arguments as of `BubblewrapWalls`."""
-        cache, temporary = str(box.held.cache), str(box.held.temporary)
-        variables = trial_environment(environment, visible.shown, cache=cache, temporary=temporary, network=box.network)
-        return variables | {"GIT_CONFIG_GLOBAL": str(layer / GIT_SETTINGS)}
-
-    def command_line(
+    def confined(
         self,
         box: Confinement,
         roots: Sequence[LayerRoot],
         layer: Path,
         visible: VisiblePlaces,
         command: WatchedCommand,
-    ) -> list[str]:
-        """Return the start of the command line. Blocks; the arguments are those of `BubblewrapWalls`."""
+        environment: Mapping[str, str],
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the start of the command line, and the environment. Blocks; arguments as of `BubblewrapWalls`."""
         (layer / GIT_SETTINGS).write_bytes(plain_git_settings(box.workspace))
         seen = [*(root.place for root in roots), *map(Path, visible.shown.values())]
         closed = [*box.hidden, *(Path(os.path.realpath(path)) for path in box.unreadable())]
@@ -66,7 +59,11 @@ class LandlockWalls:
             "filter": filter_without_namespaces(network=box.network).hex(),
         }
         (layer / RULES).write_text(json.dumps(rules), "utf-8")
-        return [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(command.status)]
+        argv = [sys.executable, "-I", "-S", "-B", landlock_launcher.__file__, str(layer / RULES), str(command.status)]
+        # Nothing is moved for the command, which sees no settings in its home.
+        cache, temporary = str(box.held.cache), str(box.held.temporary)
+        variables = trial_environment(environment, visible.shown, cache=cache, temporary=temporary, network=box.network)
+        return argv, variables | {"GIT_CONFIG_GLOBAL": str(layer / GIT_SETTINGS)}
 
 
 def landlock_problem() -> str:

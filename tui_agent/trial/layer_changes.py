@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.protocol.trial import LayerChange, LayerChanges
 
 from .covered_places import LayerRoot
-from .file_comparison import is_same_content
+from .file_comparison import is_same_file
 from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
 from .repository_state import RepositoryState, repository_in
 from .sorting import PathSorter
@@ -123,7 +123,7 @@ class _Walk:
             is_hidden = directory.is_hidden or not is_kept or marks.get("opaque") == b"y"
             top = "" if is_kept else directory.top or path
             self._waiting.append(_Directory(f"{path}/", is_kept, old == "directory", is_hidden, "origin" in marks, top))
-        is_same = _is_same(upper, status, target, lower)
+        is_same = is_same_file(upper, status, target, lower)
         # Of a directory with something in it, the changes below say enough.
         if new == "directory":
             is_shown = _modes_differ(status, lower) if is_same else lower is not None or _is_empty(upper)
@@ -169,22 +169,6 @@ class _Walk:
             seen=identity_of(lower),
             top=self.root.place / top if top else None,
         )
-
-
-def _is_same(upper: str, status: os.stat_result | None, target: str, lower: os.stat_result | None) -> bool:
-    """Return True if at most the permission bits of what is at a path changed, or what is in a directory."""
-    if status is None or lower is None or stat.S_IFMT(status.st_mode) != stat.S_IFMT(lower.st_mode):
-        return False
-    if stat.S_ISLNK(status.st_mode):
-        return os.readlink(upper) == os.readlink(target)
-    if not stat.S_ISREG(status.st_mode):
-        return status.st_rdev == lower.st_rdev
-    if status.st_size != lower.st_size:
-        return False
-    try:
-        return is_same_content(upper, target)
-    except OSError:  # Without permission to read it, its times must do.
-        return status.st_mtime_ns == lower.st_mtime_ns
 
 
 def _modes_differ(one: os.stat_result | None, other: os.stat_result | None) -> bool:

@@ -189,8 +189,10 @@ def remove_tree(top: Path) -> None:
     except FileNotFoundError:
         return
     except OSError:
-        # Deeper than a path can name: these programs change into each directory.
-        for argv in (("chmod", "-R", "u+rwx", "--", str(top)), ("rm", "-rf", "--", str(top))):
+        # Deeper than a path can name: these programs change into each directory. Files may have other names in the
+        # workspace, so that their modes stay.
+        opening = ("find", str(top), "-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
+        for argv in (opening, ("rm", "-rf", "--", str(top))):
             subprocess.run(argv, capture_output=True, check=False)
         shutil.rmtree(top, ignore_errors=True)
 

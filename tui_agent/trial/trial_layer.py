@@ -77,11 +77,10 @@ class TrialLayer:
         watched = [root.upper for root in self.roots if walls.has_layer]
         self._command = WatchedCommand([*watched, held.temporary, held.other_temporary], box.limits)
         try:
-            start = walls.command_line(box, self.roots, self._directory, visible, self._command)
+            start, variables = walls.confined(box, self.roots, self._directory, visible, self._command, environment)
         except (OSError, ToolError) as error:
             self.end()
             raise ToolError(f"The command was not run: no trial can be set up here: {error}") from error
-        variables = walls.environment(box, self._directory, visible, environment)
         return WalledCommand((*start, *argv), variables, tuple(self._command.descriptors))
 
     def started(self, output: bytes, returncode: int | None) -> str:
