@@ -43,6 +43,9 @@ PAGE_COMMANDS: tuple[Command, ...] = (
         "Accept some parts of a change and leave out the others; the agent reads which",
         "approval",
     ),
+    Command(
+        "approval.whole_diffs", ("v",), "whole diffs", "Show the whole diffs of files whose diffs are cut", "approval"
+    ),
     Command("approval.list_all", ("a",), "all", "List all waiting questions, to answer several at once", "approval"),
     Command("approval.for_user", ("u",), "every project", "When a rule is shown: allow in every project", "approval"),
     Command("approval.narrower", ("left",), "narrower", "When a rule is shown: a narrower one", "approval"),
