@@ -31,6 +31,7 @@ from tui_agent.fleet.worker_messages import (
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, MessageDelta, RunEnded, StepRetry, StepStarted
 from tui_agent.protocol.fleet_records import FleetStatus, UnitTask
+from tui_agent.protocol.trial import ProposedChanges, ProposedFile
 
 from .test_unit_progress import line_of
 
@@ -275,6 +276,22 @@ async def test_without_a_viewer_questions_are_denied(tmp_path: Path) -> None:
     await fleet.run(play)
 
     assert await fleet.driver.send_input("1", {"type": "stop"}) == "unit 1 does not run"
+
+
+async def test_without_a_viewer_changes_are_left_to_rules_and_mode(tmp_path: Path) -> None:
+    fleet = DrivenFleet(tmp_path / "out", 1)
+    fleet.driver.denies_questions = True
+    changes = ProposedChanges(layer="l1", files=(ProposedFile(path="a", kind="added", sort="workspace"),))
+    question = ApprovalRequested(request_id="a1", call_id="c", digest="d", tool="bash", args={}, changes=changes)
+
+    async def play() -> None:
+        await fleet.granted("1")
+        await fleet.saved("1", 1, line_of(question, 1))
+        _, answer = await fleet.backend.next(UnitInput)
+        assert json.loads(answer.line)["by"] == "nobody"
+        fleet.backend.report(UnitEnded("1", 1, 0, ""))
+
+    await fleet.run(play)
 
 
 async def test_a_retry_continues_what_is_not_done(tmp_path: Path) -> None:

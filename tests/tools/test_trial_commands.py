@@ -114,6 +114,19 @@ async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool,
     assert (root / "gone.txt").exists()
 
 
+async def test_the_whole_of_a_cut_diff_is_stored(bash: BashTool, root: Path) -> None:
+    (root / "long.txt").write_text("line\n" * 9_000)
+
+    _, pending = await run(bash, "sed -i 's/line/change/' long.txt")
+
+    assert pending is not None
+    (file,) = pending.proposed.files
+    stored = Path(file.whole_diff)
+    assert file.has_more
+    assert stored.read_text().count("\n+change") == 9_000
+    assert stored.stat().st_mode & 0o777 == 0o600
+
+
 async def test_a_protected_file_is_shown_with_who_runs_it(bash: BashTool, root: Path) -> None:
     await asyncio.to_thread(subprocess.run, ("git", "init", "-q"), cwd=root, check=True)
     reasons = {

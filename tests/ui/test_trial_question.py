@@ -14,7 +14,7 @@ from tests.ui.approval.test_proposed_parts import shop
 from tests.ui.stage import Clock
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
 from tests.ui.story import Story
-from tests.ui.trial_story import CART, NEW_CART, asking, everything, formatted, propose, settle, trial
+from tests.ui.trial_story import CART, NEW_CART, asking, changed, everything, formatted, propose, settle, trial
 from tui_agent.protocol.events import SessionCreated, SessionLoaded
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -22,11 +22,13 @@ from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
+from tui_agent.ui.approval.whole_diffs_page import WholeDiffsPage
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.panel.call_rows import RowContext, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows
 from tui_agent.ui.text.styled_lines import text_of_runs
 
 pytestmark = pytest.mark.slow
@@ -123,6 +125,39 @@ async def test_a_yes_keeps_no_conflict(tmp_path: Path) -> None:
         assert chosen is not None
         assert "src/cart.py" not in chosen["paths"]
         assert chosen["overwrite"] == []
+
+
+async def test_a_conflict_shows_both_versions_and_is_kept_by_choice(tmp_path: Path) -> None:
+    changes = ProposedChanges(layer="l1", files=(changed("a.py", "mine\n", "its\n", conflict="you changed it"),))
+    assert any(VERSIONS in row.plain for row in file_rows(changes.files[0], 80))
+    async with question(changes, tmp_path) as asked:
+        await asked.press("h")
+        await asked.until(ChangePartsScreen)
+        await asked.press("a", "y")
+
+        assert asked.answer == ("approve", {"paths": ["a.py"], "texts": {}, "overwrite": ["a.py"]}, "")
+
+
+async def test_a_key_shows_the_whole_diff_of_a_file_whose_diff_is_cut(tmp_path: Path) -> None:
+    whole = changed("long.txt", old := "line\n" * 3_000, old.replace("line\n", "last change\n"))
+    (tmp_path / "long.diff").write_text(whole.diff)
+    files = (
+        changed("long.txt", "a\n", "b\n", has_more=True, whole_diff=str(tmp_path / "long.diff")),
+        changed("gone.txt", "a\n", "b\n", has_more=True, whole_diff=str(tmp_path / "none")),
+    )
+    async with question(ProposedChanges(layer="l1", files=files), tmp_path) as asked:
+        await asked.press("v")
+        await asked.until(WholeDiffsPage)
+
+        page = asked.app.screen
+        assert isinstance(page, WholeDiffsPage)
+        text = "\n".join(page.lines)
+        assert text.count("+last change") == 3_000
+        assert "b/gone.txt\n… It is too large" in text
+        await asked.pilot.press("end", "escape")
+        await asked.until(ApprovalScreen)
+        await asked.press("y")
+        assert asked.answer[0] == "approve"
 
 
 async def test_a_yes_needs_the_end_of_all_diffs(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ QUESTION_PAUSE = 0.5
 KEPT_NOTICES = 500
 STOPPED = "stopped"
 NOBODY = "no one watches this fleet, so no one can approve; the call was denied."
+NO_ANSWER = "no one watches this fleet, so no one can answer"
 
 T = TypeVar("T")
 
@@ -354,10 +355,19 @@ class FleetDriver:
         """Deny what no one is there to answer."""
         denied: set[tuple[str, str]] = set()
         while self.denies_questions:
+<<<<<<< HEAD
             questions = () if self.viewers else self.questions
             waiting = {(question.unit_id, question.request.request_id) for question in questions}
+=======
+            questions = () if self.feed.viewers else self.questions
+            about = {(one.unit_id, one.request.request_id): one.request for one in questions}
+            waiting = set(about)
+>>>>>>> w-day
             for unit_id, request_id in waiting - denied:
                 answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
+                if about[unit_id, request_id].changes is not None:
+                    # What the unit's rules and mode keep is kept; a no of the user would discard that, too.
+                    answer |= {"by": "nobody", "note": NO_ANSWER}
                 await self._backend.send(unit_id, UnitInput(json.dumps(answer).encode()))
             # Only these: a unit that continues elsewhere may ask under an id that it had before.
             denied = waiting

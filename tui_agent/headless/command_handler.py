@@ -43,6 +43,8 @@ class ApprovalCommand(_Command):
     note: str = ""
     input: JsonObject | None = None
     """Changed arguments, the values of a form, or the changes of a command to keep: `{"paths":["src/a.py"]}`."""
+    by: Literal["user", "nobody"] = "user"
+    """`nobody` if no one can answer: of the changes of a command, what a rule or the mode keeps is then kept."""
 
     @property
     def answer(self) -> ApprovalDecision:
@@ -201,7 +203,7 @@ class CommandHandler:
                     await self._start(text)
             case ApprovalCommand(request_id=request_id):
                 self._check_input(order)
-                if not self._agent.resolve_approval(request_id, order.answer):
+                if not self._agent.resolve_approval(request_id, order.answer, by=order.by):
                     raise ConfigurationError(f"no open request for approval has the id {request_id!r}")
             case InterruptCommand():
                 if self._agent.running:

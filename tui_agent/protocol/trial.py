@@ -87,6 +87,8 @@ class ProposedFile(FrozenModel):
     diff: str = ""
     """Unified diff of a text, which may be cut; `has_more` then says so."""
     has_more: bool = False
+    whole_diff: str = ""
+    """If the diff is cut, the file with all of it, for a front end on this machine; empty if it is not known."""
     is_text: bool = False
     """True if the new content is a text that the user can keep in part or edit."""
     runs_later: str = ""

@@ -150,8 +150,10 @@ class LayerProposal:
         deadline, room = time.monotonic() + _DIFF_SECONDS, _ALL_DIFFS
         files: list[ProposedFile] = []
         for change in listed:
-            shown = _shown(change, compares=time.monotonic() < deadline)
+            shown, diff = _shown(change, compares=time.monotonic() < deadline)
             shown = shown if len(shown.diff) <= room else shown.model_copy(update={"diff": "", "has_more": True})
+            if diff is not None and shown.has_more:
+                shown = shown.model_copy(update={"whole_diff": self._stored(diff, len(files))})
             room -= len(shown.diff)
             files.append(shown)
         return ProposedChanges(
@@ -163,6 +165,17 @@ class LayerProposal:
             dropped=found.dropped,
             problem=found.problem,
         )
+
+    def _stored(self, diff: Diff, number: int) -> str:
+        """Store a whole diff beside the kept output of commands; return its path, empty if that fails. Blocks."""
+        path = self._workspace.spool_dir / f"{self._layer.id}-{number}.diff"
+        with suppress(OSError):
+            self._workspace.make_spool_dir()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(diff.text)
+            return str(path)
+        return ""
 
     # --- keeping ------------------------------------------------------------------------------------------------------
 
@@ -239,8 +252,8 @@ def _tree(path: str, members: Sequence[LayerChange]) -> ProposedTree:
     return ProposedTree(path=path, sort=sort, files=len(members), size=size, runs_later=runs_later)
 
 
-def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
-    """Return a change as a question shows it. Blocks."""
+def _shown(change: LayerChange, *, compares: bool) -> tuple[ProposedFile, Diff | None]:
+    """Return a change as a question shows it, and its whole diff. Blocks."""
     is_refused = change.sort == "refused"
     file = ProposedFile(
         path=change.path,
@@ -250,19 +263,20 @@ def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
         conflict=change.conflict,
     )
     if is_refused:
-        return file.model_copy(update={"note": change.reason})
+        return file.model_copy(update={"note": change.reason}), None
     old, new = (
         _content(change.target, is_file=change.old == "file"),
         _content(change.source, is_file=change.new == "file"),
     )
     notes = list(filter(None, (_kind_note(change), _mode_note(change))))
     if change.kind == "mode" or not (change.old == "file" or change.new == "file"):
-        return file.model_copy(update={"note": " · ".join(notes)})
+        return file.model_copy(update={"note": " · ".join(notes)}), None
     sizes = _size(change.target, is_file=change.old == "file"), _size(change.source, is_file=change.new == "file")
     if (change.old == "file" and old is None) or (change.new == "file" and new is None):
-        return file.model_copy(update={"note": " · ".join((*notes, f"large, {_bytes(*sizes)}")), "has_more": True})
+        words = " · ".join((*notes, f"large, {_bytes(*sizes)}"))
+        return file.model_copy(update={"note": words, "has_more": True}), None
     if is_binary((old or b"")[:SAMPLE_SIZE]) or is_binary((new or b"")[:SAMPLE_SIZE]):
-        return file.model_copy(update={"note": " · ".join((*notes, f"binary, {_bytes(*sizes)}"))})
+        return file.model_copy(update={"note": " · ".join((*notes, f"binary, {_bytes(*sizes)}"))}), None
     shown = printable_name(change.path).lstrip("/")
     names = ("/dev/null" if old is None else f"a/{shown}", "/dev/null" if new is None else f"b/{shown}")
     diff = diff_between(old or b"", new or b"", names) if compares else None
@@ -270,7 +284,7 @@ def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
         notes.append(_bytes(*sizes))
     words = format_of(new[:SAMPLE_SIZE]).words if new else ""
     cut = None if diff is None else diff.shortened(MOST_OF_ONE_DIFF)
-    return file.model_copy(
+    shown = file.model_copy(
         update={
             "note": " · ".join(filter(None, (*notes, words))),
             "diff": "" if cut is None else cut.text,
@@ -280,6 +294,7 @@ def _shown(change: LayerChange, *, compares: bool) -> ProposedFile:
             "is_text": new is not None and diff is not None,
         }
     )
+    return shown, diff
 
 
 def _kind_note(change: LayerChange) -> str:

@@ -176,14 +176,22 @@ class Workspace:
         Raises:
             OSError: it cannot be created, or the directory belongs to another user.
         """
+        self.make_spool_dir()
+        descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
+        return descriptor, Path(name)
+
+    def make_spool_dir(self) -> None:
+        """Create the directory for long output, private to the user.
+
+        Raises:
+            OSError: it cannot be created, or belongs to another user.
+        """
         make_private_directories(self.spool_dir)
         status = self.spool_dir.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(f"{self.spool_dir} is not a directory of this user")
         if stat.S_IMODE(status.st_mode) != 0o700:
             self.spool_dir.chmod(0o700)
-        descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
-        return descriptor, Path(name)
 
 
 def _ignore(text: str) -> None:

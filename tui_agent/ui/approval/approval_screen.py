@@ -33,6 +33,7 @@ from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
 from .input_edit import InputEdit
 from .proposed_parts import ChangedText, keep_all, new_texts, proposed_parts
 from .rule_offer import RuleOffer
+from .whole_diffs_page import WholeDiffsPage, whole_diffs
 
 PageRequested = Literal["list", "parts"]
 """Result in place of a decision: show every waiting request, or the parts of this change."""
@@ -67,11 +68,11 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
     WHERE = "approval"
     IMMEDIATE = frozenset(("page_down",))
-    UNGUARDED = frozenset(("why", "more"))
+    UNGUARDED = frozenset(("why", "more", "whole_diffs"))
     CLICKED = frozenset(
         (
             *("approve_once", "approve_with_note", "edit_input", "choose_parts", "deny", "deny_with_reason", "skip"),
-            *("list_all", "not_now", "why", "more"),
+            *("list_all", "not_now", "why", "more", "whole_diffs"),
         )
     )
 
@@ -285,6 +286,19 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         """Show the parts of the change, to accept some of them."""
         if self.guard.accepts():
             self._with_texts(lambda: self.dismiss("parts"))
+
+    def action_whole_diffs(self) -> None:
+        """Show the whole diffs of the files whose diffs are cut."""
+        changes = self._request.changes
+        if changes is None:
+            return
+
+        async def read() -> None:
+            text = await asyncio.to_thread(whole_diffs, changes)
+            if self.is_current and self.dialog.step == "asking":
+                self.app.push_screen(WholeDiffsPage(text), lambda _: self.dialog.restart_guard())
+
+        self.run_worker(read, group="texts", exclusive=True)
 
     def action_not_now(self) -> None:
         """Go one step back; from the request itself, close without an answer."""

@@ -114,7 +114,8 @@ def keep_all(changes: ProposedChanges) -> JsonObject | None:
 def can_choose(changes: ProposedChanges) -> bool:
     """True if a proposal has several parts, or one that a plain yes does not keep."""
     hunks = (len(read_hunks(file.diff) or ()) if _has_hunks(file) else 1 for file in _decided(changes))
-    return not changes.problem and sum(hunks) + len(changes.trees) + bool(changes.repository) > 1
+    is_left_out = any(file.conflict for file in changes.files)
+    return not changes.problem and (is_left_out or sum(hunks) + len(changes.trees) + bool(changes.repository) > 1)
 
 
 def editable(changes: ProposedChanges) -> tuple[str, ...]:

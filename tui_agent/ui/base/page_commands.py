@@ -19,6 +19,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("approval.skip", "k", "skip", "Skip this call; the run continues"),
     row("approval.choose_parts", "h", "parts",
         "Accept some parts of a change and leave out the others; the agent reads which"),
+    row("approval.whole_diffs", "v", "whole diffs", "Show the whole diffs of files whose diffs are cut"),
     row("approval.list_all", "a", "all", "List all waiting questions, to answer several at once"),
     row("approval.for_user", "u", "every project", "When a rule is shown: allow in every project"),
     row("approval.narrower", "left", "narrower", "When a rule is shown: a narrower one"),

@@ -11,9 +11,14 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from tui_agent.ui.base.commands import COMMANDS, bindings_for, command
+from tui_agent.ui.base.commands import COMMANDS, Command, bindings_for, command
 
 _OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
+
+
+def page_keys() -> list[Command]:
+    """Return the commands of a page to read: to close and to scroll it."""
+    return [command for command in COMMANDS if command.action_name in _OWN_KEYS]
 
 
 POLL_SECONDS = 1.0
@@ -80,9 +85,7 @@ class TextPage(ModalScreen[None]):
     """
 
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-roomy")]  # noqa: RUF012
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
 
     def __init__(self, heading: str, text_at: Callable[[int], Content], *, follows: bool = False) -> None:
         """Create the page.

@@ -14,9 +14,11 @@ from .styled_lines import prefixed_lines, wrapped
 
 PROTECTED = "protected: {}, so no rule or mode keeps it"
 RUN_LATER = "something may run or obey it later"
-CUT = "The rest of the diff is not shown: keep or discard the whole file."
-NO_DIFF = "Its diff is too long to be shown: keep or discard the whole file."
+CUT = "The rest of the diff is not shown here: keep or discard the whole file."
+NO_DIFF = "Its diff is too long to be shown here: keep or discard the whole file."
 CONFLICT = "kept only if you choose it"
+VERSIONS = "− the workspace's version now   + the command's version"
+"""Legend of the diff of a file in conflict, which shows both versions."""
 _KINDS: dict[ChangeKind, tuple[str, str]] = {
     "added": ("new", "success"),
     "changed": ("", ""),
@@ -54,6 +56,8 @@ def file_rows(file: ProposedFile, width: int) -> list[Line]:
     if file.conflict:
         words = f"! {visible(file.conflict)}; {CONFLICT}"
         rows += prefixed_lines(wrapped([(words, "warning")], width - _MARGIN), margin, margin)
+        legend = [(VERSIONS, "muted")] if file.diff else []
+        rows += prefixed_lines(wrapped(legend, width - _MARGIN), margin, margin) if legend else []
     if file.diff:
         lines = [line for line in read_diff(file.diff, visible) if line.kind != "file"]
         rows += layout_diff(lines, width)

@@ -1,0 +1,90 @@
+"""A page with the whole diffs of files whose diffs the question about changes cuts."""
+
+from contextlib import suppress
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.protocol.trial import ProposedChanges
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.dialogs.text_page import page_keys
+from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.rows_view import Paging, RowsView
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import folded
+
+MOST_OF_ONE = 2_000_000
+"""Most characters of one diff."""
+_STYLES = {"+": "success", "-": "error", "@": "muted", "…": "muted"}
+
+
+class WholeDiffsPage(Paging, ModalScreen[None]):
+    """The page; esc goes back to the question."""
+
+    DEFAULT_CSS = """
+    WholeDiffsPage {
+        align: center middle;
+        & > Vertical {
+            width: 100%;
+            height: 100%;
+            background: $surface;
+            border: round $border;
+            border-title-color: $text;
+            border-subtitle-color: $text-muted;
+            padding: 0 1;
+        }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
+
+    def __init__(self, text: str) -> None:
+        """Create the page for unified diffs."""
+        super().__init__()
+        self.lines = [visible(line) for line in text.rstrip("\n").split("\n")]
+        """The lines of the diffs."""
+        self._rows = RowsView(self._build)
+
+    def compose(self) -> ComposeResult:
+        """Yield the page."""
+        with Vertical() as page:
+            page.border_title = Content(" Whole diffs ")
+            page.border_subtitle = f" {command('detail.close').key_text} back "
+            self._rows.can_focus = False
+            yield self._rows
+
+    @property
+    def paged(self) -> RowsView:
+        """The rows that the paging keys move."""
+        return self._rows
+
+    def action_close(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+    def _build(self, width: int) -> list[Line]:
+        rows: list[Line] = []
+        for line in self.lines:
+            style = "strong" if line.startswith(("--- ", "+++ ")) else _STYLES.get(line[:1], "")
+            # Most lines fit: folding each of thousands would take seconds.
+            rows += (
+                [Line(((line, style),))] if line.isascii() and len(line) <= width else folded([(line, style)], width)
+            )
+        return rows
+
+
+def whole_diffs(changes: ProposedChanges) -> str:
+    """Return the whole diffs of the texts whose diff is cut, as far as they are known. Blocks."""
+    found: list[str] = []
+    for file in changes.files:
+        if not file.has_more:
+            continue
+        text = f"--- a/{file.path}\n+++ b/{file.path}\n… It is too large to be compared.\n"
+        if file.whole_diff:
+            with suppress(OSError), open(file.whole_diff, encoding="utf-8", errors="replace", newline="") as stored:
+                text = stored.read(MOST_OF_ONE)
+        found.append(text)
+    return "".join(found)
