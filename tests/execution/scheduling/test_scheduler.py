@@ -649,25 +649,18 @@ async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> No
     assert tool.calls == ["c1"]
 
 
-async def test_an_internal_fault_gives_every_call_a_result_and_is_not_hidden() -> None:
+async def test_an_internal_fault_is_the_result_of_its_call() -> None:
     class Broken(HookBus):
         def hooks(self, event: Any) -> Any:
             raise RuntimeError("bug")
 
     broken = Broken()
     broken.before_tool(lambda question: None)
-    bench = Bench([ScriptedTool()], hooks=broken)
 
-    async def work() -> None:
-        async with bench.scheduler as scheduler:
-            scheduler.submit_all(calls("act", "act"))
-            await scheduler.finish()
+    ran = await run([ScriptedTool()], calls("act", "act"), hooks=broken)
 
-    with pytest.raises(BaseExceptionGroup):
-        await work()
-
-    assert set(bench.ended()) == {"c0", "c1"}
-    assert len(bench.committed) == 2
+    assert ran.statuses == ["error", "error"]
+    assert ran.texts == ["bug", "bug"]
 
 
 # --- conclusions ---

@@ -10,7 +10,7 @@ from tui_agent.cli.configuration.effective_settings import prepare_settings
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.plugins.plugin_loader import load_plugins
 from tui_agent.cli.process.controlling_terminal import say, say_json
-from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.execution.untrusted_calls import try_call
 
 
 @click.group()
@@ -30,8 +30,8 @@ def list_tools(as_json: bool) -> None:
     rows = [
         {
             "name": tool.name,
-            "read_only": call_or_default(tool.is_read_only, {}, otherwise=False),
-            "concurrency_safe": call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
+            "read_only": try_call(tool.is_read_only, {}) is True,
+            "concurrency_safe": try_call(tool.is_concurrency_safe, {}) is True,
             "description": tool.spec.description,
             "input_schema": tool.spec.input_schema,
         }

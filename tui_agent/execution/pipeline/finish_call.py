@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
-from tui_agent.execution.json_coercion import coerce_metrics, whole_block
+from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, overridden
 from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import DocumentBlock, JsonObject, TextBlock, UserBlock, joined_text
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
 
@@ -116,6 +116,7 @@ async def _output_trip(services: ExecutionServices, state: CallState, result: To
 async def add_notes_and_truncate(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
     """Stage 14: put the user's notes before the result, and truncate it (S3-20, S3-21)."""
     options, prepared = services.options, state.prepared
+    outcome = replace(outcome, result=fit_for_journal(outcome.result))
     texts = notes_of(state) if state.approval.notes or state.approval.edited_names else ()
     if texts:
         notes = tuple(TextBlock(text=f"[{note}]") for note in texts)
@@ -164,13 +165,7 @@ async def truncate(
         archive_dir: directory that keeps the whole text of a truncated result; None: none does.
         publisher: publishes a warning if the file cannot be written.
     """
-    content = outcome.result.content
-    whole = joined_text(content)
-    if not whole.isascii() or any(isinstance(block, DocumentBlock) for block in content):
-        content = tuple(map(whole_block, content))
-        whole = joined_text(content)
-        if content != outcome.result.content:
-            outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
+    content, whole = outcome.result.content, outcome.result.text
     size = _size(content, whole)
     if limit is None or len(whole) <= limit:
         return replace(outcome, size_bytes=size)

@@ -29,7 +29,6 @@ from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
 from tui_agent.execution.strategy import Auto, WaveNumbering
-from tui_agent.execution.untrusted_calls import copy_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
@@ -208,8 +207,6 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "finishing"
         states = self._batch.states
-        # A copy, because the message belongs to the conversation and tools may change what they see.
-        answer = copy_of(answer)
         for state in states:
             state.answer = answer
         if self._early is not None:
