@@ -46,7 +46,7 @@ from .pipeline.admission import (
 )
 from .pipeline.approval_stage import ask_user, needs_approval
 from .pipeline.call_state import CallState, FinishedCall, PreparedCall
-from .pipeline.finish_call import add_notes_and_truncate, finish_result
+from .pipeline.finish_call import finish_call
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_adapters import ToolLike
@@ -128,7 +128,7 @@ class ToolExecutor:
         """Take one call through the pipeline; it ends exactly once, and only a real cancellation is raised."""
         outcome = None
         try:
-            outcome = await add_notes_and_truncate(self.services, state, await self._outcome(state))
+            outcome = await finish_call(self.services, state, await self._outcome(state))
         except Exception as error:
             # The tool, the policy or the engine failed outside of the tool's run: the other calls continue.
             outcome = self._failed(state, error)
@@ -159,8 +159,7 @@ class ToolExecutor:
                 if state.stopping is not None:
                     return
                 if refusal is not None:
-                    finished = await state.unless_stopped(finish_result(self.services, state, refusal))
-                    state.admission.refusal = finished
+                    state.admission.refusal = refusal
                     return
         except Exception as error:
             # Of a stopped call, a `TimeoutError` means that its wait was ended.
@@ -176,16 +175,13 @@ class ToolExecutor:
         return replace(unknown, traceback=outcome.traceback)
 
     async def _outcome(self, state: CallState) -> Outcome:
-        """Stages 4 to 13: admit, approve, wait for the turn, run, and review the result."""
+        """Stages 4 to 11: admit, approve, wait for the turn and run."""
         if not state.admission.begun:
             await self.admit(state)
         refusal = state.admission.refusal or state.stopping or await take_turn(self.services, state)
         if refusal is not None:
             return refusal
-        outcome = await settle_changes(self.services, state, await run_tool(self.services, state))
-        if not self.services.finishes_results:
-            return outcome
-        return await state.in_time(finish_result(self.services, state, outcome)) or lost()
+        return await settle_changes(self.services, state, await run_tool(self.services, state))
 
     def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
         """Give a running call more time; return its new limit, or None if it has none or does not run."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
 from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
-from tui_agent.execution.outcomes import Outcome, failure, overridden
+from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
 from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
@@ -33,6 +33,14 @@ _LATER_CHANGES_SECONDS = 10.0
 
 _JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 """Characters, beside combining ones, that modify the one before: joiner, variation selectors, skin tones."""
+
+
+async def finish_call(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Return the outcome as it is published: reviewed, with the user's notes, and short enough for the model."""
+    if services.finishes_results:
+        # Of a stopped call without a result there is nothing to review.
+        outcome = await state.in_time(finish_result(services, state, outcome)) or state.stopping or lost()
+    return await add_notes_and_truncate(services, state, outcome)
 
 
 async def finish_result(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
