@@ -485,26 +485,6 @@ async def test_an_error_of_the_body_propagates() -> None:
     assert bench.ended() == {"a": "cancelled"}
 
 
-async def test_a_hook_or_policy_cannot_submit_another_call_meanwhile() -> None:
-    refused: list[str] = []
-
-    class Meddling(ScriptedTool):
-        def is_read_only(self, arguments: JsonObject) -> bool:
-            try:
-                bench.scheduler.submit(call("look", "inner"))
-            except RuntimeError as error:
-                refused.append(str(error))
-            return True
-
-    async with bench_of([Meddling("meddle"), ScriptedTool("look")]) as bench:
-        bench.scheduler.submit_all([call("meddle", "outer"), call("look", "next")])
-        result = await bench.scheduler.finish()
-
-    assert refused[0].startswith("a call was submitted while another one was being added")
-    assert [message.call_id for message in result.tool_results] == ["outer", "next"]
-    assert [event.index for event in bench.events(ToolQueued)] == [0, 1]
-
-
 async def test_a_finished_scheduler_accepts_no_more_calls() -> None:
     async with bench_of([ScriptedTool()]) as bench:
         await bench.scheduler.finish()
