@@ -16,6 +16,8 @@ NOT_JSON_TEXT = "arguments are not JSON"
 """Text about arguments that events and journals cannot hold."""
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Each call is checked with it, and `json.dumps` would make a new one each time.
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def with_json_details(result: ToolResult) -> ToolResult:
@@ -67,7 +69,7 @@ def whole_block(block: UserBlock) -> UserBlock:
 def is_json_value(value: object) -> bool:
     """Return True if a value is JSON that events and journals can hold."""
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        _STRICT.encode(value).encode()
     except (TypeError, ValueError, RecursionError):
         return False
     return not nests_deeper(value)

@@ -124,7 +124,9 @@ async def _output_trip(services: ExecutionServices, state: CallState, result: To
 async def add_notes_and_truncate(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
     """Stage 14: put the user's notes before the result, and truncate it (S3-20, S3-21)."""
     options, prepared = services.options, state.prepared
-    outcome = replace(outcome, result=fit_for_journal(outcome.result))
+    fitting = fit_for_journal(outcome.result)
+    if fitting is not outcome.result:
+        outcome = replace(outcome, result=fitting)
     texts = notes_of(state) if state.approval.notes or state.approval.edited_names else ()
     if texts:
         notes = tuple(TextBlock(text=f"[{note}]") for note in texts)
