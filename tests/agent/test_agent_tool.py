@@ -1,7 +1,6 @@
 """Sub-agents: permissions, names, costs, stop and abort, failures."""
 
 import asyncio
-from contextlib import suppress
 
 import pytest
 
@@ -192,18 +191,17 @@ async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
     assert len(b.results) == 1
 
 
-class StubbornTool(ScriptedTool):
-    """Tool that ignores its cancellation."""
+class DeafTool(ScriptedTool):
+    """Tool that ignores its token."""
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         self.started.set()
-        while True:
-            with suppress(asyncio.CancelledError):
-                await self.go_on.wait()
+        await asyncio.Event().wait()
+        return ToolResult()
 
 
-def test_an_aborted_sub_agent_has_time_to_give_up_a_tool_that_does_not_end(bench: BenchMaker) -> None:
-    stubborn = StubbornTool("stubborn").hold()
+def test_an_aborted_sub_agent_has_time_to_cancel_a_tool_that_ignores_its_token(bench: BenchMaker) -> None:
+    stubborn = DeafTool("stubborn")
     asks = reply(call("agent", task="Find it"))
     b = made(bench, asks, reply(call("stubborn")), "never", tools=(stubborn,), options=ExecutionOptions(grace=5))
 

@@ -1,16 +1,10 @@
 """Guardrails: run in order, the first tripwire wins, a guardrail that raises does not pass (S4-67 … S4-70)."""
 
-import asyncio
-import contextlib
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from tests.support.virtual_clock import run_virtual
 from tui_agent.agent.guardrails import GuardrailContext, GuardrailDecision, first_trip
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
-from tui_agent.protocol.messages import AssistantMessage, ToolCall
 
 from .fakes import FakeGuardrail
 
@@ -56,22 +50,16 @@ async def test_a_guardrail_that_raises_lets_nothing_pass() -> None:
     assert (events[0].severity, events[0].halted) == ("critical", True)
 
 
-async def test_its_changes_to_the_conversation_are_its_own_and_it_may_be_a_plain_function() -> None:
-    message = AssistantMessage(content=(ToolCall(id="c", name="act", arguments={"n": {"deep": 1}}),))
-
-    class Writer:
-        name, kind = "writer", "output"
+async def test_a_check_may_be_a_plain_function() -> None:
+    class Plain:
+        name, kind = "plain", "output"
 
         def check(self, context: GuardrailContext) -> GuardrailDecision:
-            said: list[Any] = [context.answer, context.messages[0], *context.messages, *context.messages[:1]]
-            for one in said:
-                one.tool_calls[0].arguments["n"]["deep"] = 666
             return PASS
 
-    writer: Any = Writer()
+    plain: Any = Plain()
 
-    assert await first_trip([writer], GuardrailContext("output", (message,), "", message, 0), [].append) is None
-    assert message.tool_calls[0].arguments == {"n": {"deep": 1}}
+    assert await first_trip([plain], GuardrailContext("output", (), "", None, 0), [].append) is None
 
 
 async def test_an_invalid_answer_lets_nothing_pass() -> None:
@@ -84,23 +72,3 @@ async def test_an_invalid_answer_lets_nothing_pass() -> None:
     odd: Any = Odd()
 
     assert await first_trip([odd], CONTEXT, [].append) == "guardrail odd answered a bool"
-
-
-def test_a_guardrail_that_ignores_every_cancellation_is_abandoned() -> None:
-    class Endless:
-        name, kind = "endless", "input"
-
-        async def check(self, context: GuardrailContext) -> GuardrailDecision:
-            while True:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.Event().wait()
-
-    async def work() -> float:
-        endless: Any = Endless()
-        began = asyncio.get_running_loop().time()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(10):
-                await first_trip([endless], CONTEXT, [].append)
-        return asyncio.get_running_loop().time() - began
-
-    assert 10 <= run_virtual(work()) < 20

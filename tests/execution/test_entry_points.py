@@ -17,7 +17,6 @@ from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
 
 
@@ -98,27 +97,6 @@ def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -
 
 def test_a_call_is_skipped_for_steering_by_default() -> None:
     assert skip_tool_call(call(), ValidatingBus()).text.startswith("Skipped due to queued user message.")
-
-
-def test_a_skipped_call_shares_no_data_with_its_event() -> None:
-    inner = {"b": 1}
-    asked = call(a=inner)
-    bus = ValidatingBus()
-    with bus.subscribe() as subscription:
-        skip_tool_call(asked, bus)
-        inner["b"] = 2
-        (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
-
-    assert queued.args_raw == {"a": {"b": 1}}
-
-
-def test_arguments_of_a_skipped_call_that_are_not_json_are_not_published() -> None:
-    bus = ValidatingBus()
-    with bus.subscribe() as subscription:
-        skip_tool_call(call(a=float("nan")), bus)
-        (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
-
-    assert queued.args_raw == {}
 
 
 def test_an_unknown_reason_to_skip_is_refused_before_any_event() -> None:

@@ -1,7 +1,7 @@
 import asyncio
 import contextlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -290,10 +290,9 @@ async def test_an_interrupted_call_reports_its_progress() -> None:
     assert "not run" in texts["waiting"]
     assert "part of its work" in texts["running"]
     assert "ran to its end" in texts["ran"]
-    assert "engine failed" in cut_off_outcome(Stand().state).result.text
 
 
-async def test_an_internal_fault_still_ends_every_call() -> None:
+async def test_an_internal_fault_ends_its_call() -> None:
     class Broken(FreeTurns):
         async def take(self, state: CallState) -> Outcome | None:
             raise TimeoutError("never raises, they said")
@@ -301,12 +300,24 @@ async def test_an_internal_fault_still_ends_every_call() -> None:
     stand = Stand()
     stand.state.turns = Broken()
 
-    with pytest.raises(TimeoutError):
-        await stand.executor.execute(stand.state)
+    await stand.executor.execute(stand.state)
+
+    ended = stand.events(ToolEnded)[0]
+    assert ended.status == "error"
+    assert "never raises, they said" in (ended.traceback or "")
+
+
+async def test_the_outcome_of_a_call_is_unknown_if_the_engine_fails_after_its_tool_began() -> None:
+    stand = Stand()
+    stand.state.run.started_at = 1.0
+    stand.state.turns = cast(Any, None)
+
+    await stand.executor.execute(stand.state)
 
     ended = stand.events(ToolEnded)[0]
     assert ended.status == "interrupted"
-    assert "engine failed" in ended.content[0].text
+    assert "The engine failed while it handled this call" in ended.content[0].text
+    assert "AttributeError" in (ended.traceback or "")
 
 
 async def test_an_overridden_call_does_not_run() -> None:
@@ -431,33 +442,9 @@ def test_a_hook_that_ignores_its_cancellation_does_not_let_a_cancelled_call_cont
     assert ran.of(ApprovalRequested) == []
 
 
-@pytest.mark.parametrize("asks", ["approver", "hook"])
-def test_code_that_ignores_every_cancellation_does_not_delay_an_abort(asks: str) -> None:
-    async def work() -> tuple[list[str], float]:
-        token, began, asked, hooks = CancellationToken(), now(), asyncio.Event(), HookBus(timeout=None)
-
-        async def swallow(question: object) -> Any:
-            asked.set()
-            while True:
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.sleep(10_000)
-
-        if asks == "hook":
-            hooks.add("before_tool", swallow)
-        settings: Any = {"policy": FakePolicy({"act": "ask"}), "gate": ApprovalGate(approver=swallow), "hooks": hooks}
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(run([ScriptedTool()], [call()], cancellation=token, **settings))
-            await asked.wait()
-            token.cancel("enough")
-        return running.result().statuses, now() - began
-
-    assert run_virtual(work()) == (["cancelled"], ExecutionOptions().grace)
-
-
-@pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), BaseExceptionGroup("both", [GeneratorExit()])])
-async def test_a_tool_that_raises_a_process_exit_fails_alone(error: BaseException) -> None:
+async def test_a_tool_that_exits_the_process_fails_alone() -> None:
     async def leave(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise error
+        raise SystemExit(1)
 
     ran = await run([ScriptedTool("leave", leave), ScriptedTool()], [call("leave", "a"), call("act", "b")])
 

@@ -58,12 +58,12 @@ async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
     raise asyncio.CancelledError
 
 
-async def swallow(arguments: JsonObject, context: ToolContext) -> ToolResult:
-    while True:
-        try:
-            await asyncio.sleep(1000)
-        except asyncio.CancelledError:
-            context.progress("not now")
+async def linger(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    try:
+        await asyncio.sleep(1000)
+    except asyncio.CancelledError:
+        context.progress("not now")
+    return ToolResult.of_text("late")
 
 
 async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -85,7 +85,7 @@ TOOLS = [
     ScriptedTool("lone", tell_and_sleep, alone=True),
     ScriptedTool("fail", fail),
     ScriptedTool("quit", quit_, read_only=True),
-    ScriptedTool("swallow", swallow, read_only=True),
+    ScriptedTool("linger", linger, read_only=True),
     ScriptedTool("heed", heed, interruptible=True),
     ScriptedTool("picky", tell_and_sleep, schema={"type": "object", "required": ["needed"]}),
 ]

@@ -178,7 +178,6 @@ def test_a_denial_counts_although_its_event_fails(kind: str, submit: Submit) -> 
             await submit(scheduler, call("look"))
             await scheduler.finish()
 
-    with pytest.RaisesGroup(OSError, flatten_subgroups=True):
-        run_virtual(work())
+    run_virtual(work())
 
     assert act.calls == []

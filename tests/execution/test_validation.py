@@ -4,13 +4,13 @@ import sys
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from tests.execution.kit import ScriptedTool, call, run
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import SHOWN_ERRORS, complaints_about
 from tui_agent.protocol.errors import InvalidArgumentsError
-from tui_agent.protocol.messages import JsonObject, ToolCall, parse_tool_call
+from tui_agent.protocol.messages import JsonObject, parse_tool_call
 
 
 class Item(BaseModel):
@@ -212,14 +212,6 @@ def test_null_means_the_default_of_an_optional_argument_that_cannot_be_null() ->
     assert "unknown argument" in complaint({"path": "a", "limits": None})
 
 
-def test_arguments_are_unchanged_if_their_preparation_fails() -> None:
-    class Broken(TypedTool):
-        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-            raise KeyError
-
-    assert validate_tool_arguments(Broken(), ToolCall(id="c", name="read", arguments={"path": "a"})) == {"path": "a"}
-
-
 @pytest.mark.slow
 def test_the_schema_library_is_loaded_only_when_a_foreign_tool_needs_it() -> None:
     script = "import sys, tui_agent.execution; print('jsonschema' in sys.modules)"
@@ -227,24 +219,6 @@ def test_the_schema_library_is_loaded_only_when_a_foreign_tool_needs_it() -> Non
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert loaded.strip() == "False"
-
-
-class Stubborn(BaseModel):
-    path: str
-
-    @field_validator("path")
-    @classmethod
-    def resolve_tool(cls, path: str) -> str:
-        return {"known": "value"}[path]
-
-
-class StubbornTool(ScriptedTool):
-    arguments_model = Stubborn
-
-
-class OddTool(ScriptedTool):
-    def prepare_arguments(self, arguments: JsonObject) -> Any:
-        return None
 
 
 @pytest.mark.parametrize(
@@ -262,16 +236,3 @@ async def test_an_unusable_schema_refuses_the_calls_of_its_own_tool_only(schema:
 
     assert ran.statuses == ["invalid", "ok"]
     assert "the tool's own schema cannot be used" in ran.texts[0]
-
-
-async def test_a_failing_check_refuses_the_calls_of_its_own_tool_only() -> None:
-    ran = await run([StubbornTool("odd"), ScriptedTool()], [call("odd", "a", path="unknown"), call("act", "b")])
-
-    assert ran.statuses == ["invalid", "ok"]
-    assert "KeyError" in ran.texts[0]
-
-
-async def test_a_preparation_without_an_object_is_ignored() -> None:
-    ran = await run([OddTool()], [call(a=1)])
-
-    assert ran.texts == ["act {'a': 1}"]

@@ -13,7 +13,7 @@ from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput
 from tui_agent.protocol.hooks import AfterTool, FailureAnswer, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 SECRET = ToolResult.of_text("a bad secret", details={"raw": "bad"})
@@ -290,3 +290,23 @@ async def test_unchecked_metrics_of_a_cancelled_call_are_not_published() -> None
         result = await bench.scheduler.finish()
 
     assert "secret" not in said(bench) + str(result.reports)
+
+
+async def test_a_result_that_the_user_supplies_when_asked_again_is_checked_too() -> None:
+    targets = ["/a"]
+
+    def answer(request: ApprovalRequest) -> ApprovalDecision:
+        if request.targets == ("/b",):
+            return ApprovalDecision(decision="approve", override_result=ToolResult.of_text("bad word"))
+        targets[0] = "/b"
+        return ApprovalDecision(decision="approve")
+
+    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: (targets[0],))
+    tool = ScriptedTool()
+    gate = ApprovalGate(approver=answer)
+    async with bench_of([tool], policy=policy, gate=gate, guardrails=FakeGuardrails()) as bench:
+        bench.scheduler.submit_all([call()])
+        result = await bench.scheduler.finish()
+
+    assert [report.status for report in result.reports] == ["withheld"]
+    assert tool.calls == []

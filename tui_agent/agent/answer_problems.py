@@ -4,7 +4,7 @@
 """
 
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
-from tui_agent.execution.untrusted_calls import Crash, call_or_default
+from tui_agent.execution.untrusted_calls import Crash
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.tool import ToolResult
@@ -78,7 +78,7 @@ def unfinished_text(detail: str) -> str:
 
 def unclaimed_text(execution: ToolExecution) -> str:
     """Return the notice about a call that ran although no response contains it."""
-    name, summary = execution.tool.name, call_or_default(execution.tool.summarise, execution.arguments, otherwise="")
+    name, summary = execution.tool.name, execution.tool.summarise(execution.arguments)
     answer = execution.answer
     result = (
         answer.text if isinstance(answer, ToolResult | Crash) else "It was stopped and may have done part of its work."

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, get_args, overload
+from typing import Literal, Protocol, get_args
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import GuardrailTrip
-from tui_agent.execution.untrusted_calls import Crash, asked, copy_of, kind_of
+from tui_agent.execution.untrusted_calls import Crash, asked, kind_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall
@@ -103,27 +103,6 @@ def expect_guardrail(name: str, guardrail: Guardrail) -> None:
         )
 
 
-class _Copies(Sequence[Message]):
-    """A conversation that a guardrail may modify; messages are copied when they are read, because few are."""
-
-    def __init__(self, messages: Sequence[Message]) -> None:
-        self._messages = messages
-
-    def __len__(self) -> int:
-        return len(self._messages)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Message]: ...
-
-    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
-        if isinstance(index, slice):
-            return _Copies(self._messages[index])
-        return copy_of(self._messages[index])
-
-
 async def first_trip(
     guardrails: Iterable[Guardrail], context: GuardrailContext, publish: Callable[[AgentEvent], None]
 ) -> str | None:
@@ -150,14 +129,7 @@ async def first_trip(
 
 async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
     """Return a guardrail's decision. A failure is a tripwire, and a decision that does not pass has a reason."""
-    own = replace(
-        context,
-        messages=_Copies(context.messages),
-        answer=copy_of(context.answer),
-        call=copy_of(context.call),
-        result=copy_of(context.result),
-    )
-    answer = await asked(guardrail.check, own, timeout=None)
+    answer = await asked(guardrail.check, context, timeout=None)
     if isinstance(answer, GuardrailDecision):
         no_word = not answer.passed and not answer.reason
         return replace(answer, reason=f"guardrail {guardrail.name} did not pass") if no_word else answer

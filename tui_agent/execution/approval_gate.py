@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, ChangesDecision, PermissionDecision
 from tui_agent.protocol.value_checks import expect_flag, expect_function, expect_seconds
 
-from .untrusted_calls import Crash, asked, copy_of
+from .untrusted_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
@@ -125,7 +125,7 @@ class ApprovalGate:
         """
         question = _Question(request, judge)
         self._waiting[request.request_id] = question
-        publisher.publish(ApprovalRequested(**{**dict(request), "args": copy_of(request.args)}))
+        publisher.publish(ApprovalRequested(**dict(request)))
         try:
             await self._checkpoint(request, publisher)
             await self._find_answer(question)

@@ -17,7 +17,6 @@ from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .outcomes import SkipReason, skipped
-from .pipeline.receive_call import publishable_arguments
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
 from .scheduling.steering_poll import SteeringGetter
@@ -95,7 +94,7 @@ def skip_tool_call(
     message = ToolResultMessage(
         call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
     )
-    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=publishable_arguments(call), index=index))
+    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index))
     bus.publish(
         ToolEnded(
             call_id=call.id,

@@ -34,16 +34,24 @@ from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
 from .options import ExecutionOptions, PreHookPosition
-from .outcomes import Outcome, cancelled, interrupted, lost
-from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refuse_invalid, settle
-from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
+from .outcomes import Outcome, cancelled, crashed, interrupted, lost
+from .pipeline.admission import (
+    ask_hooks,
+    check_floor,
+    guard_input,
+    judge,
+    recheck_decision,
+    refuse_invalid,
+    settle,
+)
+from .pipeline.approval_stage import ask_user, needs_approval
 from .pipeline.call_state import CallState, FinishedCall, PreparedCall
-from .pipeline.finish_call import add_notes_and_truncate, finish_result
+from .pipeline.finish_call import finish_call
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
-from .untrusted_calls import asked, copy_of, is_being_cancelled, now
+from .untrusted_calls import Crash, asked, now
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
@@ -120,7 +128,10 @@ class ToolExecutor:
         """Take one call through the pipeline; it ends exactly once, and only a real cancellation is raised."""
         outcome = None
         try:
-            outcome = await add_notes_and_truncate(self.services, state, await self._outcome(state))
+            outcome = await finish_call(self.services, state, await self._outcome(state))
+        except Exception as error:
+            # The tool, the policy or the engine failed outside of the tool's run: the other calls continue.
+            outcome = self._failed(state, error)
         finally:
             # Executions that survive their response discard what is left when the response is over.
             if state.run.early is None and state.run.execution is not None:
@@ -148,25 +159,29 @@ class ToolExecutor:
                 if state.stopping is not None:
                     return
                 if refusal is not None:
-                    finished = await state.unless_stopped(finish_result(self.services, state, refusal))
-                    state.admission.refusal = finished
+                    state.admission.refusal = refusal
                     return
-        except TimeoutError:
-            # Of a stopped call it means that its wait was ended; any other is a failure of ours.
+        except Exception as error:
+            # Of a stopped call, a `TimeoutError` means that its wait was ended.
             if state.stopping is None:
-                raise
+                state.admission.refusal = self._failed(state, error)
+
+    def _failed(self, state: CallState, error: Exception) -> Outcome:
+        outcome = crashed(state.received.call.name, Crash(error), self.services.options.error_traceback)
+        if not state.started:
+            return outcome
+        what = f"The engine failed while it handled this call ({outcome.result.text})."
+        unknown = interrupted(f"{what} Whether the call did its work is not known.")
+        return replace(unknown, traceback=outcome.traceback)
 
     async def _outcome(self, state: CallState) -> Outcome:
-        """Stages 4 to 13: admit, approve, wait for the turn, run, and review the result."""
+        """Stages 4 to 11: admit, approve, wait for the turn and run."""
         if not state.admission.begun:
             await self.admit(state)
         refusal = state.admission.refusal or state.stopping or await take_turn(self.services, state)
         if refusal is not None:
             return refusal
-        outcome = await settle_changes(self.services, state, await run_tool(self.services, state))
-        if not self.services.finishes_results:
-            return outcome
-        return await state.in_time(finish_result(self.services, state, outcome)) or lost()
+        return await settle_changes(self.services, state, await run_tool(self.services, state))
 
     def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
         """Give a running call more time; return its new limit, or None if it has none or does not run."""
@@ -244,9 +259,7 @@ async def _wait_for_effects(effects_published: Callable[[], Awaitable[None]], st
 
 
 def cut_off_outcome(state: CallState) -> Outcome:
-    """Return the outcome of a call whose task was cancelled or failed, so that it has no result to show."""
-    if not is_being_cancelled():
-        return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
+    """Return the outcome of a call whose task was cancelled, so that it has no result to show."""
     if state.phase == "ran":
         return lost()
     return state.stopping or cancelled("", started=state.started)
@@ -286,12 +299,12 @@ def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
         tool_name=call.name,
         content=result.content,
         is_error=result.is_error,
-        details=copy_of(result.details),
+        details=result.details,
     )
     report = ToolCallReport(
         call_id=call.id,
         tool_name=call.name,
-        arguments=copy_of(arguments),
+        arguments=arguments,
         status=outcome.status,
         result_size_bytes=outcome.size_bytes,
         latency_ms=latency_ms,

@@ -32,7 +32,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.value_checks import expect_seconds
 
-from .untrusted_calls import asked, call_or_default
+from .untrusted_calls import asked
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
@@ -75,7 +75,7 @@ class Hook:
 
     def is_about(self, question: object) -> bool:
         """Return True if it wants to answer the question."""
-        return self.applies is None or call_or_default(self.applies, question, otherwise=True)
+        return self.applies is None or self.applies(question)
 
     async def ask(self, question: object) -> object:
         """Return its answer, or a `Crash`."""

@@ -24,13 +24,12 @@ from tui_agent.protocol.hooks import (
     SkipCall,
     ToolFailed,
 )
-from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
+from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.protocol.tool_result import as_tool_result
 
 from .hook_bus import EndedCall, Hook, HookBus, HookEvent
-from .json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
-from .untrusted_calls import Crash, call_or_default, copy_of, kind_of
+from .untrusted_calls import Crash, copy_of, kind_of
 
 Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
 
@@ -56,7 +55,7 @@ async def ask_before_tool(
     verdict: Continue | ApproveCall | RequireApproval = Continue()
     rewritten, may_approve = False, False
     for hook in hooks.hooks("before_tool"):
-        question = BeforeTool(copy_of(call), tool, copy_of(arguments))
+        question = BeforeTool(call, tool, copy_of(arguments))
         if not hook.is_about(question):
             continue
         answer = await _ask(hook, "before_tool", question, call.id, publisher)
@@ -88,7 +87,7 @@ async def ask_after_tool(
     """Return the result after every `after_tool` hook, or as text why one failed: it may have been there to hide
     something, so the result must not be shown."""
     for hook in hooks.hooks("after_tool"):
-        question = AfterTool(copy_of(call), copy_of(arguments), copy_of(result))
+        question = AfterTool(call, arguments, result)
         if not hook.is_about(question):
             continue
         answer = await _ask(hook, "after_tool", question, call.id, publisher)
@@ -105,7 +104,7 @@ async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, publishe
     fallback: ToolResult | None = None
     continues = True
     for hook in hooks.hooks("on_tool_error"):
-        answer = await _ask(hook, "on_tool_error", ToolFailed(copy_of(call), error), call.id, publisher)
+        answer = await _ask(hook, "on_tool_error", ToolFailed(call, error), call.id, publisher)
         if isinstance(answer, FailureAnswer):
             fallback = fallback or answer.fallback
             continues = continues and answer.continue_on_error
@@ -115,7 +114,7 @@ async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, publishe
 async def allows_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> bool:
     """Return True if a partial result may be published (S0-32); a hook that fails drops it."""
     for hook in hooks.hooks("before_update"):
-        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
+        answer = await hook.ask(BeforeUpdate(call, text))
         if isinstance(answer, Crash):
             _publish_failure(hook, "before_update", call.id, answer, publisher)
         if answer is False or (isinstance(answer, Crash) and not hook.fail_open):
@@ -126,7 +125,7 @@ async def allows_update(hooks: HookBus, call: ToolCall, text: str, publisher: Pu
 async def observe_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> None:
     """Notify the `after_update` hooks that a partial result was published (S0-34)."""
     for hook in hooks.hooks("after_update"):
-        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
+        answer = await hook.ask(BeforeUpdate(call, text))
         if isinstance(answer, Crash):
             _publish_failure(hook, "after_update", call.id, answer, publisher)
 
@@ -134,8 +133,7 @@ async def observe_update(hooks: HookBus, call: ToolCall, text: str, publisher: P
 async def observe_end(hooks: HookBus, ended: ToolEnded, arguments: JsonObject, publisher: Publisher) -> None:
     """Notify the observers of the end of a call with these arguments (S0-40)."""
     for hook in hooks.hooks("after_tool_observer"):
-        seen = ended.model_copy(update={"details": copy_of(ended.details), "metrics": dict(ended.metrics)})
-        question = EndedCall(seen, copy_of(arguments)) if hook.with_input else seen
+        question = EndedCall(ended, arguments) if hook.with_input else ended
         await _ask(hook, "after_tool_observer", question, ended.call_id, publisher)
 
 
@@ -162,16 +160,16 @@ async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, pub
 
 
 def _checked_answer(event: HookEvent, answer: object) -> object:
-    """Return a copy of the answer, or a `Crash` if a hook of this event cannot answer so."""
+    """Return the answer as one of our types, or a `Crash` if a hook of this event cannot answer so."""
     match event, answer:
         case "before_tool", _:
             return _before_tool_answer(answer)
         case (("after_tool" | "on_tool_error"), None):
             return None
         case "after_tool", ToolResult() | str():
-            return _own_result(answer)
+            return as_tool_result(answer)
         case "on_tool_error", FailureAnswer(fallback=fallback, continue_on_error=continues):
-            return FailureAnswer(None if fallback is None else _own_result(fallback), continues is not False)
+            return FailureAnswer(None if fallback is None else as_tool_result(fallback), continues)
         case (("after_tool" | "on_tool_error"), _):
             return _no_answer(event, answer)
         case "after_tool_observer", _:
@@ -181,8 +179,7 @@ def _checked_answer(event: HookEvent, answer: object) -> object:
 
 
 def _no_answer(event: HookEvent, answer: object) -> Crash:
-    shown = call_or_default(repr, answer, otherwise=type(answer).__name__)
-    return Crash(TypeError(f"it answered {shown}, which is not an answer to {event}"))
+    return Crash(TypeError(f"it answered {answer!r}, which is not an answer to {event}"))
 
 
 def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
@@ -190,33 +187,16 @@ def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
     match answer:
         case None | True | Continue():
             return Continue()
-        case False | SkipCall(result=None):
+        case False:
             return SkipCall()
-        case ApproveCall() | RequireApproval():
-            return _own_verdict(answer)
-        case DenyCall(reason=reason):
-            return DenyCall(str(reason))
-        case SkipCall(result=result):
-            return SkipCall(_own_result(result))
+        case SkipCall(result=result) if result is not None:
+            return SkipCall(as_tool_result(result))
         case OverrideResult(result=result):
-            return OverrideResult(_own_result(result))
-        case ModifyArguments(arguments=arguments, verdict=verdict):
-            fits = is_object(arguments) and is_json_value(arguments)
-            if not fits:
-                return Crash(TypeError(f"its {NOT_JSON_TEXT}"))
-            if not isinstance(verdict, ApproveCall | RequireApproval | None):  # pyright: ignore[reportUnnecessaryIsInstance] — a foreign hook
-                return _no_answer("before_tool", answer)
-            return ModifyArguments(copy_of(arguments), None if verdict is None else _own_verdict(verdict))
+            return OverrideResult(as_tool_result(result))
+        case ApproveCall() | RequireApproval() | DenyCall() | SkipCall() | ModifyArguments():
+            return answer
         case _:
             return _no_answer("before_tool", answer)
-
-
-def _own_verdict(verdict: ApproveCall | RequireApproval) -> ApproveCall | RequireApproval:
-    return type(verdict)(str(verdict.reason))
-
-
-def _own_result(result: object) -> ToolResult:
-    return with_json_details(as_tool_result(result))
 
 
 def _action_of(answer: object) -> tuple[Action, str]:

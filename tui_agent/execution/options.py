@@ -53,7 +53,7 @@ class ExecutionOptions:
     tool_timeout: float | None = 30.0
     """Seconds that a call may execute unless its tool sets a limit; None: no limit."""
     grace: float = 2.0
-    """Seconds from the request to stop a call until it is cancelled, and again until it is abandoned."""
+    """Seconds from the request to stop a call until it is cancelled."""
     validate_arguments: bool = True
     """True if arguments are validated against the tool's schema before anything else."""
     malformed_args: Literal["error", "empty_object"] = "error"

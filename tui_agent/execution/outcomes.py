@@ -3,10 +3,13 @@
 A refusal is the outcome of a call that never ran; no stage of the pipeline raises to refuse one.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.cancellation import NOT_BEGUN, PROGRAM_QUIT
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import PermissionDecision
@@ -162,6 +165,23 @@ def timed_out(name: str, seconds: float) -> Outcome:
     return failure(
         "timeout", f"Tool {name} timed out after {seconds:g} s. It may have done a part of its work.", "timeout"
     )
+
+
+def crashed(name: str, crash: Crash, traceback: str) -> Outcome:
+    """Return the outcome of a tool that raised: its message, and its traceback as the option says (S0-37)."""
+    error = crash.error
+    if isinstance(error, asyncio.CancelledError):
+        return failure("cancelled", f"Tool {name} cancelled itself.", "cancelled")
+    if isinstance(error, OperationCancelledError):
+        return failure("cancelled", crash.text, "cancelled")
+    if isinstance(error, ToolError):
+        return failure("error", crash.text, "tool_error")
+    outcome = failure("error", crash.text, type(error).__name__)
+    if traceback == "none":
+        return outcome
+    text = f"{crash.text}\n\n{crash.trace}" if traceback == "model" else crash.text
+    result = ToolResult.of_text(text, is_error=True, details={"traceback": crash.trace})
+    return Outcome("error", result, outcome.error_kind, crash.trace)
 
 
 def cancelled(reason: str, *, started: bool) -> Outcome:

@@ -170,7 +170,7 @@ class ProcessHook:
                 answer = json.loads(out)
             except (ValueError, RecursionError) as error:
                 raise UnusableAnswerError(f"its answer is not JSON: {error}") from error
-        record = answer if is_object(answer) else {}
+        record = plain(answer) if is_object(answer) else {}
         reason = err.strip() if code == BLOCKED else str(record.get("reason", ""))
         return code, record, reason or f"Denied by hook {self.command}"
 

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, is_dataclass
-from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
@@ -15,8 +14,6 @@ from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, wrong_kind
-
-from .untrusted_calls import call_or_default
 
 FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
 """`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""
@@ -63,12 +60,12 @@ class AdaptedTool(Tool):
         self._traits = traits
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        return call_or_default(partial(_trait_value, self._traits.read_only), arguments, otherwise=False)
+        return _trait_value(self._traits.read_only, arguments) is True
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
         if self._traits.concurrency_safe is None:
             return self.is_read_only(arguments)
-        return call_or_default(partial(_trait_value, self._traits.concurrency_safe), arguments, otherwise=False)
+        return _trait_value(self._traits.concurrency_safe, arguments) is True
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         return _trait_value(self._traits.timeout, arguments)

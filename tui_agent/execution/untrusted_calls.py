@@ -1,29 +1,21 @@
-"""Calls into untrusted code: tools, hooks, guardrails and predicates. Whatever they raise becomes a `Crash` value.
+"""Calls of tools, hooks, guardrails and policies. Whatever they raise becomes a `Crash` value, so that only their own
+call fails. They run in this process and are trusted like the rest of it (decision 64).
 
-The engine catches `Exception` only here and in `protocol/callbacks.py`, which calls listeners. A callee may raise
-`CancelledError` or `SystemExit` itself, or something that is not an `Exception`: only its own call fails. A real
-cancellation always passes through. Callees get copies of arguments, calls and results, which they may change.
+The engine catches `Exception` only here, around a call's whole pipeline (`ToolExecutor`), and in
+`protocol/callbacks.py`, which calls listeners. A callee may raise `CancelledError` itself; a real cancellation always
+passes through.
 """
 
 import asyncio
-import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from tui_agent.protocol.callbacks import Crash, error_message
-from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, is_array, is_object
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.callbacks import Crash
+from tui_agent.protocol.messages import is_array, is_object
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-CLEANUP_SECONDS = 2.0
-"""Seconds that a callee may clean up after its time is over or it was cancelled; then it is closed."""
-
-_UNCHANGEABLE = frozenset({str, int, float, bool, type(None)})
 
 
 def now() -> float:
@@ -39,12 +31,13 @@ def kind_of(crash: Crash) -> str:
 async def contained(work: Awaitable[T]) -> T | Crash:
     """Return the result of `work`, or a `Crash`."""
     try:
-        return await (work if isinstance(work, Killable) else Killable(_awaited(work), _never))
+        return await work
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
         return Crash(error)
     except (Exception, SystemExit) as error:
+        # A tool that calls a command line parser must not end the program.
         return Crash(error)
 
 
@@ -53,64 +46,26 @@ async def asked(function: Callable[..., object], *questions: Any, timeout: float
 
     Args:
         function: returns the answer or an awaitable.
-        questions: its arguments; JSON, calls and results are copied.
-        timeout: seconds until it counts as failed; None: no limit.
-
-    Raises:
-        CancelledError: the caller was cancelled; raised at most `CLEANUP_SECONDS` later.
+        questions: its arguments.
+        timeout: seconds until it is cancelled and counts as failed; None: no limit.
     """
-    limit, kill = asyncio.timeout(timeout), asyncio.timeout(None)
+    limit = asyncio.timeout(timeout)
 
-    def begin_to_end() -> None:
-        if kill.when() is None:
-            kill.reschedule(now() + CLEANUP_SECONDS)
+    async def answer() -> object:
+        async with limit:
+            given = function(*questions)
+            return await given if inspect.isawaitable(given) else given
 
-    try:
-        async with limit, kill:
-            return await Killable(_answer(function, questions), kill.expired, begin_to_end)
-    except asyncio.CancelledError as error:
-        if is_being_cancelled():
-            raise
-        return Crash(error)
-    except (Exception, SystemExit) as error:
-        return Crash(error, timed_out=limit.expired())
-
-
-async def in_time(work: Awaitable[T], run: CancellationToken, grace: float) -> T:
-    """Return the result of `work`, which is cancelled `grace` seconds after the run was.
-
-    Raises:
-        TimeoutError: it was cancelled.
-    """
-    async with asyncio.timeout(None) as limit:
-        forget = run.on_cancel(lambda: limit.reschedule(now() + grace))
-        try:
-            return await work
-        finally:
-            forget()
+    found = await contained(answer())
+    return Crash(found.error, timed_out=True) if isinstance(found, Crash) and limit.expired() else found
 
 
 def try_call(function: Callable[..., V], *arguments: Any) -> V | Crash:
-    """Return the result of a plain function, or a `Crash`; JSON, calls and results among its arguments are copied."""
+    """Return the result of a plain function, or a `Crash`."""
     try:
-        return function(*map(copy_of, arguments))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+        return function(*arguments)
+    except (Exception, SystemExit) as error:
         return Crash(error)
-
-
-def call_or_default(predicate: Callable[..., V], *arguments: Any, otherwise: V, kind: type[Any] | None = None) -> V:
-    """Return the result of a plain function, or `otherwise` if it raises or returns something of another kind.
-
-    Args:
-        predicate: untrusted function.
-        arguments: its arguments, copied as in `try_call`.
-        otherwise: the default.
-        kind: required type of the result; None: the type of `otherwise`.
-    """
-    answer = try_call(predicate, *arguments)
-    return otherwise if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)) else answer
 
 
 def is_being_cancelled() -> bool:
@@ -120,80 +75,7 @@ def is_being_cancelled() -> bool:
 
 
 def copy_of(value: Any) -> Any:
-    """Return a deep copy of a JSON value, a call, a result or a message; anything else is returned as it is."""
+    """Return a deep copy of a JSON value, for code that may change its arguments while others still use them."""
     if is_object(value):
-        # Most arguments are flat, and each call copies them several times.
-        if _UNCHANGEABLE.issuperset(map(type, value.values())):
-            return dict(value)
         return {key: copy_of(inner) for key, inner in value.items()}
-    if is_array(value):
-        return list(value) if _UNCHANGEABLE.issuperset(map(type, value)) else [copy_of(inner) for inner in value]
-    if isinstance(value, ToolCall):
-        return value.model_copy(update={"arguments": copy_of(value.arguments)})
-    if isinstance(value, AssistantMessage):
-        return value.model_copy(update={"content": tuple(map(copy_of, value.content))})
-    if isinstance(value, ToolResult | ToolResultMessage) and value.details is not None:
-        return value.model_copy(update={"details": copy_of(value.details)})
-    return value
-
-
-class Killable(Generic[T]):
-    """Awaitable around a coroutine that can be ended even if it suppresses its cancellation.
-
-    Once `is_killed` returns True, the next cancellation closes the coroutine: it gets `GeneratorExit`, its `finally`
-    blocks run up to their first await, and it is not resumed. No task is left behind.
-    """
-
-    def __init__(
-        self, work: Coroutine[Any, Any, T], is_killed: Callable[[], bool], on_cancel: Callable[[], None] | None = None
-    ) -> None:
-        self._work = work
-        self._is_killed = is_killed
-        self._on_cancel = on_cancel
-
-    def __await__(self) -> Generator[Any, None, T]:
-        work = self._work
-        resume: Callable[[], Any] = partial(work.send, None)
-        while True:
-            try:
-                awaited = resume()
-            except StopIteration as end:
-                return end.value
-            except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:
-                # Passed on, `GeneratorExit` would look as if the awaiting coroutine were being closed.
-                raise RuntimeError(f"it raised {error_message(error)}") from error
-            try:
-                yield awaited
-            except asyncio.CancelledError as error:
-                if self._is_killed():
-                    _close(work)
-                    raise
-                if self._on_cancel is not None:
-                    self._on_cancel()
-                resume = partial(work.throw, error)
-            except Exception as error:
-                # The awaited future failed, which the coroutine may handle.
-                resume = partial(work.throw, error)
-            else:
-                resume = partial(work.send, None)
-
-
-async def _awaited(work: Awaitable[T]) -> T:
-    return await work
-
-
-async def _answer(function: Callable[..., object], questions: tuple[Any, ...]) -> object:
-    answer = function(*map(copy_of, questions))
-    return await answer if inspect.isawaitable(answer) else answer
-
-
-def _never() -> bool:
-    return False
-
-
-def _close(work: Coroutine[Any, Any, Any]) -> None:
-    # A coroutine that awaits while it is closed raises RuntimeError; it is not resumed either way.
-    with contextlib.suppress(Exception):
-        work.close()
+    return [copy_of(inner) for inner in value] if is_array(value) else value

@@ -8,7 +8,7 @@ import importlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import Tool
 
 from .json_coercion import NOT_JSON_TEXT, is_json_value
 from .tool_adapters import ToolLike, as_tool
-from .untrusted_calls import Crash, call_or_default, copy_of, try_call
+from .untrusted_calls import Crash, try_call
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -50,11 +50,10 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     Raises:
         InvalidArgumentsError: they do not fit.
     """
-    prepared = call_or_default(tool.prepare_arguments, arguments, otherwise=arguments)
+    prepared = _without_nulls(tool, tool.prepare_arguments(arguments))
+    # Events and journals must be able to hold them, wherever they come from.
     if not is_json_value(prepared):
-        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NOT_JSON_TEXT}")
-    # The tool may keep the object that it returned, and change it.
-    prepared = _without_nulls(tool, copy_of(prepared))
+        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: {NOT_JSON_TEXT}")
     complaints = complaints_about(tool, prepared)
     if complaints:
         lines = "\n".join(f"- {line}" for line in complaints[:SHOWN_ERRORS])
@@ -103,14 +102,18 @@ def _takes_null(schema: object, whole: JsonObject, depth: int = 0) -> bool:
 def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
     """Return one line for each mismatch, with its path and what was expected; empty if the arguments fit."""
     if tool.arguments_model is not None:
-        fault = try_call(tool.arguments_model.model_validate, arguments)
-        if not isinstance(fault, Crash):
-            return []
-        if not isinstance(fault.error, ValidationError):
-            return [f"the tool's own validation failed: {type(fault.error).__name__}: {fault.text}"]
-        known = _properties(tool)
-        return [_pydantic_line(dict(detail), known) for detail in fault.error.errors(include_url=False)]
-    return _schema_complaints(tool.spec.input_schema, arguments)
+        try:
+            tool.arguments_model.model_validate(arguments)
+        except ValidationError as fault:
+            known = _properties(tool)
+            return [_pydantic_line(dict(detail), known) for detail in fault.errors(include_url=False)]
+        return []
+    # A schema may come from a tool server.
+    lines = try_call(_schema_lines, tool.spec.input_schema, arguments)
+    if isinstance(lines, Crash):
+        reason = lines.text.partition("\n")[0]
+        return [f"the tool's own schema cannot be used, so its calls cannot be checked: {reason}"]
+    return lines
 
 
 def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
@@ -122,14 +125,6 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
         near = difflib.get_close_matches(path, known, 1)
         return f"{path}: unknown argument" + (f"; did you mean {near[0]}?" if near else "")
     return f"{path}: {message}, got {_shown(detail.get('input'))}"
-
-
-def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    lines = try_call(partial(_schema_lines, schema, arguments))
-    if isinstance(lines, Crash):
-        reason = lines.text.partition("\n")[0]
-        return [f"the tool's own schema cannot be used, so its calls cannot be checked: {reason}"]
-    return lines
 
 
 def _schema_lines(schema: JsonObject, arguments: JsonObject) -> list[str]:

@@ -7,10 +7,13 @@ import asyncio
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from .callbacks import log_failure, name_of, notify
 from .errors import OperationCancelledError
+
+T = TypeVar("T")
 
 PROGRAM_QUIT = "the program exited"
 """Start of the reason if calls are cancelled because the program exits, not by the user; a resumed session runs
@@ -110,6 +113,20 @@ class CancellationToken:
         if self._event is None:
             self._event = asyncio.Event()
         await self._event.wait()
+
+    async def within_grace(self, work: Awaitable[T], grace: float) -> T:
+        """Return the result of `work`, which is cancelled `grace` seconds after this token was.
+
+        Raises:
+            TimeoutError: it was cancelled.
+        """
+        clock = asyncio.get_running_loop().time
+        async with asyncio.timeout(None) as limit:
+            forget = self.on_cancel(lambda: limit.reschedule(clock() + grace))
+            try:
+                return await work
+            finally:
+                forget()
 
     def raise_if_set(self) -> None:
         """Raise `OperationCancelledError` if it was cancelled."""

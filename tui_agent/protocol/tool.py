@@ -296,7 +296,7 @@ class ToolContext:
 
 
 class Tool(ABC):
-    """A tool. Its predicates are evaluated for each call; if one raises, the engine assumes the safer value."""
+    """A tool. Its predicates are evaluated for each call; if one raises, the call is refused with the error."""
 
     spec: ToolSpec
     """Name, description and schema for the model."""

@@ -66,7 +66,7 @@ def as_tool_result(value: object) -> ToolResult:
     `str`. An exception becomes an error, and so does an object without a value yet, such as a generator.
     """
     if isinstance(value, ToolResult):
-        return value if _is_sound(value.content, value.details) else _result_of(dict(value))
+        return value
     if value is None:
         return ToolResult()
     if isinstance(value, TextBlock | ImageBlock | DocumentBlock):
@@ -85,13 +85,6 @@ def as_tool_result(value: object) -> ToolResult:
         return _result_of(plain)
     blocks = _as_blocks([plain] if is_object(plain) else plain)
     return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(plain))
-
-
-def _is_sound(content: object, details: object) -> bool:
-    """True if the fields have the declared types; a result made without validation may break them."""
-    if not isinstance(content, tuple) or not (details is None or is_object(details)):
-        return False
-    return all(isinstance(block, TextBlock | ImageBlock | DocumentBlock) for block in cast(tuple[object, ...], content))
 
 
 def _result_of(record: JsonObject) -> ToolResult:

@@ -1,6 +1,6 @@
 """Rules and tools of a session for the pages of the screen; implements `ui.bridge.rule_queries.RuleService`."""
 
-from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.execution.untrusted_calls import try_call
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
@@ -103,7 +103,7 @@ def _tool_fact(tool: Tool, rules: list[Rule]) -> ToolFact:
     return ToolFact(
         name=tool.name,
         description=lines[0] if lines else "",
-        is_read_only=call_or_default(tool.is_read_only, {}, otherwise=False),
-        is_parallel=call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
+        is_read_only=try_call(tool.is_read_only, {}) is True,
+        is_parallel=try_call(tool.is_concurrency_safe, {}) is True,
         rules=tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.applies_to(tool.name)),
     )

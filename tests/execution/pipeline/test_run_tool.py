@@ -10,7 +10,7 @@ from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.pipeline.admission import judge_now, prepared_call
+from tui_agent.execution.pipeline.admission import judge_now
 from tui_agent.execution.pipeline.run_tool import publish_start, run_tool
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
@@ -205,20 +205,6 @@ def test_a_tool_that_ignores_its_token_is_cancelled_after_the_grace() -> None:
     assert timed.stand.token.is_set() is False
 
 
-def test_a_tool_that_ignores_its_cancellation_is_abandoned() -> None:
-    async def stubborn(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        while True:
-            try:
-                await asyncio.sleep(1000)
-            except asyncio.CancelledError:
-                context.progress("never")
-
-    timed = Timed(ScriptedTool(behaviour=stubborn, timeout=5.0))
-
-    assert timed.seconds == 9.0
-    assert timed.outcome.status == "timeout"
-
-
 def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> None:
     async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
         try:
@@ -322,7 +308,7 @@ async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
         return ToolResult.of_text("done")
 
     hooks.add("before_update", cancel_late)
-    stand.state.prepared = replace(prepared_call(stand.state), tool=ScriptedTool(behaviour=behaviour))
+    stand.state.prepared = replace(stand.state.accepted, tool=ScriptedTool(behaviour=behaviour))
     outcome = await run_tool(stand.services, stand.state)
 
     assert outcome.status == "ok"

@@ -36,14 +36,6 @@ def test_the_tools_own_timeout_precedes_the_configured_one(own: Any, configured:
     assert time_limit(Timed(own), {}, configured) == limit
 
 
-def test_a_tool_whose_timeout_raises_gets_the_configured_one() -> None:
-    class Broken(ScriptedTool):
-        def timeout(self, arguments: JsonObject) -> Any:
-            raise KeyError
-
-    assert time_limit(Broken(), {}, 30.0) == 30.0
-
-
 @pytest.mark.parametrize("own", [0, -1, float("inf"), float("nan"), True, "30", "none"])
 def test_an_invalid_timeout_is_refused_with_a_clear_message(own: Any) -> None:
     """0 is neither the configured timeout nor unlimited."""

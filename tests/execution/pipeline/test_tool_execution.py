@@ -1,5 +1,4 @@
 import asyncio
-import contextlib
 from typing import Any
 
 from tests.execution.kit import Behaviour, ScriptedTool, call
@@ -42,12 +41,6 @@ def stopped_after(behaviour: Behaviour, *, times: int = 1) -> tuple[float, Any]:
     return run_virtual(work())
 
 
-async def swallow(arguments: JsonObject, context: ToolContext) -> ToolResult:
-    while True:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(1000)
-
-
 async def ignore_token(arguments: JsonObject, context: ToolContext) -> ToolResult:
     await asyncio.sleep(1000)
     return ToolResult()
@@ -62,9 +55,8 @@ def test_a_stopped_tool_may_still_answer_within_the_grace() -> None:
     assert stopped_after(heed) == (0.0, ToolResult.of_text("half"))
 
 
-def test_a_tool_that_ignores_its_token_is_cancelled_and_then_abandoned() -> None:
+def test_a_tool_that_ignores_its_token_is_cancelled() -> None:
     assert stopped_after(ignore_token) == (2.0, None)
-    assert stopped_after(swallow) == (4.0, None)
 
 
 def test_a_second_stop_prolongs_nothing() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.execution.kit import ScriptedTool
 from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome, answered
 from tui_agent.execution.pipeline.finish_call import cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
@@ -92,7 +93,7 @@ async def test_truncating_again_changes_nothing() -> None:
 
 
 async def test_lone_surrogates_are_replaced() -> None:
-    outcome, _ = await fitted(ToolResult.of_text("a \ud83d\ude00 b \ud83d c"))
+    outcome, _ = await fitted(fit_for_journal(ToolResult.of_text("a \ud83d\ude00 b \ud83d c")))
 
     assert outcome.result.text == "a 😀 b \ufffd c"
     outcome.result.text.encode("utf-8")
@@ -101,7 +102,7 @@ async def test_lone_surrogates_are_replaced() -> None:
 async def test_lone_surrogates_in_documents_are_replaced() -> None:
     document = DocumentBlock(media_type="text/plain", data="a \ud83d b", name="caf\udce9.txt")
 
-    outcome, _ = await fitted(ToolResult(content=(TextBlock(text="ascii"), document)))
+    outcome, _ = await fitted(fit_for_journal(ToolResult(content=(TextBlock(text="ascii"), document))))
 
     assert outcome.result.content[1] == DocumentBlock(media_type="text/plain", data="a \ufffd b", name="caf\ufffd.txt")
 

@@ -485,26 +485,6 @@ async def test_an_error_of_the_body_propagates() -> None:
     assert bench.ended() == {"a": "cancelled"}
 
 
-async def test_a_hook_or_policy_cannot_submit_another_call_meanwhile() -> None:
-    refused: list[str] = []
-
-    class Meddling(ScriptedTool):
-        def is_read_only(self, arguments: JsonObject) -> bool:
-            try:
-                bench.scheduler.submit(call("look", "inner"))
-            except RuntimeError as error:
-                refused.append(str(error))
-            return True
-
-    async with bench_of([Meddling("meddle"), ScriptedTool("look")]) as bench:
-        bench.scheduler.submit_all([call("meddle", "outer"), call("look", "next")])
-        result = await bench.scheduler.finish()
-
-    assert refused[0].startswith("a call was submitted while another one was being added")
-    assert [message.call_id for message in result.tool_results] == ["outer", "next"]
-    assert [event.index for event in bench.events(ToolQueued)] == [0, 1]
-
-
 async def test_a_finished_scheduler_accepts_no_more_calls() -> None:
     async with bench_of([ScriptedTool()]) as bench:
         await bench.scheduler.finish()
@@ -649,25 +629,18 @@ async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> No
     assert tool.calls == ["c1"]
 
 
-async def test_an_internal_fault_gives_every_call_a_result_and_is_not_hidden() -> None:
+async def test_an_internal_fault_is_the_result_of_its_call() -> None:
     class Broken(HookBus):
         def hooks(self, event: Any) -> Any:
             raise RuntimeError("bug")
 
     broken = Broken()
     broken.before_tool(lambda question: None)
-    bench = Bench([ScriptedTool()], hooks=broken)
 
-    async def work() -> None:
-        async with bench.scheduler as scheduler:
-            scheduler.submit_all(calls("act", "act"))
-            await scheduler.finish()
+    ran = await run([ScriptedTool()], calls("act", "act"), hooks=broken)
 
-    with pytest.raises(BaseExceptionGroup):
-        await work()
-
-    assert set(bench.ended()) == {"c0", "c1"}
-    assert len(bench.committed) == 2
+    assert ran.statuses == ["error", "error"]
+    assert ran.texts == ["bug", "bug"]
 
 
 # --- conclusions ---

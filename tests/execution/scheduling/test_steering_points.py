@@ -351,27 +351,6 @@ def test_interrupt_cancels_interruptible_calls_and_skips_the_rest() -> None:
     assert "the user sent a message" in ran.texts[0]
 
 
-async def test_interrupt_spares_a_call_whose_predicate_fails() -> None:
-    class Broken(ScriptedTool):
-        def interruptible(self, arguments: JsonObject) -> bool:
-            raise KeyError
-
-    doors, steering = Doors(), Steering(at_poll=1)
-    async with bench_of(
-        [Broken(behaviour=doors)], ExecutionOptions(steering_mode="interrupt"), get_steering=steering
-    ) as bench:
-        bench.scheduler.submit_all(calls("act"))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(bench.scheduler.finish())
-            await doors.until("c0")
-            bench.scheduler.notify_steering()
-            await settled()
-            assert steering.polls == 1
-            doors.open("c0")
-
-    assert bench.ended() == {"c0": "ok"}
-
-
 def test_interrupt_polls_repeatedly_and_at_the_end() -> None:
     steering = Steering()
 

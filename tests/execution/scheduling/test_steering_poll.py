@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -136,13 +135,7 @@ async def test_a_steering_text_reaches_the_result_of_the_calls() -> None:
     assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
 
 
-class BreaksDown:
-    def __iter__(self) -> Iterator[str]:
-        yield "first"
-        raise OSError("gone")
-
-
-@pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], BreaksDown(), True])
+@pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], True])
 async def test_a_getter_that_returns_no_messages_is_published_and_counts_as_empty(answer: Any) -> None:
     bus = ValidatingBus(whole=False)
     with bus.subscribe(merge=False) as subscription:

@@ -6,7 +6,7 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.process.controlling_terminal import say, say_json
-from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.execution.untrusted_calls import try_call
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.launch_options import LaunchOptions
@@ -30,8 +30,8 @@ def list_tools(as_json: bool) -> None:
     rows = [
         {
             "name": tool.name,
-            "read_only": call_or_default(tool.is_read_only, {}, otherwise=False),
-            "concurrency_safe": call_or_default(tool.is_concurrency_safe, {}, otherwise=False),
+            "read_only": try_call(tool.is_read_only, {}) is True,
+            "concurrency_safe": try_call(tool.is_concurrency_safe, {}) is True,
             "description": tool.spec.description,
             "input_schema": tool.spec.input_schema,
         }

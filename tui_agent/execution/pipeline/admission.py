@@ -3,9 +3,8 @@
 Each stage returns the outcome that ends the call, or None if the call continues.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from typing import TypeVar
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
@@ -19,17 +18,17 @@ from tui_agent.execution.outcomes import (
     skipped_on_request,
 )
 from tui_agent.execution.untrusted_calls import Crash, asked, kind_of, try_call
-from tui_agent.execution.validation import checked_arguments
-from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, RequireApproval, SkipCall
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, SearchFilter, Verdict
+from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Place
 
-from .call_state import Admission, CallState, PreparedCall, RefusedCall
+from .call_state import Admission, CallState, RefusedCall
 from .prepare_call import find_and_validate
+
+D = TypeVar("D")
 
 
 async def refuse_invalid(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -55,7 +54,7 @@ async def guard_input(services: ExecutionServices, state: CallState) -> Outcome 
     """Stage 5: input guardrails. A trip denies the call without asking the user."""
     if services.guardrails is None:
         return None
-    prepared = prepared_call(state)
+    prepared = state.accepted
     check = asked(services.guardrails.check_input, state.received.call, prepared.tool, prepared.arguments, timeout=None)
     trip = trip_from_answer(await state.unless_stopped(check))
     state.admission.stale = True
@@ -123,13 +122,22 @@ async def judge(services: ExecutionServices, state: CallState) -> Outcome | None
     return judge_now(services, state)
 
 
+def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Stage 9: after a wait, judge the call again and make sure that its tool is still registered."""
+    name = state.received.call.name
+    if services.registry.find(name) is not state.prepared.tool:
+        text = f"Tool {name} not found: it was removed or replaced while the call waited. Not run."
+        return failure("not_found", text, "tool_removed")
+    return judge_now(services, state)
+
+
 def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Judge the call by the rules and the mode of this moment."""
     admission = state.admission
     admission.stale = False
     if services.policy is None:
         return None
-    prepared = prepared_call(state)
+    prepared = state.accepted
     decision = with_hooks(services, admission, judgement(services.policy, prepared.tool, prepared.arguments))
     _record_decision(services.policy, services, state, decision)
     if decision.decision == "deny":
@@ -156,18 +164,16 @@ def refused_by_floor(services: ExecutionServices, state: CallState) -> Outcome |
     """Return the floor's denial, if any; a call refused in stages 1 to 3 passes, because it never runs."""
     if services.policy is None or isinstance(state.prepared, RefusedCall):
         return None
-    answer = try_call(services.policy.floor, state.prepared.tool, state.prepared.arguments)
-    if answer is None:
+    decision = _denial_if_failed(try_call(services.policy.floor, state.prepared.tool, state.prepared.arguments))
+    if decision is None:
         return None
-    decision = answer if isinstance(answer, PermissionDecision) else _denial_of_broken_policy(answer)
     _record_decision(services.policy, services, state, decision)
     return denied_by_policy(decision)
 
 
 def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> PermissionDecision:
     """Return the policy's decision about a call; a policy that fails allows nothing."""
-    answer: object = try_call(partial(policy.check, tool), arguments)
-    return answer if isinstance(answer, PermissionDecision) else _denial_of_broken_policy(answer)
+    return _denial_if_failed(try_call(policy.check, tool, arguments))
 
 
 def judged_place(services: ExecutionServices, state: CallState) -> Place:
@@ -175,45 +181,6 @@ def judged_place(services: ExecutionServices, state: CallState) -> Place:
     if services.policy is None or isinstance(state.prepared, RefusedCall):
         return "trial"
     return judgement(services.policy, state.prepared.tool, state.prepared.arguments).place
-
-
-def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObject) -> Verdict:
-    """Judge a call that a running tool considers, without starting it or asking the user (S3-15)."""
-    tool = services.registry.find(name)
-    if tool is None:
-        return "deny"
-    try:
-        checked = checked_arguments(tool, arguments)
-    except InvalidArgumentsError:
-        return "deny"
-    return "allow" if services.policy is None else judgement(services.policy, tool, checked).decision
-
-
-def denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
-    """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
-
-    predicate: Callable[[str], bool] | None = None
-
-    def is_denied(path: str) -> bool:
-        nonlocal predicate
-        # Most calls never ask, and the policy would have to look up their paths.
-        predicate = predicate or _denial_of_paths(services, tool, arguments)
-        return predicate(path)
-
-    return is_denied
-
-
-def _denial_of_paths(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
-    if not isinstance(services.policy, SearchFilter):
-        return lambda _: False
-    found = try_call(partial(services.policy.denied_below, tool), arguments)
-    return (lambda _: True) if isinstance(found, Crash) else found
-
-
-def prepared_call(state: CallState) -> PreparedCall:
-    """Return the call as prepared, in stages that no refused call reaches."""
-    assert isinstance(state.prepared, PreparedCall)
-    return state.prepared
 
 
 def trip_from_answer(answer: object, *, quiet: bool = False) -> GuardrailTrip | None:
@@ -245,9 +212,10 @@ def with_halt(outcome: Outcome, trip: GuardrailTrip) -> Outcome:
     return replace(outcome, halts="guardrail", why=trip.reason)
 
 
-def _denial_of_broken_policy(answer: object) -> PermissionDecision:
-    what = f"{kind_of(answer)}: {answer.text}" if isinstance(answer, Crash) else f"it answered {answer!r}"
-    reason = f"the permission policy failed, so nothing is allowed ({what})"
+def _denial_if_failed(answer: D | Crash) -> D | PermissionDecision:
+    if not isinstance(answer, Crash):
+        return answer
+    reason = f"the permission policy failed, so nothing is allowed ({kind_of(answer)}: {answer.text})"
     return PermissionDecision(decision="deny", source="invalid", reason=reason)
 
 
@@ -258,12 +226,11 @@ def _record_decision(
     before, state.admission.decision = state.admission.decision, decision
     if decision == before:
         return
-    mode = try_call(partial(getattr, policy, "mode"))
     decided = PermissionDecided(
         call_id=state.received.call.id,
         decision=decision.decision,
         source=decision.source,
-        mode=mode if isinstance(mode, PermissionMode) else PermissionMode.ASK,
+        mode=policy.mode,
         rule=decision.rule,
         reason=decision.reason,
         parts=decision.parts,

@@ -6,9 +6,8 @@ from functools import partial
 from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
 from tui_agent.execution.digest import call_digest
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
-from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now, try_call
+from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
@@ -16,14 +15,13 @@ from tui_agent.protocol.permissions import (
     ApprovalDecision,
     ApprovalRequest,
     GrantScope,
-    PermissionChecker,
     PermissionDecision,
     TypedRuleChecker,
 )
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 from tui_agent.protocol.trial import Place
 
-from .admission import guard_input, judge_now, judgement, prepared_call, with_hooks
+from .admission import guard_input, judge_now, judgement, with_hooks
 from .call_state import CallState, RefusedCall
 from .prepare_call import validate
 from .target_identity import identity_of, replaced_paths, with_identities, without_paths
@@ -55,15 +53,6 @@ def needs_approval(services: ExecutionServices, state: CallState) -> bool:
     return approval_mismatch(services, state) is not None
 
 
-def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome | None:
-    """Stage 9: after a wait, judge the call again and make sure that its tool is still registered."""
-    name = state.received.call.name
-    if services.registry.find(name) is not state.prepared.tool:
-        text = f"Tool {name} not found: it was removed or replaced while the call waited. Not run."
-        return failure("not_found", text, "tool_removed")
-    return judge_now(services, state)
-
-
 def approval_mismatch(services: ExecutionServices, state: CallState) -> str | None:
     """Return why the approval does not cover the call as it is now; empty if there is none; None: it does.
 
@@ -78,8 +67,8 @@ def approval_mismatch(services: ExecutionServices, state: CallState) -> str | No
     replaced = replaced_paths(approval.shown)
     if not replaced:
         return None
-    prepared, targets = prepared_call(state), _targets(state)
-    notices = call_or_default(prepared.tool.notices_changes, prepared.arguments, otherwise=False)
+    prepared, targets = state.accepted, _targets(state)
+    notices = prepared.tool.notices_changes(prepared.arguments)
     known = [path for path in replaced if path in targets and (notices or _is_own_file(services, path))]
     approval.shown = without_paths(approval.shown, known)
     others = [path for path in replaced if path not in known]
@@ -103,9 +92,8 @@ def _targets(state: CallState) -> tuple[str, ...]:
 
 
 def _digest(state: CallState) -> str:
-    prepared = prepared_call(state)
-    schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
-    decision = state.admission.decision
+    prepared = state.accepted
+    schema, decision = prepared.tool.spec.input_schema, state.admission.decision
     scripts = decision.scripts if decision is not None else ()
     name = state.received.call.name
     return call_digest(name, prepared.arguments, _targets(state), schema, scripts, _place(state))
@@ -147,7 +135,7 @@ async def _wait_for_answer(services: ExecutionServices, state: CallState, reques
 
 async def _request(services: ExecutionServices, state: CallState) -> ApprovalRequest | Outcome:
     """Return the question, or the failure of a call that cannot succeed."""
-    prepared, decision = prepared_call(state), state.admission.decision
+    prepared, decision = state.accepted, state.admission.decision
     assert decision is not None
     assert services.policy is not None
     tool, arguments = prepared.tool, prepared.arguments
@@ -170,15 +158,15 @@ async def _request(services: ExecutionServices, state: CallState) -> ApprovalReq
         call_id=state.received.call.id,
         digest=digest,
         tool=tool.name,
-        args=copy_of(arguments),
-        summary=call_or_default(tool.summarise, arguments, otherwise=""),
+        args=arguments,
+        summary=prepared.summary,
         reason=f"{decision.reason}; asked again: {why_again}" if why_again else decision.reason,
         preview=state.approval.preview,
         parts=decision.parts,
         trace=decision.trace,
         targets=decision.targets,
-        session_rule=_rule_for(services.policy, state),
-        rules=_choices_for(services.policy, state),
+        session_rule=services.policy.grant_rule(tool, arguments),
+        rules=services.policy.grant_choices(tool, arguments),
         agent=services.agent,
     )
 
@@ -188,8 +176,8 @@ def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
 
     Asks the policy about the tool that is named `read`, because rules on reading are rules for it.
     """
-    prepared, read = prepared_call(state), services.registry.find("read")
-    subject = call_or_default(prepared.tool.subject, prepared.arguments, otherwise=None, kind=PathSubject)
+    prepared, read = state.accepted, services.registry.find("read")
+    subject = prepared.tool.subject(prepared.arguments)
     if services.policy is None or read is None or not isinstance(subject, PathSubject):
         return False
     return services.policy.check(read, {"path": subject.path}).decision == "allow"
@@ -197,7 +185,7 @@ def _may_read_target(services: ExecutionServices, state: CallState) -> bool:
 
 def _judged(services: ExecutionServices, state: CallState) -> PermissionDecision:
     assert services.policy is not None
-    prepared = prepared_call(state)
+    prepared = state.accepted
     return with_hooks(services, state.admission, judgement(services.policy, prepared.tool, prepared.arguments))
 
 
@@ -210,14 +198,12 @@ async def _apply_answer(
         case "skip":
             text = f"Skipped by the user.{_quoted_note(decision)}"
             is_error = services.options.skip_is_error
-            answer = decision.override_result
-            result = None if answer is None else with_json_details(answer)
-            return skipped_on_request("skipped_user", text, result, is_error=is_error)
+            return skipped_on_request("skipped_user", text, decision.override_result, is_error=is_error)
         case "approve":
             if decision.note and by != "policy":
                 state.approval.notes += (f"The user said: {decision.note}",)
             if decision.override_result is not None:
-                return overridden(with_json_details(decision.override_result))
+                return overridden(decision.override_result)
             if by == "policy":
                 return None
             return await _apply_approval(services, state, request, decision)
@@ -258,10 +244,8 @@ async def _apply_approval(
 
 async def _edit(services: ExecutionServices, state: CallState, arguments: JsonObject) -> Outcome | None:
     """Replace the arguments by the user's, which are validated, guarded and judged as if the model had sent them."""
-    if not is_json_value(arguments):
-        return invalid(f"The user changed the arguments before approving: {NOT_JSON_TEXT}")
-    before, approval = prepared_call(state), state.approval
-    prepared = state.prepared = validate(services, before.tool, copy_of(arguments))
+    before, approval = state.accepted, state.approval
+    prepared = state.prepared = validate(services, before.tool, arguments)
     if isinstance(prepared, RefusedCall):
         reason = prepared.outcome.result.text
         return invalid(f"The user changed the arguments before approving, and they do not fit. {reason}")
@@ -284,7 +268,7 @@ async def _grant(
     """Store the rule that the user chose, and judge the other waiting questions by it."""
     assert services.policy is not None
     if edited:
-        rule = _rule_for(services.policy, state)
+        rule = services.policy.grant_rule(state.accepted.tool, state.accepted.arguments)
     else:
         chosen = decision.model_copy(update={"input": None})
         rule = rule_to_store(request, chosen, partial(_may_store, services, state))
@@ -320,21 +304,7 @@ async def store_rule(services: ExecutionServices, call_id: str, rule: str | None
     return True
 
 
-def _rule_for(policy: PermissionChecker, state: CallState) -> str | None:
-    prepared = prepared_call(state)
-    return call_or_default(policy.grant_rule, prepared.tool, prepared.arguments, otherwise=None, kind=str)
-
-
 def _may_store(services: ExecutionServices, state: CallState, rule: str) -> bool:
     """Return True if the policy accepts a rule that it did not propose."""
-    policy, prepared = services.policy, prepared_call(state)
-    if not isinstance(policy, TypedRuleChecker):
-        return False
-    refusal = call_or_default(policy.grant_refusal, rule, prepared.tool, prepared.arguments, otherwise=None, kind=str)
-    return refusal == ""
-
-
-def _choices_for(policy: PermissionChecker, state: CallState) -> tuple[str, ...]:
-    prepared = prepared_call(state)
-    choices = call_or_default(policy.grant_choices, prepared.tool, prepared.arguments, otherwise=(), kind=tuple)
-    return tuple(rule for rule in choices if isinstance(rule, str))  # pyright: ignore[reportUnnecessaryIsInstance] — a foreign policy
+    policy, prepared = services.policy, state.accepted
+    return isinstance(policy, TypedRuleChecker) and not policy.grant_refusal(rule, prepared.tool, prepared.arguments)

@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from tui_agent.execution.outcomes import Outcome, cancelled
-from tui_agent.execution.untrusted_calls import call_or_default, in_time, now
+from tui_agent.execution.untrusted_calls import Crash, now, try_call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
@@ -53,6 +52,10 @@ class PreparedCall:
     """True if the call may run beside other safe calls."""
     time_limit: float | None
     """Seconds the tool may execute; None: no limit."""
+    interruptible: bool = False
+    """True if a steering message may stop the call while it runs (mode `interrupt`)."""
+    summary: str = ""
+    """The call in one line."""
 
     @property
     def is_harmless(self) -> bool:
@@ -68,6 +71,8 @@ class RefusedCall:
     arguments: JsonObject
     tool: Tool | None = None
     """None if it is unknown."""
+    summary: str = ""
+    """The call in one line, if the tool can tell."""
     read_only: ClassVar[bool] = False
     safe: ClassVar[bool] = False
     time_limit: ClassVar[float | None] = None
@@ -266,6 +271,12 @@ class CallState:
         return self.received.index
 
     @property
+    def accepted(self) -> PreparedCall:
+        """The call as prepared, in stages that no refused call reaches."""
+        assert isinstance(self.prepared, PreparedCall)
+        return self.prepared
+
+    @property
     def safe(self) -> bool:
         """True if the call may run beside other safe calls."""
         return self.prepared.safe
@@ -372,7 +383,7 @@ class CallState:
         """Return the result of `work` that follows the tool's end; None if the run is cancelled and the grace over."""
         run = self.token.parent or self.token
         try:
-            return await in_time(work, run, self.grace)
+            return await run.within_grace(work, self.grace)
         except TimeoutError:
             if not run.is_set():
                 raise
@@ -383,13 +394,6 @@ class CallState:
 
 
 def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
-    """Return the paths that a tool declares for a call; None if it declares none, fails, or names other things."""
-    declared = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
-    if declared is None:
-        return None
-    named = (declared.reads, declared.writes, declared.searches, declared.keeps)
-    return declared if all(map(_are_paths, named)) else None
-
-
-def _are_paths(named: Any) -> bool:
-    return isinstance(named, frozenset | set) and all(isinstance(path, Path) for path in cast(set[object], named))
+    """Return the paths that a tool declares for a call; None if it declares none or fails."""
+    declared = try_call(tool.accesses, arguments)
+    return None if isinstance(declared, Crash) else declared

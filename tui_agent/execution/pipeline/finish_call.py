@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
-from tui_agent.execution.json_coercion import coerce_metrics, whole_block
-from tui_agent.execution.outcomes import Outcome, failure, overridden
+from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
+from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
 from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import DocumentBlock, JsonObject, TextBlock, UserBlock, joined_text
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
 
@@ -33,6 +33,14 @@ _LATER_CHANGES_SECONDS = 10.0
 
 _JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 """Characters, beside combining ones, that modify the one before: joiner, variation selectors, skin tones."""
+
+
+async def finish_call(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+    """Return the outcome as it is published: reviewed, with the user's notes, and short enough for the model."""
+    if services.finishes_results:
+        # Of a stopped call without a result there is nothing to review.
+        outcome = await state.in_time(finish_result(services, state, outcome)) or state.stopping or lost()
+    return await add_notes_and_truncate(services, state, outcome)
 
 
 async def finish_result(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
@@ -116,6 +124,9 @@ async def _output_trip(services: ExecutionServices, state: CallState, result: To
 async def add_notes_and_truncate(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
     """Stage 14: put the user's notes before the result, and truncate it (S3-20, S3-21)."""
     options, prepared = services.options, state.prepared
+    fitting = fit_for_journal(outcome.result)
+    if fitting is not outcome.result:
+        outcome = replace(outcome, result=fitting)
     texts = notes_of(state) if state.approval.notes or state.approval.edited_names else ()
     if texts:
         notes = tuple(TextBlock(text=f"[{note}]") for note in texts)
@@ -164,13 +175,7 @@ async def truncate(
         archive_dir: directory that keeps the whole text of a truncated result; None: none does.
         publisher: publishes a warning if the file cannot be written.
     """
-    content = outcome.result.content
-    whole = joined_text(content)
-    if not whole.isascii() or any(isinstance(block, DocumentBlock) for block in content):
-        content = tuple(map(whole_block, content))
-        whole = joined_text(content)
-        if content != outcome.result.content:
-            outcome = replace(outcome, result=outcome.result.model_copy(update={"content": content}))
+    content, whole = outcome.result.content, outcome.result.text
     size = _size(content, whole)
     if limit is None or len(whole) <= limit:
         return replace(outcome, size_bytes=size)

@@ -3,12 +3,11 @@
 from functools import partial
 
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.json_coercion import is_json_value
 from tui_agent.execution.strategy import Auto
-from tui_agent.execution.untrusted_calls import call_or_default, copy_of, now
+from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.tool import Verdict
 
 from .admission import judged_place, judgement
@@ -41,23 +40,17 @@ def publish_queued(services: ExecutionServices, state: CallState, early: Verdict
     """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
     call, prepared = state.received.call, state.prepared
     known = services.policy is None or early is not None
-    tool = prepared.tool
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
-        args_raw=publishable_arguments(call) if isinstance(prepared, RefusedCall) else copy_of(call.arguments),
+        args_raw=call.arguments,
         index=state.received.index,
         group=state.turn.wave,
         safe=prepared.safe,
         will_ask=early == "ask" if known else None,
-        summary=call_or_default(tool.summarise, call.arguments, otherwise="") if tool else "",
+        summary=prepared.summary,
     )
     services.publisher.publish(queued)
-
-
-def publishable_arguments(call: ToolCall) -> JsonObject:
-    """Return a copy of arguments that were never checked; empty if they are not JSON."""
-    return copy_of(call.arguments) if is_json_value(call.arguments) else {}
 
 
 def early_verdict(services: ExecutionServices, state: CallState) -> Verdict | None:

@@ -5,18 +5,22 @@
 
 import asyncio
 import secrets
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.outcomes import Outcome, answered, failure, left_running, not_recorded, timed_out, with_partial
-from tui_agent.execution.untrusted_calls import Crash, asked, call_or_default, copy_of, now
+from tui_agent.execution.outcomes import Outcome, answered, crashed, left_running, not_recorded, timed_out, with_partial
+from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
+from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import ProcessStarted, ToolData, ToolStarted
-from tui_agent.protocol.tool import TIME_LIMIT_DATA, DataUpdate, StartedProcess, ToolContext, ToolResult
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import SearchFilter
+from tui_agent.protocol.tool import TIME_LIMIT_DATA, DataUpdate, StartedProcess, Tool, ToolContext, ToolResult, Verdict
 from tui_agent.protocol.trial import Place
 
-from .admission import denied_below, judge_nested_call, prepared_call
+from .admission import judgement
 from .call_state import CallState, PreparedCall
 from .early_executions import NO_LONGER_NEEDED
 from .target_identity import identity_of
@@ -26,7 +30,7 @@ from .update_channel import UpdateChannel, data_event
 
 async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
     """Run the tool and return the outcome. The timeout starts here, so that it does not count the user's time."""
-    run, prepared = state.run, prepared_call(state)
+    run, prepared = state.run, state.accepted
     state.phase = "running"
     claimed = None if run.claimed is None else claim_early_execution(state)
     publish_start(services, state, adopted_from=claimed.call_id if claimed else None)
@@ -79,7 +83,7 @@ def extend_time_limit(services: ExecutionServices, state: CallState, seconds: fl
 
 def _start_timer(state: CallState, execution: ToolExecution) -> float | None:
     """Stop the call once its time is over; return the limit in seconds."""
-    configured = prepared_call(state).time_limit
+    configured = state.accepted.time_limit
     if configured is None:
         return None
     limit = configured + execution.extra_seconds
@@ -131,21 +135,18 @@ def publish_start(services: ExecutionServices, state: CallState, *, adopted_from
     run.start_published = True
     tool = prepared.tool
     run.mark = secrets.token_hex(16) if tool is not None and tool.starts_processes else ""
-    summary = ""
     if run.resumed_from and run.resumed_from != state.received.call.id:
         adopted_from = run.resumed_from
-    if isinstance(prepared, PreparedCall):
-        summary = call_or_default(prepared.tool.summarise, prepared.arguments, otherwise="")
     services.publisher.publish(
         ToolStarted(
             call_id=state.received.call.id,
             name=state.received.call.name,
-            args=copy_of(prepared.arguments),
+            args=prepared.arguments,
             read_only=prepared.read_only,
             timeout_s=prepared.time_limit,
             attempt=state.received.attempt,
             tool_kind=type(tool).__name__ if tool else "",
-            summary=summary,
+            summary=prepared.summary,
             preview=state.approval.preview,
             adopted_from=adopted_from,
             mark=run.mark,
@@ -180,7 +181,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_nested_call, services),
-        is_denied=denied_below(services, execution.tool, execution.arguments),
+        is_denied=_denied_below(services, execution.tool, execution.arguments),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
         report_effects=partial(_publish_effects, services, execution) if services.publishes_effects_later else None,
@@ -190,6 +191,36 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         propose=execution.propose,
         extra_seconds=lambda: execution.extra_seconds,
     )
+
+
+def judge_nested_call(services: ExecutionServices, name: str, arguments: JsonObject) -> Verdict:
+    """Judge a call that a running tool considers, without starting it or asking the user (S3-15)."""
+    tool = services.registry.find(name)
+    if tool is None:
+        return "deny"
+    try:
+        checked = checked_arguments(tool, arguments)
+    except InvalidArgumentsError:
+        return "deny"
+    return "allow" if services.policy is None else judgement(services.policy, tool, checked).decision
+
+
+def _denied_below(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> Callable[[str], bool]:
+    """Return `ToolContext.is_denied` for a call; if the policy fails, everything is denied."""
+    policy = services.policy
+    if not isinstance(policy, SearchFilter):
+        return lambda _: False
+
+    # Most calls never ask, and the policy would have to look up their paths.
+    @cache
+    def predicate() -> Callable[[str], bool]:
+        found = try_call(policy.denied_below, tool, arguments)
+        return (lambda _: True) if isinstance(found, Crash) else found
+
+    def is_denied(path: str) -> bool:
+        return predicate()(path)
+
+    return is_denied
 
 
 def place_of(state: CallState) -> Place:
@@ -272,20 +303,3 @@ def _outcome(services: ExecutionServices, state: CallState, execution: ToolExecu
             # An execution that was set aside, or never began, has no end and leaves no thread behind.
             lives_on = execution.tool.runs_in_thread and execution.ended_at is not None
             return left_running(stopping) if lives_on else stopping
-
-
-def crashed(name: str, crash: Crash, traceback: str) -> Outcome:
-    """Return the outcome of a tool that raised: its message, and its traceback as the option says (S0-37)."""
-    error = crash.error
-    if isinstance(error, asyncio.CancelledError):
-        return failure("cancelled", f"Tool {name} cancelled itself.", "cancelled")
-    if isinstance(error, OperationCancelledError):
-        return failure("cancelled", crash.text, "cancelled")
-    if isinstance(error, ToolError):
-        return failure("error", crash.text, "tool_error")
-    outcome = failure("error", crash.text, type(error).__name__)
-    if traceback == "none":
-        return outcome
-    text = f"{crash.text}\n\n{crash.trace}" if traceback == "model" else crash.text
-    result = ToolResult.of_text(text, is_error=True, details={"traceback": crash.trace})
-    return Outcome("error", result, outcome.error_kind, crash.trace)

@@ -7,16 +7,14 @@ survives the end of the program: then the layer waits, and a resumed session ask
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from pydantic import ValidationError
 
 from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
 from tui_agent.execution.digest import call_digest, changes_digest
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.json_coercion import with_json_details
 from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
-from tui_agent.execution.untrusted_calls import Crash, call_or_default, contained, copy_of, kind_of, now, try_call
+from tui_agent.execution.untrusted_calls import Crash, contained, kind_of, now, try_call
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock
@@ -24,7 +22,6 @@ from tui_agent.protocol.permissions import ApprovalRequest, ChangesChecker, Chan
 from tui_agent.protocol.tool import DataUpdate, ToolResult
 from tui_agent.protocol.trial import MOST_FILES, REPOSITORY, KeepSelection, KeptChanges, PendingChanges, ProposedChanges
 
-from .admission import prepared_call
 from .approval_stage import MAX_QUESTIONS, store_rule
 from .call_state import CallState
 from .changes_note import changes_note, count_files, preview_of
@@ -158,11 +155,10 @@ def check_changes(services: ExecutionServices, proposed: ProposedChanges) -> Cha
     if not isinstance(services.policy, ChangesChecker):
         reason = "a command changed files"
         return ChangesDecision(decision="ask", source="mode", reason=reason, asked=keepable)
-    answer: Any = try_call(services.policy.check_changes, proposed)
-    if isinstance(answer, ChangesDecision):
+    answer = try_call(services.policy.check_changes, proposed)
+    if not isinstance(answer, Crash):
         return answer
-    what = f"{kind_of(answer)}: {answer.text}" if isinstance(answer, Crash) else f"it answered {answer!r}"
-    reason = f"the permission policy failed, so nothing is kept ({what})"
+    reason = f"the permission policy failed, so nothing is kept ({kind_of(answer)}: {answer.text})"
     return ChangesDecision(decision="deny", source="invalid", reason=reason)
 
 
@@ -201,16 +197,16 @@ async def _ask(settling: _Settling, decision: ChangesDecision) -> _Verdict:
 
 def _request(settling: _Settling, decision: ChangesDecision) -> ApprovalRequest:
     services, state, proposed = settling.services, settling.state, settling.proposed
-    prepared, call = prepared_call(state), state.received.call
-    schema = call_or_default(lambda: prepared.tool.spec.input_schema, otherwise=dict[str, object]())
+    prepared, call = state.accepted, state.received.call
+    schema = prepared.tool.spec.input_schema
     rules = decision.rules
     return ApprovalRequest(
         call_id=call.id,
         # By the arguments as the model sent them: no hook is asked again in a resumed session.
         digest=changes_digest(call_digest(call.name, call.arguments, schema=schema), proposed),
         tool=prepared.tool.name,
-        args=copy_of(prepared.arguments),
-        summary=call_or_default(prepared.tool.summarise, prepared.arguments, otherwise=""),
+        args=prepared.arguments,
+        summary=prepared.summary,
         reason=decision.reason,
         preview=preview_of(proposed),
         session_rule=rules[0] if rules else None,
@@ -241,7 +237,7 @@ async def _by_user(settling: _Settling, request: ApprovalRequest, answer: Approv
     decision, proposed = answer.decision, settling.proposed
     said = f" The user said: {decision.note}" if decision.note else ""
     if decision.override_result is not None:
-        settling.outcome = settling.outcome.with_result(with_json_details(decision.override_result))
+        settling.outcome = settling.outcome.with_result(decision.override_result)
     if decision.decision == "skip":
         return _Verdict(None, by_user=True, reason=f"the user skipped the question.{said}" if said else "skipped")
     if decision.decision == "deny":
@@ -268,7 +264,7 @@ async def _by_user(settling: _Settling, request: ApprovalRequest, answer: Approv
 def _may_store(settling: _Settling, rule: str) -> bool:
     """Return True if the policy accepts a rule that it did not propose."""
     policy = settling.services.policy
-    return isinstance(policy, ChangesRuleChecker) and try_call(policy.changes_refusal, rule, settling.proposed) == ""
+    return isinstance(policy, ChangesRuleChecker) and not policy.changes_refusal(rule, settling.proposed)
 
 
 def _selected(proposed: ProposedChanges, answer: JsonObject | None) -> KeepSelection | str:

@@ -1,10 +1,9 @@
-"""One execution of a tool function, independent of the call it serves: it can be stopped, even against its will."""
+"""One execution of a tool function, independent of the call it serves."""
 
 import asyncio
 from dataclasses import dataclass, field
 
-from tui_agent.execution.json_coercion import with_json_details
-from tui_agent.execution.untrusted_calls import CLEANUP_SECONDS, Crash, Killable, contained, copy_of, now
+from tui_agent.execution.untrusted_calls import Crash, contained, copy_of, now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
@@ -13,6 +12,9 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.trial import PendingChanges
 
 from .update_channel import UpdateChannel
+
+END_SECONDS = 2.0
+"""Seconds in which a tool that runs tools itself may end after the last of them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +31,7 @@ class ToolExecution:
     token: CancellationToken
     """Token that the tool sees."""
     grace: float
-    """Seconds from the request to stop until the tool is cancelled, and again until it is abandoned."""
+    """Seconds from the request to stop until the tool is cancelled."""
     metrics: dict[str, Metric]
     channel: UpdateChannel
     """Channel of its reports."""
@@ -48,35 +50,32 @@ class ToolExecution:
     is_stopped: bool = False
     """True if it was asked to stop."""
     _stop_timeout: asyncio.Timeout | None = None
-    _kill_timeout: asyncio.Timeout | None = None
 
     async def run(self, context: ToolContext) -> None:
         """Run the tool to its end, unless it was stopped before; raise nothing but a real cancellation."""
         if self.is_stopped:
             self.over.set()
             return
-        self._kill_timeout = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._stop_timeout, self._kill_timeout:
-                self.answer = await contained(Killable(self._result(context), self._kill_timeout.expired))
+            async with asyncio.timeout(None) as self._stop_timeout:
+                self.answer = await contained(self._result(context))
         except TimeoutError:
             pass
         finally:
-            self._stop_timeout = self._kill_timeout = None
+            self._stop_timeout = None
             self.ended_at = now()
             self.over.set()
 
     def stop(self, reason: str) -> None:
-        """Ask the tool to stop: set its token, cancel it after the grace, and abandon it after as much again."""
+        """Ask the tool to stop: set its token, and cancel it after the grace."""
         if self.is_stopped:
             return
         self.is_stopped = True
         self.token.cancel(reason)
-        if self._stop_timeout is not None and self._kill_timeout is not None:
-            # Tools that it runs itself see the token at the same moment, and are abandoned after two graces.
-            patience = 2 * self.grace + CLEANUP_SECONDS if self.tool.ends_calls_of_its_own else self.grace
+        if self._stop_timeout is not None:
+            # Tools that it runs itself see the token at the same moment, and are cancelled after one grace.
+            patience = 2 * self.grace + END_SECONDS if self.tool.ends_calls_of_its_own else self.grace
             self._stop_timeout.reschedule(now() + patience)
-            self._kill_timeout.reschedule(now() + patience + self.grace)
 
     def report(self, update: ToolUpdate) -> None:
         """Pass on one of the tool's reports; while no call owns the execution, it counts as late."""
@@ -93,4 +92,5 @@ class ToolExecution:
             await contained(pending.discard())
 
     async def _result(self, context: ToolContext) -> ToolResult:
-        return with_json_details(as_tool_result(await self.tool.execute(copy_of(self.arguments), context)))
+        # A copy, because the tool may change its arguments, and the call's report and hooks still use them.
+        return as_tool_result(await self.tool.execute(copy_of(self.arguments), context))

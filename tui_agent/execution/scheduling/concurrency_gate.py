@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from tui_agent.execution.options import ExecutionOptions
 from tui_agent.execution.outcomes import Outcome, interrupted_by_steering, skipped
-from tui_agent.execution.pipeline.call_state import CallState, PreparedCall, RefusedCall
-from tui_agent.execution.untrusted_calls import call_or_default
+from tui_agent.execution.pipeline.call_state import CallState, RefusedCall
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ToolBlockedOn
 
@@ -292,7 +291,7 @@ class SteeringPoints:
         for state in self._states:
             if state.phase == "waiting" and not self._may_still_run(state):
                 state.stop(skipped(self._poll.reason))
-            elif state.phase == "running" and self._mode == "interrupt" and _is_interruptible(state):
+            elif state.phase == "running" and self._mode == "interrupt" and state.accepted.interruptible:
                 state.stop(interrupted_by_steering())
 
     def _may_still_run(self, state: CallState) -> bool:
@@ -302,10 +301,3 @@ class SteeringPoints:
             return False
         harmless = state.prepared.read_only or isinstance(state.prepared, RefusedCall)
         return state.run.repeats_effects or (harmless and self._mode == "before_effects")
-
-
-def _is_interruptible(state: CallState) -> bool:
-    prepared = state.prepared
-    return isinstance(prepared, PreparedCall) and call_or_default(
-        prepared.tool.interruptible, prepared.arguments, otherwise=False
-    )

@@ -6,8 +6,7 @@ gets exactly one result, in call order.
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -29,7 +28,6 @@ from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
 from tui_agent.execution.strategy import Auto, WaveNumbering
-from tui_agent.execution.untrusted_calls import copy_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
@@ -41,7 +39,7 @@ from .concurrency_gate import ConcurrencyGate, SteeringPoints
 from .conflict_order import ConflictOrder
 from .steering_poll import SteeringGetter, SteeringPoll
 
-BatchPhase: TypeAlias = Literal["new", "open", "taking", "finishing", "finished", "discarding", "discarded"]
+BatchPhase: TypeAlias = Literal["new", "open", "finishing", "finished", "discarding", "discarded"]
 
 
 class ToolScheduler:
@@ -153,10 +151,10 @@ class ToolScheduler:
         Raises:
             ConfigurationError: a call of this message has the same id; nothing was published about this one.
         """
-        with self._submitting():
-            (state,) = self._received((call,))
-            verdict = early_verdict(self._services, state)
-            self._add_state(state, verdict)
+        self._expect_open()
+        (state,) = self._received((call,))
+        verdict = early_verdict(self._services, state)
+        self._add_state(state, verdict)
         if verdict == "allow":
             self._start_early(state)
 
@@ -190,9 +188,9 @@ class ToolScheduler:
         Raises:
             ConfigurationError: two calls of the message have the same id; nothing was published about these calls.
         """
-        with self._submitting():
-            for state in self._received(calls):
-                self._add_state(state)
+        self._expect_open()
+        for state in self._received(calls):
+            self._add_state(state)
 
     async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
         """Run the submitted calls and wait for all of them.
@@ -208,8 +206,6 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "finishing"
         states = self._batch.states
-        # A copy, because the message belongs to the conversation and tools may change what they see.
-        answer = copy_of(answer)
         for state in states:
             state.answer = answer
         if self._early is not None:
@@ -316,16 +312,6 @@ class ToolScheduler:
             if state.received.call.id == call_id and stoppable:
                 return state
         return None
-
-    @contextmanager
-    def _submitting(self) -> Generator[None]:
-        """Refuse calls that foreign code, such as a tool's predicate, submits while another is being added."""
-        self._expect_open()
-        self._phase = "taking"
-        try:
-            yield
-        finally:
-            self._phase = "open"
 
     def _received(self, calls: Sequence[ToolCall]) -> list[CallState]:
         """Return the states of new calls; the first calls of a message are published as a batch."""
@@ -458,8 +444,6 @@ class ToolScheduler:
     def _expect_open(self) -> None:
         if self._phase == "new":
             raise RuntimeError("enter the scheduler before submitting calls: async with ToolScheduler(…) as scheduler")
-        if self._phase == "taking":
-            raise RuntimeError("a call was submitted while another one was being added")
         if self._phase != "open":
             raise RuntimeError(f"this scheduler is {self._phase}; each message needs a new one")
 

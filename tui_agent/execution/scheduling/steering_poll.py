@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
 from typing import TypeAlias, cast
 
 from tui_agent.execution.json_coercion import replace_lone_surrogates
 from tui_agent.execution.outcomes import SkipReason
-from tui_agent.execution.untrusted_calls import Crash, asked, in_time, try_call
+from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import Warned
@@ -63,7 +62,7 @@ class SteeringPoll:
 
     async def _receive(self, getter: SteeringGetter) -> None:
         try:
-            answer = await in_time(asked(getter, timeout=None), self._run, self._grace)
+            answer = await self._run.within_grace(asked(getter, timeout=None), self._grace)
         except TimeoutError:
             return
         if isinstance(answer, Crash):
@@ -83,10 +82,7 @@ def _messages_of(answer: object) -> tuple[tuple[UserMessage, ...], str]:
     # Text, and the dict that is a message in other libraries, are iterable but count as one item.
     is_one = isinstance(answer, str | bytes | Mapping | UserMessage) or not isinstance(answer, Iterable)
     one = (cast(object, answer),)
-    given = one if is_one else try_call(partial(tuple[object, ...], cast(Iterable[object], answer)))
-    if isinstance(given, Crash):
-        return (), f"{shown_value(one[0])} that failed ({given.text})"
-    for item in given:
+    for item in one if is_one else cast(Iterable[object], answer):
         if isinstance(item, UserMessage):
             found.append(item)
         elif isinstance(item, str):

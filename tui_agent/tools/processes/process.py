@@ -24,7 +24,7 @@ from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
-from .letting_go import GUARD, Keeper, is_let_go, let_go
+from .detached_commands import GUARD, Keeper, detach, is_detached
 from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .process_record import record_of
@@ -172,7 +172,7 @@ async def _run(
         while True:
             ending = await _wait_for_end(left or process, pump, cancellation, spec, began)
             if ending == "let go" and spec.release is not None:
-                if await _let_go(process, mark, pump, spec.release):
+                if await _detach(process, mark, pump, spec.release):
                     return ProcessOutcome(ending, None, time.monotonic() - started)
                 continue
             if ending == "exited" and left is None:
@@ -193,13 +193,13 @@ async def _run(
             # The id of a program that ended long ago may be another one's.
             leader, known = (process.pid, ()) if left is None else (None, left.processes)
             end = partial(end_tree, leader, mark, grace=GRACE, spares_leader=spec.is_wrapped, known=known)
-            ended = () if is_let_go(process) else await run_shielded_in_thread(end)
+            ended = () if is_detached(process) else await run_shielded_in_thread(end)
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()
         GUARD.forget(process.pid)
         await pump.wait(DRAIN_TIME)
-        if not is_let_go(process):
+        if not is_detached(process):
             await _collect(process)
     return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
 
@@ -312,7 +312,7 @@ def _started(
         on_start(record)
 
 
-async def _let_go(process: Process, mark: TreeMark, pump: OutputPump, release: Release) -> bool:
+async def _detach(process: Process, mark: TreeMark, pump: OutputPump, release: Release) -> bool:
     """Leave the program's output to another process; return False, with the reason, if that is impossible."""
     try:
         keeper = Keeper(*release.output(), pump)
@@ -321,7 +321,7 @@ async def _let_go(process: Process, mark: TreeMark, pump: OutputPump, release: R
         release.wanted.clear()
         release.answered.set()
         return False
-    let_go(process, mark)
+    detach(process, mark)
     pump.stop()
     await pump.wait(DRAIN_TIME)
     release.give_away()

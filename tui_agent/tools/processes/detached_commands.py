@@ -29,7 +29,7 @@ _KEEPER = 'read -r _ <&"$2"; (ulimit -f "$1"; exec cat) >> "$0"; exec cat > /dev
 so that the command never waits."""
 _SHELL = ("--noprofile", "--norc", "-c")
 
-_let_go: list[asyncio.subprocess.Process] = []
+_detached: list[asyncio.subprocess.Process] = []
 """Detached commands: asyncio would kill one whose object is collected."""
 
 
@@ -138,17 +138,17 @@ class Keeper:
         os.close(self._gate)
 
 
-def let_go(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
+def detach(process: asyncio.subprocess.Process, mark: TreeMark) -> None:
     """Let a command run on when this program ends, with everything that it has started. Blocks for a moment."""
     keep_running(mark.limit, left_running(process.pid, mark))
-    _let_go.append(process)
+    _detached.append(process)
     # The object would kill when the program ends before its process.
     vars(process)["_transport"].get_extra_info("subprocess").returncode = 0
 
 
-def is_let_go(process: asyncio.subprocess.Process) -> bool:
+def is_detached(process: asyncio.subprocess.Process) -> bool:
     """Return True for a command that the user detached."""
-    return process in _let_go
+    return process in _detached
 
 
 def _bash(workspace: Path, script: str) -> tuple[str, ...]:
