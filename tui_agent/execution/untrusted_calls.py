@@ -1,5 +1,5 @@
 """Calls of tools, hooks, guardrails and policies. Whatever they raise becomes a `Crash` value, so that only their own
-call fails. They run in this process and are trusted like the rest of it (decision 64).
+call fails. They run in this process and are trusted like the rest of it (`docs/decisions/trusted-code.md`).
 
 The engine catches `Exception` only here, around a call's whole pipeline (`ToolExecutor`), and in
 `protocol/callbacks.py`, which calls listeners. A callee may raise `CancelledError` itself; a real cancellation always

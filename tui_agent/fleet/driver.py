@@ -355,14 +355,9 @@ class FleetDriver:
         """Deny what no one is there to answer."""
         denied: set[tuple[str, str]] = set()
         while self.denies_questions:
-<<<<<<< HEAD
             questions = () if self.viewers else self.questions
-            waiting = {(question.unit_id, question.request.request_id) for question in questions}
-=======
-            questions = () if self.feed.viewers else self.questions
             about = {(one.unit_id, one.request.request_id): one.request for one in questions}
             waiting = set(about)
->>>>>>> w-day
             for unit_id, request_id in waiting - denied:
                 answer = {"type": "approval", "request_id": request_id, "decision": "deny", "note": NOBODY}
                 if about[unit_id, request_id].changes is not None:

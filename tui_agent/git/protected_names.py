@@ -51,11 +51,7 @@ _RUN_LATER = {
     "agents.md": "agents obey it",
     "claude.md": "agents obey it",
 }
-<<<<<<< HEAD
-"""Programs that run or obey files later by themselves, by names in their paths; the longest that matches counts."""
-=======
 """Programs that run or obey files later by themselves, by names in their paths; a pair of names counts first."""
->>>>>>> w-day
 
 _PLAIN_DOT_NAMES = _names(
     ".gitignore .dockerignore .npmignore .prettierignore .eslintignore .editorconfig .gitkeep .keep .env.example"
