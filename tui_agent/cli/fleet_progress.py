@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 from tui_agent.fleet.driver import FleetDriver
-from tui_agent.fleet.fleet_counts import FleetCounts, count_rows
+from tui_agent.protocol.fleet_counts import FleetCounts, count_rows
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 
@@ -46,7 +46,7 @@ def progress_text(counts: FleetCounts, ended: int, seconds: float) -> str:
 
 def used_parts(counts: FleetCounts) -> list[str]:
     """Return what the units used."""
-    used = [f"{tokens_text(counts.input_tokens + counts.output_tokens)} tokens", money_text(counts.cost)]
+    used = [f"{tokens_text(counts.tokens)} tokens", money_text(counts.cost)]
     if counts.unknown_effects:
         used.append(count_text(counts.unknown_effects, "call of unknown effect", "calls of unknown effect"))
     return used

@@ -1,12 +1,23 @@
 """Fold of a unit's events into its row."""
 
-import json
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
+from tui_agent.protocol.envelope import read_envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    MessageEnded,
+    RunEnded,
+    RunStarted,
+    StepRetry,
+    StepStarted,
+    ToolEnded,
+    ToolStarted,
+    UsageUpdated,
+)
 from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask, WorkerSpan
-from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, now_ms
 from tui_agent.protocol.permissions import ApprovalRequest
 
 from .unit_events import seq_of, type_of
@@ -56,17 +67,13 @@ class UnitProgress:
     def apply(self, line: bytes) -> RateLimitMet | None:
         """Apply an event that is saved, if it is newer than the last one."""
         self.last_seq = max(self.last_seq, seq_of(line))
-        kind = type_of(line)
-        if kind not in _TOLD:
+        if type_of(line) not in _TOLD:
             return None
         try:
-            record: object = json.loads(line)
+            envelope = read_envelope(line)
         except ValueError:
             return None
-        data = record.get("data") if is_object(record) else None
-        if is_object(record) and is_object(data):
-            return self._apply(kind, data, is_root=not record.get("depth"))
-        return None
+        return self._apply(envelope.event, is_root=not envelope.origin.depth) if envelope is not None else None
 
     @property
     def used(self) -> float:
@@ -117,70 +124,49 @@ class UnitProgress:
             spans=self._ended_spans(lost=False),
         )
 
-    def _apply(self, kind: str, data: JsonObject, *, is_root: bool) -> RateLimitMet | None:
-        match kind:
-            case "step.retry" if data.get("status") in RATE_LIMITED:
-                wait = data.get("wait_s")
-                return RateLimitMet(wait if isinstance(wait, int | float) else 0.0)
-            case "approval.requested":
-                self._ask(data)
-            case "approval.resolved":
-                self.questions.pop(str(data.get("request_id")), None)
+    def _apply(self, event: AgentEvent, *, is_root: bool) -> RateLimitMet | None:
+        match event:
+            case StepRetry(status=status, wait_s=wait) if status in RATE_LIMITED:
+                return RateLimitMet(wait)
+            case ApprovalRequested(request_id=request_id):
+                self.questions[request_id] = event
                 self._show_running()
-            case "tool.started":
-                self._change(activity=_in_one_line(data.get("summary") or data.get("name")))
-            case "tool.ended" if data.get("status") == "interrupted":
+            case ApprovalResolved(request_id=request_id):
+                self.questions.pop(request_id, None)
+                self._show_running()
+            case ToolStarted(name=name, summary=summary):
+                self._change(activity=_in_one_line(summary or name))
+            case ToolEnded(status="interrupted"):
                 self._change(unknown_effects=self.row.unknown_effects + 1)
-            case "message.ended" if is_root:
-                self._show_text(data.get("message"))
-            case "usage.updated" if is_root:
-                self._count(data)
-            case "step.started" if is_root:
+            case MessageEnded(message=AssistantMessage() as message) if is_root and not message.tool_calls:
+                # With calls, these say what the unit does, and may have begun before this event.
+                for block in message.content:
+                    if isinstance(block, TextBlock) and block.text.strip():
+                        self._change(activity=_in_one_line(block.text))
+            case UsageUpdated(total=total, cost=cost) if is_root:
+                self._change(
+                    input_tokens=total.input_tokens + total.cache_read_tokens + total.cache_write_tokens,
+                    output_tokens=total.output_tokens,
+                    cost=self.row.cost if cost is None else cost,
+                )
+            case StepStarted() if is_root:
                 self._change(step=self.row.step + 1)
                 self._show_running()
-            case "run.started" if is_root:
+            case RunStarted() if is_root:
                 self.run_ended = False
                 self._show_running()
-            case "run.ended" if is_root:
+            case RunEnded(final_text=text) if is_root:
                 self.run_ended = True
-                self.final_text = str(data.get("final_text") or "")
+                self.final_text = text
                 self.questions.clear()
                 self._change(state="verifying" if self.row.unit.verify else self.row.state)
             case _:
                 pass
         return None
 
-    def _ask(self, data: JsonObject) -> None:
-        try:
-            request = ApprovalRequest.model_validate({key: value for key, value in data.items() if key != "type"})
-        except ValidationError:
-            return
-        self.questions[request.request_id] = request
-        self._show_running()
-
     def _show_running(self) -> None:
         if not self.row.ended:
             self._change(state="asking" if self.questions else "running")
-
-    def _show_text(self, message: object) -> None:
-        content = message.get("content") if is_object(message) and message.get("role") == "assistant" else None
-        blocks = [block for block in content if is_object(block)] if is_array(content) else []
-        if any(block.get("type") == "tool_call" for block in blocks):
-            return  # Its calls say what the unit does, and may have begun before this event.
-        for block in blocks:
-            text = block.get("text")
-            if isinstance(text, str) and text.strip():
-                self._change(activity=_in_one_line(text.strip()))
-
-    def _count(self, data: JsonObject) -> None:
-        total, cost = data.get("total"), data.get("cost")
-        if is_object(total):
-            read = ("input_tokens", "cache_read_tokens", "cache_write_tokens")
-            self._change(
-                input_tokens=sum(value for name in read if isinstance(value := total.get(name), int)),
-                output_tokens=value if isinstance(value := total.get("output_tokens"), int) else 0,
-                cost=float(cost) if isinstance(cost, int | float) else self.row.cost,
-            )
 
     def _ended_spans(self, *, lost: bool) -> tuple[WorkerSpan, ...]:
         """Return the spans with the open one ended now."""
@@ -191,5 +177,5 @@ class UnitProgress:
         self.row = self.row.model_copy(update=fields)
 
 
-def _in_one_line(text: object) -> str:
-    return " ".join(str(text or "").split())[:_LONGEST_ACTIVITY]
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_ACTIVITY]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.protocol.fleet_records import UnitTask
-from tui_agent.protocol.messages import is_object
 
+from .unit_events import depth_of, fields_of, type_of
 from .worker_messages import UnitGranted
 
 RESUMED = (
@@ -28,23 +28,16 @@ class JournalState:
 
 
 def journal_state(journal: bytes) -> JournalState:
-    """Return how far a unit came. Other lines are skipped."""
+    """Return how far a unit came."""
     begun = done = False
     for line in journal.split(b"\n"):
-        if b'"message.ended"' not in line and b'"run.started"' not in line and b'"run.ended"' not in line:
+        if depth_of(line):
             continue
-        try:
-            record: object = json.loads(line)
-        except ValueError:
-            continue
-        if not is_object(record) or record.get("depth"):
-            continue
-        data = record.get("data")
-        match record.get("type"):
+        match type_of(line):
             case "run.started":
                 done = False
             case "run.ended":
-                done = is_object(data) and data.get("reason") == "done"
+                done = fields_of(line).get("reason") == "done"
             case "message.ended":
                 begun = True
             case _:

@@ -1,10 +1,9 @@
 """State of the screen of a fleet: its last status, and sums over its units."""
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tui_agent.protocol.fleet_records import ENDED_STATES, FleetStatus, UnitQuestion, UnitRow, UnitState
+from tui_agent.protocol.fleet_counts import FleetCounts, count_rows
+from tui_agent.protocol.fleet_records import FleetStatus, UnitQuestion, UnitRow
 
 RATE_MINUTES = 10
 """Minutes whose ends give the rate."""
@@ -16,13 +15,7 @@ LEAST_ENDS = 3
 class FleetTotals:
     """Sums over all units."""
 
-    states: Mapping[UnitState, int]
-    """Number of units in each state that at least one has."""
-    units: int
-    tokens: int
-    """Tokens read and written."""
-    cost: float
-    """US dollars."""
+    counts: FleetCounts
     rate: float | None
     """Units that end in a minute; None if too few have ended."""
     seconds_left: float | None
@@ -75,22 +68,14 @@ class FleetState:
     def totals(self, now: int) -> FleetTotals:
         """Return the sums at a time in milliseconds since the epoch."""
         rows = self.rows.values()
-        states: Counter[UnitState] = Counter(row.state for row in rows)
-        ended = sum(states[state] for state in ENDED_STATES)
+        counts = count_rows(rows)
         begin = max(self.started, now - RATE_MINUTES * 60_000)
         ends = [row.spans[-1].ended for row in rows if row.ended and row.spans]
         recent = sum(1 for end in ends if end is not None and end >= begin)
         minutes = (now - begin) / 60_000
         rate = recent / minutes if recent >= LEAST_ENDS and minutes > 0 and self.running else None
-        left = (len(rows) - ended) / rate * 60 if rate and ended < len(rows) else None
-        return FleetTotals(
-            states=states,
-            units=len(rows),
-            tokens=sum(row.input_tokens + row.output_tokens for row in rows),
-            cost=sum(row.cost for row in rows),
-            rate=rate,
-            seconds_left=left,
-        )
+        left = counts.units - counts.ended
+        return FleetTotals(counts, rate, left / rate * 60 if rate and left else None)
 
 
 def seconds_of(row: UnitRow, now: int) -> float:

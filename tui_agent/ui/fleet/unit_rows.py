@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from tui_agent.protocol.fleet_counts import FleetCounts
 from tui_agent.protocol.fleet_records import UnitRow, UnitState
 from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.ui.text.line import Line, Run
@@ -210,31 +211,31 @@ def _result_of(row: UnitRow) -> str:
 
 def total_rows(state: FleetState, totals: FleetTotals, now: int, width: int) -> list[Line]:
     """Return the totals: numbers of units, rate and time left, tokens and cost; then the delay by a rate limit."""
-    counts = _count_runs(totals)
+    groups = _count_runs(totals.counts)
     amounts: list[str] = []
     if totals.rate is not None:
         amounts.append(f"{_rate_text(totals.rate)}/min")
     if totals.seconds_left is not None:
         amounts.append(f"{_left_text(totals.seconds_left)} left")
-    amounts += [f"{tokens_text(totals.tokens)} tokens", money_text(totals.cost)]
+    amounts += [f"{tokens_text(totals.counts.tokens)} tokens", money_text(totals.counts.cost)]
     right: list[Run] = [(" · ".join(amounts), "muted")]
-    left = [run for group in counts for run in group]
+    left = [run for group in groups for run in group]
     gap = width - width_of_runs(left) - width_of_runs(right)
-    rows = [Line((*left, (" " * gap, ""), *right))] if gap >= 0 else [*_packed(counts, width), *wrapped(right, width)]
+    rows = [Line((*left, (" " * gap, ""), *right))] if gap >= 0 else [*_packed(groups, width), *wrapped(right, width)]
     if (wait := pause_text(state, now)) and state.running:
         rows += wrapped([(wait, "warning")], width)
     return rows
 
 
-def _count_runs(totals: FleetTotals) -> list[list[Run]]:
+def _count_runs(counts: FleetCounts) -> list[list[Run]]:
     """Return sign, number and word of each group of states that has units."""
-    counts: list[list[Run]] = []
+    groups: list[list[Run]] = []
     for states in _TOTALS:
-        if number := sum(totals.states.get(state, 0) for state in states):
+        if number := sum(counts.states[state] for state in states):
             sign, style, word = SIGNS[states[0]]
             word = "need you" if number > 1 and states[0] == "asking" else word
-            counts.append([(f"{sign} ", style), (f"{number:,} ", "strong"), (f"{word}   ", style)])
-    return counts or [[("no units", "muted")]]
+            groups.append([(f"{sign} ", style), (f"{number:,} ", "strong"), (f"{word}   ", style)])
+    return groups or [[("no units", "muted")]]
 
 
 def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:

@@ -1,10 +1,10 @@
-"""Sums over the rows of a fleet, for its progress line and its end."""
+"""Sums over the rows of a fleet."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tui_agent.protocol.fleet_records import UnitRow, UnitState
+from .fleet_records import ENDED_STATES, UnitRow, UnitState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,12 @@ class FleetCounts:
     @property
     def ended(self) -> int:
         """Units that ended."""
-        return self.states["done"] + self.states["failed"] + self.states["stopped"]
+        return sum(self.states[state] for state in ENDED_STATES)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
 
     @property
     def working(self) -> int:
