@@ -15,8 +15,8 @@ from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.session_shelf import SessionShelf
+from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.rows_view import RowsView
 
