@@ -22,9 +22,8 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS, RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
 from tui_agent.ui.text.rows_view import RowsView
 

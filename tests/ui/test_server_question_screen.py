@@ -12,9 +12,8 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS, RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.text.input_fields import masked
 
 pytestmark = pytest.mark.slow

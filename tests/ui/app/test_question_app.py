@@ -5,8 +5,8 @@ from textual.pilot import Pilot
 
 from tests.support.table import table
 from tui_agent.ui.app.question_app import TrustQuestion
+from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
 from tui_agent.ui.text.rows_view import RowsView
 

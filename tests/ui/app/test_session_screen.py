@@ -13,11 +13,10 @@ from tests.ui.app.saved_sessions import NOW, save
 from tui_agent.session.journal import JournalFile
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
-from tui_agent.ui.app.session_rows_view import SessionRows
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.session_shelf import SessionShelf
+from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -66,7 +65,7 @@ class Listed:
 
     @property
     def rows(self) -> list[str]:
-        view = self.app.list.query_one(SessionRows)
+        view = self.app.list.query_one("#session-rows", RowsView)
         return [line.plain for row in range(view.virtual_size.height) if (line := view.line_at(row)) is not None]
 
     @property
@@ -157,7 +156,7 @@ async def test_letters_search_titles_and_branches_and_esc_clears_the_search_firs
         await shown.type("docs")
         await shown.until(lambda: len(shown.rows) == 1)
         assert "write the docs" in shown.rows[0]
-        view = shown.app.list.query_one(SessionRows)
+        view = shown.app.list.query_one("#session-rows", RowsView)
         # A key that leaves the list as it is draws no row again.
         built = view.line_at(0)
         shown.app.list._show()
@@ -276,9 +275,9 @@ async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(ro
 
 async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
-        await shown.pilot.click(SessionRows, offset=(5, 2))
+        await shown.pilot.click("#session-rows", offset=(5, 2))
         await shown.until(lambda: shown.rows[2].startswith("›"))
-        await shown.pilot.click(SessionRows, offset=(5, 2))
+        await shown.pilot.click("#session-rows", offset=(5, 2))
 
     assert shown.app.return_value == "old"
 
@@ -333,11 +332,11 @@ async def test_a_thousand_sessions_are_listed_and_only_visible_rows_are_built(tm
     for number in range(1_000):
         save(tmp_path / "many", f"s{number:04}", tmp_path, f"prompt {number}", minutes=number + 1)
     async with listed(tmp_path / "many", tmp_path) as shown:
-        view = shown.app.list.query_one(SessionRows)
+        view = shown.app.list.query_one("#session-rows", RowsView)
         assert view.virtual_size.height == 1_000
-        assert len(view._built) <= 40
+        assert len(view._lines._built) <= 40
         await shown.pilot.press("pagedown", "pagedown")
-        assert len(view._built) <= 40
+        assert len(view._lines._built) <= 40
         await shown.type("prompt 999")
         await shown.until(lambda: len(shown.rows) == 1)
 

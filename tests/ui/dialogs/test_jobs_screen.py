@@ -9,10 +9,8 @@ import pytest
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.ui.bridge.job_queries import JobQueries
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
-from tui_agent.ui.dialogs.answer_pointer import FOCUS_SECONDS, RESTING_SECONDS
+from tui_agent.ui.dialogs.answer_guard import CONFIRM_SECONDS, FOCUS_SECONDS, QUIET_SECONDS, RESTING_SECONDS
 from tui_agent.ui.dialogs.jobs_screen import JobsScreen
-from tui_agent.ui.dialogs.second_press import CONFIRM_SECONDS
 from tui_agent.ui.text.rows_view import RowsView
 
 RUNNING = JobFact("bash_1", "npm run dev", "running", True, 754.0, 48_300)

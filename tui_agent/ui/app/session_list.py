@@ -1,4 +1,4 @@
-"""The sessions of the list: which are shown, in which order, and which is selected."""
+"""The sessions of the list: which are shown, and in which order."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,24 +15,16 @@ class SessionList:
         """True to show the sessions of all folders."""
         self.shown: Sequence[SessionEntry] = ()
         """Sessions that match, the one with the latest message of the user first."""
-        self.place = 0
-        """Index of the selected one."""
         self._entries: dict[str, SessionEntry] = {}
         self._words: tuple[str, ...] = ()
         self._empty = 0
         self._unreadable = 0
-        self._was_moved = False
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
         """All sessions, the shown ones first, and among those the first one first."""
         shown = {entry.summary.id for entry in self.shown}
         return [*self.shown, *(entry for name, entry in self._entries.items() if name not in shown)]
-
-    @property
-    def chosen(self) -> SessionEntry | None:
-        """The selected session; None if none matches."""
-        return self.shown[self.place] if self.place < len(self.shown) else None
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -61,13 +53,11 @@ class SessionList:
     def remove(self, entry: SessionEntry) -> None:
         """Remove a session."""
         self._entries.pop(entry.summary.id, None)
-        self._was_moved = False if not self.place else self._was_moved
         self._select()
 
     def search(self, text: str) -> None:
         """Show only sessions that have all of these words in title, id, branch or folder."""
         self._words = tuple(text.casefold().split())
-        self._was_moved = False
         self._select()
 
     def toggle_all(self) -> None:
@@ -75,14 +65,8 @@ class SessionList:
         self.all_folders = not self.all_folders
         self._select()
 
-    def move(self, by: int) -> None:
-        """Select the session some rows below."""
-        self._was_moved = True
-        self.place = min(max(0, self.place + by), max(0, len(self.shown) - 1))
-
     def _select(self) -> None:
-        """Find the sessions that match; the selected one stays selected once the user has moved."""
-        before = self.chosen.summary.id if self.chosen is not None and self._was_moved else None
+        """Find the sessions that match."""
         matching = [
             entry
             for entry in self._entries.values()
@@ -90,11 +74,6 @@ class SessionList:
         ]
         matching.sort(key=lambda one: (one.summary.last_message, one.summary.updated, one.summary.id), reverse=True)
         self.shown = matching
-        ids = [entry.summary.id for entry in matching] if before is not None else []
-        if before in ids:
-            self.place = ids.index(before)
-        else:
-            self.place = min(self.place, max(0, len(matching) - 1)) if self._was_moved else 0
 
     # --- texts --------------------------------------------------------------------------------------------------------
 

@@ -18,18 +18,17 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_pointer import act_on_key
+from tui_agent.ui.dialogs.answer_guard import act_on_key
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import key_rows
 
 from .session_list import SessionList
 from .session_rows import entry_row, heading_row, preview_rows, title_of
-from .session_rows_view import SessionRows
 from .session_shelf import Preview, SessionEntry, SessionShelf
 
 QUESTION = "Resume which session?"
@@ -42,7 +41,7 @@ PREVIEW_DELAY = 0.06
 _KEYS = ("choose", "rename", "fork", "delete", "back")
 
 
-class SessionScreen(ModalScreen[str | None]):
+class SessionScreen(CursorKeys, ModalScreen[str | None]):
     """The list. Returns the id of the session to resume, or None if the user goes back."""
 
     app = getters.app(any_app)
@@ -128,7 +127,9 @@ class SessionScreen(ModalScreen[str | None]):
         self._input.cursor_blink = False
         # Cheaper than a view of rows, for which Textual computes the styles of some 45 components.
         self._columns = Static(id="session-columns", markup=False)
-        self._rows = SessionRows(self._row)
+        self._rows: ItemRows[SessionEntry] = ItemRows(
+            self._layout_rows, key=lambda entry: entry.summary.id, id="session-rows"
+        )
         self._side = RowsView(self._preview_rows, id="session-preview")
         self._state = Static(id="session-state", markup=False)
         self._empty = Static(id="session-empty", markup=False)
@@ -198,7 +199,7 @@ class SessionScreen(ModalScreen[str | None]):
             self._note.display = bool(reason)
 
     def _chosen_changed(self) -> None:
-        entry = self._sessions.chosen
+        entry = self._rows.selected
         key = (entry.summary.id, entry.summary.size) if entry is not None else None
         if key is not None and key == self._previewed:
             return
@@ -227,27 +228,27 @@ class SessionScreen(ModalScreen[str | None]):
             self._empty.update(Content(self._sessions.empty_text()))
         headings = heading_row(max(NARROWEST, self._rows.row_width), folders=self._sessions.all_folders)
         _replace(self._columns, Content(headings.plain))
-        drawn, self._drawn = self._drawn, (self._sessions.shown, self._sessions.place, self._sessions.all_folders)
-        self._rows.show(len(self._sessions.shown), self._sessions.place, anew=drawn != self._drawn)
+        self._rows.use(self._sessions.shown)
+        drawn, self._drawn = self._drawn, (self._sessions.shown, self._rows.cursor, self._sessions.all_folders)
+        if drawn != self._drawn:
+            self._rows.redraw()
+            self._rows.reveal()
         toggle = command("sessions.toggle_all").key_text
         _replace(self._state, Content(self._sessions.state_text(toggle, is_reading=self.is_reading)))
         self._show_keys()
         self._chosen_changed()
 
-    def _row(self, place: int, width: int) -> Line | None:
-        if place >= len(self._sessions.shown):
-            return None
-        return entry_row(
-            self._sessions.shown[place],
-            width,
-            self._now,
-            chosen=place == self._sessions.place,
-            current=self._current,
-            folders=self._sessions.all_folders,
-        )
+    def _layout_rows(self, width: int) -> Layout:
+        entries, folders = self._sessions.shown, self._sessions.all_folders
+
+        def row(place: int) -> Line:
+            chosen = place == self._rows.cursor
+            return entry_row(entries[place], width, self._now, chosen=chosen, current=self._current, folders=folders)
+
+        return LazyRows(len(entries), row), range(len(entries))
 
     def _preview_rows(self, width: int) -> Sequence[Line]:
-        entry = self._sessions.chosen
+        entry = self._rows.selected
         if entry is None:
             return ()
         return preview_rows(
@@ -267,7 +268,7 @@ class SessionScreen(ModalScreen[str | None]):
             texts = {"choose": "rename", "back": "keep the name"}
             keys = [(command(f"sessions.{name}").key_text, text, True) for name, text in texts.items()]
         else:
-            names = _KEYS if self._sessions.chosen is not None else ("back",)
+            names = _KEYS if self._rows.selected is not None else ("back",)
             keys = [(one.key_text, one.text, True) for one in (command(f"sessions.{name}") for name in names)]
         return key_rows(keys, self.size.width - 2)
 
@@ -278,6 +279,7 @@ class SessionScreen(ModalScreen[str | None]):
         if self._renaming is None:
             self._notify_failure("")
             self._sessions.search(event.value)
+            self._rows.begin(self._sessions.shown)
             self._show()
 
     def on_click(self, event: Click) -> None:
@@ -286,35 +288,34 @@ class SessionScreen(ModalScreen[str | None]):
             rows, row = self._key_rows(), int(event.screen_y) - self._keys.content_region.y
             column = int(event.screen_x) - self._keys.content_region.x
             act_on_key(self, "sessions", rows[row] if 0 <= row < len(rows) else None, column)
-        if event.widget is not self._rows:
-            return
-        place = event.screen_y - self._rows.region.y + self._rows.scroll_offset.y
-        if place == self._sessions.place:
+        place = self._rows.place_at(event.screen_offset) if event.widget is self._rows else None
+        if place == self._rows.cursor:
             self.action_choose()
-        elif place < len(self._sessions.shown):
-            self._move(place - self._sessions.place)
+        elif place is not None:
+            self.move(place - self._rows.cursor)
 
-    def _move(self, by: int) -> None:
+    @property
+    def cursor_rows(self) -> ItemRows[SessionEntry]:
+        """The list."""
+        return self._rows
+
+    def move(self, by: int) -> None:
+        """Select the session some rows below."""
         if self._renaming is None:
-            self._notify_failure("")
-            self._sessions.move(by)
-            self._show()
+            super().move(by)
 
-    def action_cursor_up(self) -> None:
-        """Select the session above."""
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        """Select the session below."""
-        self._move(+1)
+    def cursor_moved(self) -> None:
+        """Show the selected session."""
+        self._notify_failure("")
+        self._show()
 
     def action_page_up(self) -> None:
         """Select the session a page above."""
-        self._move(1 - max(2, self._rows.row_count))
+        self.move(-self.page_rows)
 
     def action_page_down(self) -> None:
         """Select the session a page below."""
-        self._move(max(2, self._rows.row_count) - 1)
+        self.move(self.page_rows)
 
     def action_toggle_all(self) -> None:
         """List the sessions of this folder, or of all folders."""
@@ -324,7 +325,7 @@ class SessionScreen(ModalScreen[str | None]):
 
     def action_choose(self) -> None:
         """Resume the selected session; while renaming, rename it."""
-        entry = self._sessions.chosen
+        entry = self._rows.selected
         if self._renaming is not None:
             self._work(self._rename(self._renaming, self._input.value))
         elif entry is None:
@@ -358,7 +359,7 @@ class SessionScreen(ModalScreen[str | None]):
 
     def action_fork(self) -> None:
         """Copy the selected session, and resume the copy."""
-        entry = self._sessions.chosen
+        entry = self._rows.selected
         if entry is None or self._renaming is not None:
             return
         if entry.summary.id == self._current:
@@ -386,7 +387,7 @@ class SessionScreen(ModalScreen[str | None]):
 
     def _writable(self, here: str) -> SessionEntry | None:
         """Return the selected session if no program has it open; otherwise say why it cannot be changed."""
-        entry = self._sessions.chosen
+        entry = self._rows.selected
         if entry is None:
             return None
         if entry.summary.id == self._current:

@@ -11,8 +11,7 @@ from textual.screen import Screen
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.text.rows_view import RowsView
 
-from .answer_guard import AnswerGuard
-from .answer_pointer import AnswerPointer, command_at
+from .answer_guard import AnswerGuard, AnswerPointer, command_at
 
 
 class AnswerClicks:

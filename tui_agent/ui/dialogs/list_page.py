@@ -22,8 +22,7 @@ from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, 
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_runs
 
-from .answer_pointer import act_on_key
-from .second_press import SecondPress
+from .answer_guard import SecondPress, act_on_key
 
 T = TypeVar("T")
 

@@ -95,8 +95,7 @@ class PermissionsScreen(ListPage[Entry, None]):
     def action_show_calls(self) -> None:
         """List the calls that the selected rule decided."""
         if self._calls_of is None and self.selected is not None:
-            self._calls_of = self.selected
-            self.say("")
+            self._calls_of, self._message = self.selected, ("", "")
             self.show(anew=True)
 
     def action_add_rule(self) -> None:

@@ -321,6 +321,11 @@ class CursorKeys(Paging):
         """The rows that the paging keys move."""
         return self.cursor_rows
 
+    @property
+    def page_rows(self) -> int:
+        """Number of items that a page of one-row items moves the cursor by."""
+        return max(2, self.cursor_rows.row_count) - 1
+
     def action_cursor_up(self) -> None:
         """Move to the item above."""
         self.move(-1)
