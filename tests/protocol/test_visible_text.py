@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.examples import sample
 from tests.support.table import table
 from tui_agent.cli.process import controlling_terminal
 from tui_agent.protocol.visible_text import (
@@ -68,15 +69,13 @@ def test_every_character_of_the_table_is_escaped_in_text_and_in_json() -> None:
 
 def batches(characters: Iterable[str]) -> Iterator[str]:
     """Yield private and unassigned characters 256 at a time, since there are a million, and each other one alone."""
-    batch = ""
+    many: list[str] = []
     for one in characters:
-        if unicodedata.category(one) not in ("Cn", "Co"):
+        if unicodedata.category(one) in ("Cn", "Co"):
+            many.append(one)
+        else:
             yield one
-        elif len(batch := batch + one) == 256:
-            yield batch
-            batch = ""
-    if batch:
-        yield batch
+    yield from sample(["".join(many[start : start + 256]) for start in range(0, len(many), 256)], 8)
 
 
 @pytest.mark.slow

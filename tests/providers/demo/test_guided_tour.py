@@ -13,6 +13,7 @@ from tui_agent.providers.demo.guided_tour import READ_FIRST, TRIAL_COMMAND, Demo
 from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
 
 DENIED = ("The user denied this call: leave it", True)
+FAILED = ("1 failed, 7 passed in 4.4s", True)
 
 
 class RealTools:
@@ -114,7 +115,11 @@ def test_the_summary_says_what_became_of_the_trial(place: DemoWorkspace, answer:
     tools = RealTools()
 
     def run(name: str, arguments: JsonObject) -> Result:
-        return answer if arguments.get("command") == TRIAL_COMMAND else tools(name, arguments)
+        if arguments.get("command") == TRIAL_COMMAND:
+            return answer
+        if name == "bash":
+            return ("8 passed in 0.1s", False) if tools.edits else FAILED
+        return tools(name, arguments)
 
     talk = DemoConversation(run, demo_workspace=place)
     talk.ask("fix the failing test")
@@ -130,7 +135,7 @@ def test_outside_the_tour_names_mean_the_users_own_files(place: DemoWorkspace) -
 
 @pytest.mark.slow
 def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(edit=DENIED), demo_workspace=place)
+    talk = DemoConversation(RealTools(edit=DENIED, bash=FAILED), demo_workspace=place)
     talk.ask("fix the failing test")
 
     text = talk.finish().text
@@ -175,7 +180,7 @@ def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: DemoWorkspac
     ids=["before the tests", "before the edit", "before the rest"],
 )
 def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: str | None) -> None:
-    talk = DemoConversation(RealTools(), demo_workspace=place)
+    talk = DemoConversation(RealTools(bash=FAILED), demo_workspace=place)
     talk.ask("fix the failing test")
     for _ in range(steps - 1):
         talk.go_on()
@@ -187,7 +192,7 @@ def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: s
 
 @pytest.mark.slow
 def test_stop_leaves_the_tour(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(), demo_workspace=place)
+    talk = DemoConversation(RealTools(bash=FAILED), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
 
