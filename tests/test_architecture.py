@@ -44,9 +44,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "session": {"protocol"},
     "rewind": {"protocol", "session", "tools"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
-    "ui": {"protocol", "ui"},
-    "ui.app": {"prelude", "protocol", "ui"},
-    "ui.bridge.engine_types": {"agent", "rewind.rewind_plan"},
+    "ui": {"protocol", "ui", "workbench"},
+    "ui.app": {"prelude", "protocol", "ui", "workbench"},
+    "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "rewind.rewind_plan"},
     "ui.replay": {"protocol", "recording", "ui"},
     "ui.app.session_shelf": {
         "protocol",
