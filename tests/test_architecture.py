@@ -491,7 +491,6 @@ CLI_FILES_ON_SCREEN = {
     "cli.fleet_report",
     "cli.fleet_screen_host",
     "cli.fleet_views",
-    "cli.process.shutdown",
     "cli.sessions.app_sessions",
     "cli.sessions.recordings",
     "cli.subcommands.sessions_command",
