@@ -118,6 +118,84 @@ def ui_files_on_engine() -> list[str]:
     ]
 
 
+def protocols() -> list[str]:
+    """Return the names of all Protocols, with their modules."""
+    return [
+        f"{module.name}:{node.name}"
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+        and any(ast.unparse(base).partition("[")[0] in ("Protocol", "typing.Protocol") for base in node.bases)
+    ]
+
+
+def cli_files_on_screen() -> list[str]:
+    """Return files of the command line that import the screen."""
+    return [
+        name
+        for name, module in modules().items()
+        if is_in(name, "cli") and any(is_in(target, "ui") for target in module.imports)
+    ]
+
+
+def back_arrows(room: str) -> list[str]:
+    """Return pairs of folders of a room that import each other, the less used direction of each pair first."""
+    counted: Counter[tuple[str, str]] = Counter()
+    members = {name: module for name, module in modules().items() if is_in(name, room)}
+    for module in members.values():
+        for target in module.imports:
+            if target in members and members[target].folder != module.folder:
+                counted[module.folder, members[target].folder] += 1
+    return [
+        f"{one} → {other} ({count} of {count + counted[other, one]})"
+        for (one, other), count in sorted(counted.items())
+        if counted[other, one] > count or (counted[other, one] == count and one < other)
+    ]
+
+
+def wide_modules(limit: int = 15) -> list[str]:
+    """Return modules that import more than `limit` others, except those that put the program together."""
+    return [
+        name
+        for name, module in modules().items()
+        if len(module.imports) > limit and not is_in(name, "cli") and not is_in(name, "workbench")
+    ]
+
+
+def private_textual_imports() -> list[str]:
+    """Return each import of a private module of Textual, with the module that has it."""
+    return [
+        f"{module.name}: {node.module}"
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("textual._")
+    ]
+
+
+def is_in(name: str, room: str) -> bool:
+    """True if a module is in a room, or is the room itself."""
+    return name == room or name.startswith(f"{room}.")
+
+
+def _house() -> None:
+    """Print the figures of the whole house, each with its goal."""
+    every = list(modules().values())
+    found = protocols()
+    on_screen = sum(is_in(name, "ui") for name in (one.partition(":")[0] for one in found))
+    arrows = {room: back_arrows(room) for room in ("cli", "permissions", "workbench")}
+    rows = (
+        ("product lines · files", f"{sum(one.lines for one in every):,} · {len(every)}", "85,000 · 520"),
+        ("Protocols · in ui", f"{len(found)} · {on_screen}", "25 · 6"),
+        ("files of cli that import ui, beside the app's", str(len(cli_files_on_screen()) - 1), "0"),
+        ("back arrows: cli · permissions · workbench", " · ".join(str(len(one)) for one in arrows.values()), "0 each"),
+        ("fan-out over 15 outside cli and workbench", str(len(wide_modules())), "8"),
+        ("files that only one neighbour imports", str(len(single_importers(modules()))), "60"),
+        ("private Textual imports", str(len(private_textual_imports())), "4"),
+    )
+    for name, value, goal in rows:
+        print(f"  {name:<46} {value:>14}   goal {goal}")
+
+
 def _name(path: Path) -> str:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
@@ -172,6 +250,7 @@ def main(folders: list[str]) -> None:
     if not folders:
         _report("tui_agent", modules())
         print(f"  files of ui/ that import the engine: {len(ui_files_on_engine())}")
+        _house()
     for folder in folders or sorted({name.split(".")[0] for name, module in modules().items() if module.folder != "."}):
         _report(folder, {n: m for n, m in modules().items() if n == folder or n.startswith(f"{folder}.")})
 

@@ -1,1 +1,1 @@
-"""Reads arguments and wires everything together; the only room that knows all others."""
+"""Reads arguments, sets up the process and starts a front end; the only room that knows all others."""

@@ -68,13 +68,9 @@ class ThemeName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
         """Return the themes whose names begin with the text: the user's and those of the package."""
-        import asyncio
+        from .screen_parts import theme_names
 
-        from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
-
-        catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user(os.environ).user_themes_dir))
-        asyncio.run(catalogue.read_all())
-        return [CompletionItem(name) for name in catalogue.names if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in theme_names() if name.startswith(incomplete)]
 
 
 class _JoinedValues(ShellComplete):

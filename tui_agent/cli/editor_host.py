@@ -13,8 +13,7 @@ from tui_agent.acp.session_host import Choice, OpenedSession, ServerAnswer, Stor
 from tui_agent.agent.loop_config import UpdateTools
 from tui_agent.execution import ToolRegistry
 from tui_agent.mcp.server_config import key_variable
-from tui_agent.mcp.server_pool import ConfiguredServer, ServerPool
-from tui_agent.protocol.background import run_service
+from tui_agent.mcp.server_pool import ConfiguredServer
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import UserBlock, UserMessage
@@ -26,16 +25,13 @@ from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.tools.media.media_files import media_of, media_type_of
 from tui_agent.tools.text_format import SAMPLE_SIZE
-from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.live_settings import LiveSettings
 from tui_agent.workbench.configuration.named_endpoints import require_key
 from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.session_servers import SessionServers
 from tui_agent.workbench.sessions.model_choice import BUDGETS
-from tui_agent.workbench.sessions.prompt_files import PromptFiles
-from tui_agent.workbench.sessions.session_commands import SessionCommands
 from tui_agent.workbench.tool_servers import open_servers, server_parts
+from tui_agent.workbench.workbench import Workbench
 
 from .process.log_file import log_loop_stalls
 from .screen_parts import question_lines, screen_problems
@@ -83,36 +79,27 @@ class EditorHost:
         options = replace(self._options, cwd=cwd.resolve(), resume=session_id)
         async with (
             log_loop_stalls(),
-            open_engine(options, watched=True, resume_pending_calls=True, screen_problems=screen_problems) as engine,
+            Workbench.open(options, watched=True, screen_problems=screen_problems) as bench,
+            asyncio.TaskGroup() as tasks,
         ):
-            if engine.file_hooks is not None:
-                engine.file_hooks.begin()
-            live = LiveSettings(engine, options)
-            async with asyncio.TaskGroup() as tasks:
-                watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
-                controls = EngineControls(engine, options, tasks)
-                try:
-                    yield OpenedSession(
-                        engine.loop, engine.bus, tuple(engine.past_events), controls, engine.flush_journal
-                    )
-                finally:
-                    watching.cancel()
-                    controls.close()
+            bench.hooks.begin()
+            controls = EngineControls(bench, tasks)
+            try:
+                yield OpenedSession(bench.agent, bench.events, tuple(bench.past), controls, bench.save)
+            finally:
+                controls.close()
 
 
 class EngineControls:
     """The parts of one engine beside its loop; implements `acp.session_host.SessionControls`."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions, tasks: asyncio.TaskGroup) -> None:
-        self._engine = engine
-        self._options = options
+    def __init__(self, bench: Workbench, tasks: asyncio.TaskGroup) -> None:
+        self._bench = bench
+        self._engine = bench.engine
         self._tasks = tasks
-        self._first_mode = engine.loaded.settings.permissions.mode
-        self._files = PromptFiles(options.cwd, engine.policy)
-        self._servers: list[SessionServers] = []
+        self._first_mode = bench.engine.loaded.settings.permissions.mode
+        self._servers: list[SessionServers] = [] if bench.servers is None else [bench.servers]
         self._over = asyncio.Event()
-        if engine.servers is not None:
-            self._add_prompts(engine.servers)
 
     def close(self) -> None:
         """Stop the servers of the editor."""
@@ -130,7 +117,7 @@ class EngineControls:
     @property
     def choices(self) -> Sequence[Choice]:
         """Model and effort; the offline model has neither."""
-        if self._options.demo:
+        if self._bench.options.demo:
             return ()
         choice = self._engine.choice
         models = dict.fromkeys((choice.model, self._engine.loaded.settings.model))
@@ -144,7 +131,7 @@ class EngineControls:
         found = next((choice for choice in self.choices if choice.name == name), None)
         if found is None:
             raise ConfigurationError(f"no option {name!r} here")
-        commands = SessionCommands(self._engine, self._options)
+        commands = self._bench.commands
         if name == "effort":
             commands.choose_effort(value)
         elif value not in found.values:
@@ -195,7 +182,7 @@ class EngineControls:
 
     async def attached(self, text: str, /) -> Sequence[UserBlock]:
         """Return the files that a text names with `@` and that are sent with it."""
-        return await self._files.attached(text, typed=True)
+        return await self._bench.attachments.attached(text, typed=True)
 
     def describe(self, request: ApprovalRequest, /) -> Sequence[str]:
         """Return the lines of a question, with every character visible."""
@@ -225,20 +212,19 @@ class EngineControls:
     async def _keep_servers(self, servers: tuple[ConfiguredServer, ...], started: asyncio.Event) -> None:
         """Run servers until the session is closed, and let the agent use their tools."""
         engine = self._engine
-        parts = server_parts(self._options.cwd, engine.bus, engine.locations)
+        parts = server_parts(self._bench.options.cwd, engine.bus, engine.locations)
         # Their schemas are never loaded on demand: only one list of servers can be.
         async with open_servers(servers, parts, engine.policy, lambda: sys.maxsize) as pool:
             if pool is not None:
                 before = engine.loop.config.update_tools
                 both = pool.update if before is None else partial(_update_both, before, pool.update)
                 engine.loop.config.update_tools = both
-                self._add_prompts(pool)
+                self._servers.append(SessionServers(pool, self._is_defined))
             started.set()
             await self._over.wait()
 
-    def _add_prompts(self, pool: ServerPool) -> None:
-        is_defined = None if self._engine.definitions is None else self._engine.definitions.knows
-        self._servers.append(SessionServers(pool, is_defined))
+    def _is_defined(self, text: str) -> bool:
+        return self._engine.definitions is not None and self._engine.definitions.knows(text)
 
 
 async def _update_both(first: UpdateTools, second: UpdateTools, tools: ToolRegistry) -> None:

@@ -14,6 +14,7 @@ from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
+from tui_agent.ui.app.shutdown import exit_on_signals, run_and_exit, run_dialog
 from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -27,7 +28,6 @@ from tui_agent.workbench.sessions.prompt_store import PromptStore
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import FAILED, is_group, memory_limit
-from .process.shutdown import exit_on_signals, run_and_exit, run_dialog
 from .screen_parts import apply_input, use_on_screen
 from .sessions.app_sessions import AppSessions
 from .sessions.recordings import open_recording, open_recording_writer, recording_header

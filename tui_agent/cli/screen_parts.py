@@ -91,6 +91,15 @@ def wrong_key_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     )
 
 
+def theme_names() -> tuple[str, ...]:
+    """Return the names of the themes: the user's and those of the package. Blocks."""
+    from tui_agent.ui.app.themes import ThemeCatalogue, shipped_themes
+
+    catalogue = ThemeCatalogue((shipped_themes(), Locations.of_user(os.environ).user_themes_dir))
+    asyncio.run(catalogue.read_all())
+    return tuple(catalogue.names)
+
+
 def question_lines(request: ApprovalRequest) -> list[str]:
     """Return the question as a sentence, then the reason and the exact input with every character visible."""
     from tui_agent.ui.approval.approval_reasons import why_rows

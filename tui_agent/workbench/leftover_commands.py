@@ -46,7 +46,7 @@ class LeftoverCommand:
 
 @dataclass(frozen=True)
 class LeftoverCommands:
-    """The leftover commands of one session; implements `ui.bridge.services.LeftoverCommands`."""
+    """The leftover commands of one session."""
 
     lost: Sequence[LostProcess]
     bus: EventBus

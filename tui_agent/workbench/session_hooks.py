@@ -1,4 +1,4 @@
-"""Hooks of a session for the screen; implements `protocol.facts.hook_facts.HookService`."""
+"""Hooks of a session."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # Imported at run time only by a program that has hook files.
     from tui_agent.hook_files.file_hook import FileHook
 
-    from .file_hooks import FileHooks, LastResult
+    from .file_hooks import EndReason, FileHooks, LastResult, SessionSource
 
 
 class SessionHooks:
@@ -47,6 +47,16 @@ class SessionHooks:
         self._last: dict[tuple[str, str], tuple[str, bool]] = {}
         if loaded.settings.hooks or plugins.hooks:
             bus.on((HookEnded, HookFailed), self._note)
+
+    def begin(self, source: "SessionSource | None" = None) -> None:
+        """Let the hooks of the session's start run; the first prompt waits for them."""
+        if self._running is not None:
+            self._running.begin(source)
+
+    def end(self, reason: "EndReason") -> None:
+        """Name the reason for the hooks of the session's end, which run when it closes."""
+        if self._running is not None:
+            self._running.end_reason = reason
 
     def list(self) -> tuple[HookFact, ...]:
         """Return the hooks in the order in which they are asked. Reads the hook files."""

@@ -1,4 +1,4 @@
-"""Background commands of a session for the screen; implements `ui.bridge.job_queries.JobService`."""
+"""Background commands of a session."""
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.facts.job_facts import JobFact
@@ -11,6 +11,8 @@ class SessionJobs:
 
     def __init__(self, jobs: BackgroundJobs) -> None:
         self._jobs = jobs
+        self.end_all = jobs.end_all
+        """Ends every command and waits for their last events."""
 
     def list(self) -> tuple[JobFact, ...]:
         """Return the background commands, the oldest first."""

@@ -1,4 +1,4 @@
-"""Rules and tools of a session for the pages of the screen; implements `ui.bridge.rule_queries.RuleService`."""
+"""Rules and tools of a session."""
 
 from tui_agent.execution.untrusted_calls import try_call
 from tui_agent.permissions import PermissionPolicy, Rule

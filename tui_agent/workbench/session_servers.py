@@ -1,4 +1,4 @@
-"""Tool servers of a session for the screen; implements `ui.bridge.server_queries.ServerService`."""
+"""Tool servers of a session."""
 
 import re
 import shlex

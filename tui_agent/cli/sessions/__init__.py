@@ -1,1 +1,1 @@
-"""Saved sessions: resuming one, its prompts, and its recordings."""
+"""Sessions of the app, and recordings."""

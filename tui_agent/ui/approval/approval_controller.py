@@ -17,7 +17,7 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
-from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
@@ -57,7 +57,7 @@ class AnswerTaker(Protocol):
     """True if one stored rule applies to all requests."""
 
     @property
-    def grants(self) -> GrantFacts:
+    def grants(self) -> GrantQueries:
         """Facts about rules that an approval would store."""
         ...
 

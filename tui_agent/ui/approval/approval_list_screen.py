@@ -15,7 +15,7 @@ from textual.content import Content
 
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
@@ -55,7 +55,7 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         self,
         requests: Sequence[ApprovalRequest],
         *,
-        facts: GrantFacts,
+        facts: GrantQueries,
         clock: Callable[[], float],
         target: TextTarget = NOWHERE,
     ) -> None:

@@ -25,7 +25,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
-from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
@@ -82,7 +82,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         position: int = 1,
         total: int = 1,
         *,
-        facts: GrantFacts,
+        facts: GrantQueries,
         clock: Callable[[], float] = time.monotonic,
         target: TextTarget = NOWHERE,
         foot: FootRows = lambda: (0, 0),

@@ -5,7 +5,7 @@ The rule is shown word for word before it is stored. It is one of those offered,
 
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.bridge.services import GrantFacts
+from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
@@ -19,7 +19,7 @@ MAX_LISTED_CALLS = 3
 class RuleOffer:
     """The rules that one request offers, one of them chosen."""
 
-    def __init__(self, request: ApprovalRequest, facts: GrantFacts) -> None:
+    def __init__(self, request: ApprovalRequest, facts: GrantQueries) -> None:
         self._request = request
         self._facts = facts
         self._past: dict[str, tuple[str, ...]] = {}

@@ -24,7 +24,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
 from .exchange import Exchange, Query
 from .hook_queries import HookQueries
-from .job_queries import JobQueries, JobService
+from .job_queries import JobQueries
 from .message_edits import MessageEdits
 from .prompt_attachments import PromptAttachments
 from .queries import (
@@ -36,24 +36,26 @@ from .queries import (
     SessionQueries,
     SubAgentQueries,
 )
-from .rule_queries import RuleQueries, RuleService
-from .server_queries import ServerQueries, ServerService
-from .services import (
-    DefinitionService,
-    FileFinder,
-    GrantFacts,
-    HookService,
-    LeftoverCommands,
-    PromptFiles,
-    PromptMemory,
-    RewindService,
-    SessionCommands,
-    SymbolFinder,
-)
+from .rule_queries import RuleQueries
+from .server_queries import ServerQueries
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
-    from .engine_types import AgentLoop, ContextBreakdown
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
+    from tui_agent.workbench.leftover_commands import LeftoverCommands
+    from tui_agent.workbench.session_hooks import SessionHooks
+    from tui_agent.workbench.session_jobs import SessionJobs
+    from tui_agent.workbench.session_rules import SessionRules
+    from tui_agent.workbench.session_servers import SessionServers
+    from tui_agent.workbench.sessions.prompt_files import PromptFiles
+    from tui_agent.workbench.sessions.prompt_store import PromptStore
+    from tui_agent.workbench.sessions.session_commands import SessionCommands
+    from tui_agent.workbench.typed_definitions import TypedDefinitions
+    from tui_agent.workbench.workbench import Workbench
+    from tui_agent.workbench.workspace_files import WorkspaceFiles
+    from tui_agent.workbench.workspace_symbols import WorkspaceSymbols
+
+    from .engine_types import AgentLoop, ContextBreakdown, Rewinder
 
 DELTA_INTERVAL = 1 / 30
 """Seconds between two batches of streaming text and output; all other events are relayed at once."""
@@ -73,8 +75,8 @@ class AgentBridge:
 
     _compaction: asyncio.Task[object] | None = None
     _post: Post | None = None
-    _definitions: DefinitionService | None = None
-    _leftovers: LeftoverCommands | None = None
+    _definitions: "TypedDefinitions | None" = None
+    _leftovers: "LeftoverCommands | None" = None
     is_detached = False
     """True once the screen shows another session."""
     shares_rules = True
@@ -87,7 +89,7 @@ class AgentBridge:
         *,
         mode: PermissionMode = PermissionMode.ASK,
         exchange: Exchange | None = None,
-        prompts: PromptMemory | None = None,
+        prompts: "PromptStore | None" = None,
     ) -> None:
         """Create a bridge. Until `open`, it queues what the user types.
 
@@ -118,7 +120,7 @@ class AgentBridge:
         """The running sub-agents."""
         self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
         """The prompts of the project."""
-        self.grants: GrantFacts = GrantQueries(self.exchange)
+        self.grants = GrantQueries(self.exchange)
         """Facts about rules that an approval would store."""
         self.rules = RuleQueries(self.exchange)
         """Rules and tools of the session."""
@@ -141,24 +143,44 @@ class AgentBridge:
         else:
             self.open(agent, self._bus)
 
+    def open_to(self, bench: "Workbench") -> None:
+        """Connect an open session, and do what the user asked for meanwhile."""
+        self.open(
+            bench.agent,
+            bench.events,
+            bench.past,
+            rewinding=bench.rewind,
+            grants=bench.grants,
+            left_running=bench.leftovers,
+            files=bench.files,
+            symbols=bench.symbols,
+            prompt_files=bench.attachments,
+            commands=bench.commands,
+            rules=bench.rules,
+            jobs=bench.jobs,
+            definitions=bench.definitions,
+            servers=bench.servers,
+            hooks=bench.hooks,
+        )
+
     def open(
         self,
         agent: "AgentLoop",
         bus: EventBus,
         past: Iterable[Envelope] = (),
         *,
-        rewinding: RewindService | None = None,
-        grants: GrantFacts | None = None,
-        left_running: LeftoverCommands | None = None,
-        files: FileFinder | None = None,
-        prompt_files: PromptFiles | None = None,
-        symbols: SymbolFinder | None = None,
-        commands: SessionCommands | None = None,
-        rules: RuleService | None = None,
-        jobs: JobService | None = None,
-        definitions: DefinitionService | None = None,
-        servers: ServerService | None = None,
-        hooks: HookService | None = None,
+        rewinding: "Rewinder | None" = None,
+        grants: "RuleImpact | None" = None,
+        left_running: "LeftoverCommands | None" = None,
+        files: "WorkspaceFiles | None" = None,
+        prompt_files: "PromptFiles | None" = None,
+        symbols: "WorkspaceSymbols | None" = None,
+        commands: "SessionCommands | None" = None,
+        rules: "SessionRules | None" = None,
+        jobs: "SessionJobs | None" = None,
+        definitions: "TypedDefinitions | None" = None,
+        servers: "SessionServers | None" = None,
+        hooks: "SessionHooks | None" = None,
     ) -> None:
         """Connect the agent, and do what the user asked for meanwhile.
 
@@ -291,7 +313,7 @@ class AgentBridge:
         await self.earlier.add(text)
 
     @property
-    def prompts(self) -> PromptMemory | None:
+    def prompts(self) -> "PromptStore | None":
         """Keeps prompts and drafts; None: they are not kept."""
         return self.earlier.memory
 
@@ -430,7 +452,7 @@ class AgentBridge:
     # --- services -----------------------------------------------------------------------------------------------------
 
     @property
-    def rewinding(self) -> RewindService | None:
+    def rewinding(self) -> RewindQueries | None:
         """Plans and carries out rewinds; None if the session is not stored or still being read."""
         return self._rewinds if self.status.can_rewind else None
 

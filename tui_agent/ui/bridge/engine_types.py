@@ -6,6 +6,7 @@ checkers or when a page is opened.
 
 from tui_agent.agent import AgentLoop, ContextBreakdown
 from tui_agent.agent.steering_queue import SteeringQueue
+from tui_agent.rewind import Rewinder
 from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "RewindOutcome",
     "RewindPlan",
     "RewindPoint",
+    "Rewinder",
     "Scope",
     "SteeringQueue",
     "StepKind",

@@ -1,15 +1,19 @@
 """Questions of the screen about hooks."""
 
+from typing import TYPE_CHECKING
+
 from tui_agent.protocol.facts.hook_facts import HookFact
 
 from .exchange import Exchange, Query
-from .services import HookService
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_hooks import SessionHooks
 
 
 class HookQueries:
     """Asks for hooks through an exchange; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: HookService | None = None) -> None:
+    def __init__(self, exchange: Exchange, service: "SessionHooks | None" = None) -> None:
         self.exchange = exchange
         self._service = service
 

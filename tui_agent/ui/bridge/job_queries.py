@@ -1,34 +1,13 @@
 """Background commands of the session as the screen shows them, and what the user does with them."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.job_facts import JobFact
 
 from .exchange import Exchange, Query
 
-
-class JobService(Protocol):
-    """The background commands of a session."""
-
-    def list(self) -> tuple[JobFact, ...]:
-        """Return the background commands, the oldest first."""
-        ...
-
-    def send(self, call_id: str, /) -> tuple[str, str]:
-        """Send a running command to the background; return its id there, or an empty one and why it stays."""
-        ...
-
-    def stop(self, task_id: str, /) -> str:
-        """Stop a background command; return why that is impossible."""
-        ...
-
-    async def detach(self, task_id: str, /) -> str:
-        """Let a background command run on after the session; return what became of it."""
-        ...
-
-    async def output(self, task_id: str, /) -> str:
-        """Return what a background command has printed."""
-        ...
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_jobs import SessionJobs
 
 
 _NOT_HERE = "This program has no background commands."
@@ -37,7 +16,7 @@ _NOT_HERE = "This program has no background commands."
 class JobQueries:
     """Asks for background commands through an exchange; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: JobService | None = None) -> None:
+    def __init__(self, exchange: Exchange, service: "SessionJobs | None" = None) -> None:
         self.exchange = exchange
         self._service = service
 

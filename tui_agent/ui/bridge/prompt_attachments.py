@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.prompt_attachment import Attachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
 
 from .exchange import Exchange, Query
-from .services import PromptFiles
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.sessions.prompt_files import PromptFiles
 
 MAX_KEPT = 40_000_000
 """Characters of attachments that are kept for messages which are not sent yet; the oldest go first."""
@@ -20,7 +23,7 @@ _NAME_LENGTH = 60
 class PromptAttachments:
     """Reads files, and puts them into messages that contain their labels or mentions."""
 
-    def __init__(self, exchange: Exchange, files: PromptFiles | None = None) -> None:
+    def __init__(self, exchange: Exchange, files: "PromptFiles | None" = None) -> None:
         """
         Args:
             exchange: passes the query on.

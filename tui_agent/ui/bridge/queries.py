@@ -13,11 +13,17 @@ from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Exchange, Query
-from .services import FileFinder, GrantFacts, PromptFiles, PromptMemory, RewindService, SessionCommands, SymbolFinder
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
-    from .engine_types import AgentLoop, RewindOutcome, RewindPlan, RewindPoint, Scope
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
+    from tui_agent.workbench.sessions.prompt_files import PromptFiles
+    from tui_agent.workbench.sessions.prompt_store import PromptStore
+    from tui_agent.workbench.sessions.session_commands import SessionCommands
+    from tui_agent.workbench.workspace_files import WorkspaceFiles
+    from tui_agent.workbench.workspace_symbols import WorkspaceSymbols
+
+    from .engine_types import AgentLoop, Rewinder, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NOT_READY = "The session is still being read; try again in a moment."
 HIDDEN_PROMPT = "[prompt of another session]"
@@ -27,7 +33,7 @@ HIDDEN_PROMPT = "[prompt of another session]"
 class GrantQueries:
     """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
 
-    def __init__(self, exchange: Exchange, facts: GrantFacts | None = None) -> None:
+    def __init__(self, exchange: Exchange, facts: "RuleImpact | None" = None) -> None:
         self.exchange = exchange
         self._facts = facts
 
@@ -52,9 +58,9 @@ _NO_PLAN: JsonObject = {"to_seq": 0, "text": "", "steps": ()}
 
 
 class RewindQueries:
-    """Rewinds through an exchange; implements `RewindService`."""
+    """Rewinds through an exchange."""
 
-    def __init__(self, exchange: Exchange, service: RewindService | None = None) -> None:
+    def __init__(self, exchange: Exchange, service: "Rewinder | None" = None) -> None:
         self.exchange = exchange
         self.service = service
         """None: the session is not stored, or this is a replay."""
@@ -80,7 +86,7 @@ class RewindQueries:
         return await self._live_service.carry_out(plan, scope, overwritten)
 
     @property
-    def _live_service(self) -> RewindService:
+    def _live_service(self) -> "Rewinder":
         if self.service is None:
             raise TuiAgentError("this session is not stored")
         return self.service
@@ -89,7 +95,7 @@ class RewindQueries:
 class PromptQueries:
     """Reads and keeps prompts through an exchange; a recording has the prompts of its own session only."""
 
-    def __init__(self, exchange: Exchange, memory: PromptMemory | None, session_id: Callable[[], str]) -> None:
+    def __init__(self, exchange: Exchange, memory: "PromptStore | None", session_id: Callable[[], str]) -> None:
         """
         Args:
             exchange: records the answers, or returns recorded ones.
@@ -148,9 +154,9 @@ class FileQueries:
         self,
         exchange: Exchange,
         agent: "AgentLoop | None" = None,
-        finder: FileFinder | None = None,
-        reader: PromptFiles | None = None,
-        symbols: SymbolFinder | None = None,
+        finder: "WorkspaceFiles | None" = None,
+        reader: "PromptFiles | None" = None,
+        symbols: "WorkspaceSymbols | None" = None,
     ) -> None:
         """
         Args:
@@ -196,7 +202,7 @@ class FileQueries:
 class SessionQueries:
     """Runs commands that need the whole program through an exchange. Raises `TuiAgentError` if that is not possible."""
 
-    def __init__(self, exchange: Exchange, commands: SessionCommands | None = None, *, refusal: str) -> None:
+    def __init__(self, exchange: Exchange, commands: "SessionCommands | None" = None, *, refusal: str) -> None:
         """Create it; `refusal` is the error without `commands`."""
         self.exchange = exchange
         self._commands = commands
@@ -253,7 +259,7 @@ class SessionQueries:
         return await self._live_commands.keep_default(setting)
 
     @property
-    def _live_commands(self) -> SessionCommands:
+    def _live_commands(self) -> "SessionCommands":
         if self._commands is None:
             raise TuiAgentError(self._refusal)
         return self._commands

@@ -1,6 +1,6 @@
 """Rules and tools of the session as the pages show them, and changes of the session's own rules."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.rule_facts import RulesInForce, ToolFact
 from tui_agent.protocol.messages import JsonObject
@@ -8,25 +8,8 @@ from tui_agent.protocol.permissions import Verdict
 
 from .exchange import Exchange, Query
 
-
-class RuleService(Protocol):
-    """The permission policy and the tools, as far as pages show and change them."""
-
-    def in_force(self) -> RulesInForce:
-        """Return the rules in force."""
-        ...
-
-    def add(self, rule: str, /) -> str:
-        """Add a rule such as `allow bash(make:*)` for the session; return why that is impossible, or an empty text."""
-        ...
-
-    def remove(self, verdict: Verdict, text: str, /) -> bool:
-        """Remove a rule of the session; False if the session has no such rule."""
-        ...
-
-    def tools(self) -> tuple[ToolFact, ...]:
-        """Return the tools that the model can call."""
-        ...
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_rules import SessionRules
 
 
 _NO_RULES: JsonObject = {}
@@ -35,7 +18,7 @@ _NO_RULES: JsonObject = {}
 class RuleQueries:
     """Asks for rules and tools through an exchange; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: RuleService | None = None) -> None:
+    def __init__(self, exchange: Exchange, service: "SessionRules | None" = None) -> None:
         self.exchange = exchange
         self._service = service
 

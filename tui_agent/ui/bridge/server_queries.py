@@ -1,58 +1,24 @@
 """Tool servers of the session as the screen shows them, and what the user does with them."""
 
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
 
 from .exchange import Exchange, Query
 
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_servers import SessionServers
+
 _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):\S")
 _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):\S")
-
-
-class ServerService(Protocol):
-    """The tool servers of a session."""
-
-    @property
-    def commands(self) -> tuple[PromptCommand, ...]:
-        """The prompts of the servers, for menus."""
-        ...
-
-    def list(self) -> tuple[ServerFact, ...]:
-        """Return the servers, in the order of their configuration."""
-        ...
-
-    def restart(self, name: str, /) -> str:
-        """Start a server anew; return why that is impossible."""
-        ...
-
-    def log(self, name: str, /) -> str:
-        """Return the last lines of a server."""
-        ...
-
-    def login(self, name: str, /) -> str:
-        """Sign in to a server; return why that is impossible."""
-        ...
-
-    def logout(self, name: str, /) -> str:
-        """Forget the sign-in to a server; return what was done."""
-        ...
-
-    async def expand(self, text: str, /) -> str:
-        """Return an input with the prompt and the resources of servers that it names."""
-        ...
-
-    async def open_page(self, url: str, /) -> str:
-        """Open a page in the user's browser; return why that is impossible."""
-        ...
 
 
 class ServerQueries:
     """Asks for tool servers through an exchange; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: ServerService | None = None) -> None:
+    def __init__(self, exchange: Exchange, service: "SessionServers | None" = None) -> None:
         self.exchange = exchange
         self._service = service
 

@@ -14,7 +14,7 @@ from textual.events import Paste
 from tui_agent.protocol.background import run_service
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
-from tui_agent.ui.bridge.services import RewindService
+from tui_agent.ui.bridge.queries import RewindQueries
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
@@ -39,7 +39,7 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
 
     def __init__(
         self,
-        rewinding: RewindService,
+        rewinding: RewindQueries,
         busy: Callable[[], bool],
         clock: Callable[[], float],
         *,

@@ -203,7 +203,7 @@ def with_rule(text: str, rule: Rule) -> str:
 
 
 class RuleImpact:
-    """Effects of a rule that the approval dialog offers; implements `ui.bridge.services.GrantFacts`."""
+    """Effects of a rule that the approval dialog offers."""
 
     def __init__(self, loop: "AgentLoop", policy: PermissionPolicy, locations: Locations, root: Path) -> None:
         self._loop = loop

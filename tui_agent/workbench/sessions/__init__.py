@@ -1,1 +1,1 @@
-"""Saved sessions: resuming one, its prompts, and its recordings."""
+"""Saved sessions: resuming one, its prompts and files, its model."""

@@ -1,0 +1,128 @@
+"""One open session, whole: every front end gets the same object and wires nothing itself."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.cancellation import PROGRAM_QUIT
+
+from .build_engine import Engine, ScreenProblems, open_engine
+from .configuration.live_settings import LiveSettings, UseOnScreen
+from .configuration.permission_rules import RuleImpact
+from .launch_options import LaunchOptions
+from .session_hooks import SessionHooks
+from .session_jobs import SessionJobs
+from .session_rules import SessionRules
+from .session_servers import SessionServers
+from .sessions.prompt_files import PromptFiles
+from .sessions.session_commands import SessionCommands
+from .workspace_files import WorkspaceFiles
+from .workspace_symbols import WorkspaceSymbols
+
+if TYPE_CHECKING:
+    # Most sessions are not recorded.
+    from tui_agent.recording import RecordingSink
+
+RUN_END_TIMEOUT = 4.0
+"""Seconds that a run gets to end when the user quits in the middle of it."""
+
+
+class Workbench:
+    """One open session, subject by subject."""
+
+    def __init__(self, engine: Engine, options: LaunchOptions, examine: Callable[[Path], str] | None = None) -> None:
+        """
+        Args:
+            engine: the parts of the session.
+            options: the options that it was opened with.
+            examine: returns the checks of the installation, a line each; None: the front end has none.
+        """
+        self.engine = engine
+        """The parts below; front ends use the subjects."""
+        self.options = options
+        self.agent = engine.loop
+        """Runs prompts, takes messages meanwhile, stops, cancels calls; answers questions with the user's decision."""
+        self.events = engine.bus
+        """Everything that happens, for as many subscribers as there are front ends."""
+        self.past = engine.past_events
+        """Events of a resumed session; iterated once."""
+        self.save = engine.flush_journal
+        """Returns once every event so far is saved; None if the session is not saved."""
+        self.rules = SessionRules(engine)
+        self.grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
+        """Effects of a rule that an approval would store."""
+        self.jobs = SessionJobs(engine.jobs)
+        self.leftovers = engine.leftover_commands
+        """Commands that run since tui-agent was killed; None: there are none."""
+        self.definitions = engine.definitions
+        """Skills and command files; None: no file defines anything."""
+        is_defined = None if engine.definitions is None else engine.definitions.knows
+        self.servers = None if engine.servers is None else SessionServers(engine.servers, is_defined)
+        """The tool servers; None: none is configured."""
+        self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
+        self.rewind = engine.rewinder
+        """Goes back to earlier moments; None: the session is not saved."""
+        self.commands = SessionCommands(engine, options, examine)
+        """Export, copy, checks of the installation, model and effort."""
+        self.files = WorkspaceFiles(options.cwd)
+        self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
+        self.attachments = PromptFiles(options.cwd, engine.policy)
+        """Files that the user names in a prompt."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        options: LaunchOptions,
+        *,
+        watched: bool,
+        sink: "RecordingSink | None" = None,
+        screen_problems: ScreenProblems | None = None,
+        use_on_screen: UseOnScreen | None = None,
+        examine: Callable[[Path], str] | None = None,
+    ) -> AsyncGenerator["Workbench"]:
+        """Open a session, and apply changed settings until the context closes; then save and close everything.
+
+        Hooks of the session's start wait for `hooks.begin`, so that the front end receives their events.
+
+        Args:
+            options: which session, and how.
+            watched: True if a user can answer approval requests, also those that waited when the session ended.
+            sink: records what the model sends.
+            screen_problems, use_on_screen: check and apply the settings of the screen; None without one.
+            examine: returns the checks of the installation for a folder; None: the front end has none.
+
+        Raises:
+            ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
+            SessionOpenError: another program has the session open.
+            SessionError: the session cannot be opened.
+        """
+        async with open_engine(
+            options, watched=watched, resume_pending_calls=watched, sink=sink, screen_problems=screen_problems
+        ) as engine:
+            bench = cls(engine, options, examine)
+            live = LiveSettings(engine, options, use_on_screen)
+            async with asyncio.TaskGroup() as tasks:
+                watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
+                try:
+                    yield bench
+                finally:
+                    watching.cancel()
+
+    async def end_run(self) -> None:
+        """Abort the current run, if any, and wait for its end, so that the journal contains it."""
+        if not self.agent.running:
+            return
+        with self.events.subscribe() as subscription:
+            self.agent.abort(PROGRAM_QUIT)
+            try:
+                async with asyncio.timeout(RUN_END_TIMEOUT):
+                    async for _ in subscription.batches():
+                        if not self.agent.running:
+                            return
+            except TimeoutError:
+                logging.getLogger(__name__).warning("a run did not end within %g s", RUN_END_TIMEOUT)
