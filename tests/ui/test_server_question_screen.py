@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from textual.events import Key, Paste
+from textual.events import Paste
 
 from tests.ui.question_page import QuestionPage, shown_page
 from tests.ui.stage import Clock
@@ -14,7 +14,6 @@ from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.answer_pointer import RESTING_SECONDS
-from tui_agent.ui.text.input_fields import masked
 
 pytestmark = pytest.mark.slow
 
@@ -137,9 +136,3 @@ async def test_a_sign_in_stays_open_and_takes_the_address_it_ends_at() -> None:
         assert page.answers == [
             ApprovalDecision(decision="approve", input={"address": "http://127.0.0.1:1/callback?code=x"})
         ]
-
-
-def test_a_recording_gets_no_secret() -> None:
-    assert masked(Key("h", "h")).character == "*"  # pyright: ignore
-    assert masked(Paste("hunter2")).text == "*******"  # pyright: ignore
-    assert masked(enter := Key("enter", "\r")) is enter

@@ -21,15 +21,13 @@ from .process.controlling_terminal import say
 from .process.log_file import log_to_file
 from .process.process_setup import end_start
 from .sessions.prompt_files import PromptFiles
-from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 from .workspace_symbols import WorkspaceSymbols
 
 if TYPE_CHECKING:
-    # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
+    # Print mode runs without the screen, and the screen without print mode.
     from tui_agent.headless import Describe, HeadlessOptions
-    from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 QUESTION_WIDTH = 100
@@ -43,7 +41,6 @@ async def serve(
     bridge: "AgentBridge",
     use_on_screen: UseOnScreen | None,
     screen_gone: Callable[[], Awaitable[object]],
-    sink: "RecordingSink | None" = None,
     *,
     follows: bool = False,
 ) -> None:
@@ -54,7 +51,6 @@ async def serve(
         bridge: connects the engine with the screen.
         use_on_screen: applies changed settings to the screen.
         screen_gone: returns once the screen is gone, or shows another session.
-        sink: records what the model sends.
         follows: True if another session was on the screen before.
 
     Raises:
@@ -67,7 +63,7 @@ async def serve(
     from .session_rules import SessionRules
     from .session_servers import SessionServers
 
-    async with open_engine(options, watched=True, resume_pending_calls=True, sink=sink) as engine:
+    async with open_engine(options, watched=True, resume_pending_calls=True) as engine:
         is_defined = None if engine.definitions is None else engine.definitions.knows
         symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
@@ -170,10 +166,7 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
 
     end_start()
     watched = headless.interactive
-    async with (
-        open_recording_writer(options.record) as sink,
-        open_engine(options, watched=watched, resume_pending_calls=watched, sink=sink) as engine,
-    ):
+    async with open_engine(options, watched=watched, resume_pending_calls=watched) as engine:
         if engine.file_hooks is not None:
             engine.file_hooks.begin()
 
@@ -195,10 +188,4 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
                 commands=[] if engine.definitions is None else [one.usage for one in engine.definitions.commands],
             )
 
-        if sink is None:
-            return await with_live_settings(engine, options, work)
-        from tui_agent.recording import record_bus
-
-        header = recording_header(options, engine.loaded.settings)
-        sink.begin(header, lambda text: warn_of_broken_recording(engine.bus, text))
-        return await record_bus(engine.bus, sink, lambda: with_live_settings(engine, options, work))
+        return await with_live_settings(engine, options, work)

@@ -304,11 +304,11 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "chat.replay",
         (),
         "replay",
-        "Play a recording made with --record; q returns here",
+        "Replay this or another session, or a file made with --record; q returns here",
         "chat",
         palette=True,
         slash="replay",
-        argument="FILE",
+        argument="ID or FILE",
     ),
     Command(
         "chat.jobs",

@@ -271,7 +271,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("trust.page_up", ("pageup",), "page up", "One page up", "trust"),
     Command("trust.page_down", ("pagedown", "space"), "more", "One page down", "trust"),
     Command("trust.leave", ("ctrl+c",), "quit", "Quit without starting", "trust", priority=True),
-    # watching a recording
+    # watching a replay
     Command("player.play_or_pause", ("space",), "pause", "Pause or continue; at the end, restart", "player"),
     Command("player.back", ("left",), "5 s", "Five seconds back", "player"),
     Command("player.forward", ("right",), "5 s", "Five seconds forward", "player"),
@@ -281,6 +281,8 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     Command("player.faster", ("right_square_bracket",), "faster", "Twice the speed", "player"),
     Command("player.first", ("home",), "start", "To the beginning", "player"),
     Command("player.last", ("end",), "end", "To the end", "player"),
+    Command("player.page_up", ("pageup",), "page up", "One page up", "player"),
+    Command("player.page_down", ("pagedown",), "page down", "One page down", "player"),
     Command("player.hide", ("h",), "hide", "Hide or show this line", "player"),
-    Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Close the recording", "player"),
+    Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Close the replay", "player"),
 )
