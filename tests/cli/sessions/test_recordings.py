@@ -109,4 +109,4 @@ def test_a_damaged_journal_is_replayed_without_its_damaged_lines(tmp_path: Path)
     assert timeline.moments == [0.0, 1.0, 2.0]
     assert len(timeline.notices) == 3
     assert timeline.notices[0].startswith("Line 2 is not an event")
-    assert timeline.notices[-1].startswith("2 more lines are damaged")
+    assert timeline.notices[-1].startswith("The file has")

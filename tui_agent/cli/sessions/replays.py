@@ -117,8 +117,8 @@ def read_timeline(path: Path) -> "ReplayTimeline":
         raise ConfigurationError(_refusal(path))
     problems = [problem.text for problem in contents.problems]
     if len(problems) > _MAX_PROBLEMS:
-        problems[_MAX_PROBLEMS:] = [f"{len(problems) - _MAX_PROBLEMS} more lines are damaged."]
-    return ReplayTimeline(contents.envelopes, stamps, [f"{text} It is left out." for text in problems])
+        problems[_MAX_PROBLEMS:] = [f"The file has {len(problems) - _MAX_PROBLEMS} more problems."]
+    return ReplayTimeline(contents.envelopes, stamps, problems)
 
 
 def _refusal(path: Path) -> str:
