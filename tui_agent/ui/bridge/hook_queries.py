@@ -1,17 +1,14 @@
 """Questions of the screen about hooks."""
 
-from .exchange import Exchange, Query
 from .hook_facts import HookFact, HookService
 
 
 class HookQueries:
-    """Asks for hooks through an exchange; without a service there are none."""
+    """Asks for hooks; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: HookService | None = None) -> None:
-        self.exchange = exchange
+    def __init__(self, service: HookService | None = None) -> None:
         self._service = service
 
-    @Query("hooks", (), lasting=True)
     def list(self) -> tuple[HookFact, ...]:
         """Return the hooks in the order in which they are asked."""
         return self._service.list() if self._service is not None else ()

@@ -7,7 +7,6 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
 from tui_agent.ui.text.file_mentions import file_mentions, mention_of
 
-from .exchange import Exchange, Query
 from .services import Attachment, PromptFiles
 
 MAX_ATTACHED = 10
@@ -24,18 +23,14 @@ _NAME_LENGTH = 60
 class PromptAttachments:
     """Reads files, and puts them into messages that contain their labels or mentions."""
 
-    def __init__(self, exchange: Exchange, files: PromptFiles | None = None) -> None:
+    def __init__(self, files: PromptFiles | None = None) -> None:
         """
         Args:
-            exchange: passes the query on.
             files: reads the files; None: nothing can be attached.
         """
-        self.exchange = exchange
         self._files = files
         self._blocks: dict[str, Attachment] = {}
 
-    # Recordings know the query by this name.
-    @Query("attach_image", "", about=("path",))
     async def attach(self, path: str, *, typed: bool) -> str:
         """Read a file, and return the text that stands for it: a label, or a mention of lines or of a directory.
 

@@ -1,19 +1,21 @@
 """Services behind the bridge that are not part of the agent: rewind, grants, prompts, files, leftover commands."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
 from tui_agent.protocol.model_facts import ModelFact
 from tui_agent.protocol.permissions import GrantScope
 
-from .exchange import Work
-
 if TYPE_CHECKING:
     from .engine_types import RewindOutcome, RewindPlan, RewindPoint, Scope
+
+T = TypeVar("T")
+Work: TypeAlias = Coroutine[Any, Any, T]
+"""The result of calling a coroutine function."""
 
 
 class GrantFacts(Protocol):
@@ -170,10 +172,6 @@ class PromptMemory(Protocol):
 
     async def all(self) -> tuple[str, ...]:
         """Return all prompts, the oldest first."""
-        ...
-
-    def texts_of(self, session_id: str, /) -> AbstractSet[str]:
-        """Return the prompts of one session."""
         ...
 
     async def add(self, text: str, session_id: str, /) -> None:
