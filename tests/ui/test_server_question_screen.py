@@ -70,7 +70,6 @@ async def test_a_form_sends_only_values_that_fit() -> None:
         assert "age: at least 18" in page.text()
         await page.press("0", "down", "right", "down", "space", "down", "right", "space", "down", "x", "y")
         assert "xy" not in page.text()
-        assert page.screen.hides_input  # pyright: ignore
         await page.press("enter")
 
         values = {"name": "Ada", "age": 30, "gift": False, "colour": "r", "extras": ["g"], "password": "xy"}
