@@ -1,6 +1,6 @@
-"""Makes the recordings that README's pictures are taken from: the real app with the offline model, on its guided tour.
+"""Makes the sessions that README's pictures are taken from: the real app with the offline model, on its guided tour.
 
-`python docs/make_recordings.py` writes `docs/recordings/*.jsonl`; `docs/make_screenshots.py` plays them.
+`python docs/make_recordings.py` writes the journals `docs/recordings/*.jsonl`; `docs/make_screenshots.py` plays them.
 """
 
 import asyncio
@@ -15,7 +15,6 @@ from pathlib import Path
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
 from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
@@ -25,15 +24,11 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.demo import DemoServer, copy_sample_project
 from tui_agent.providers.demo.demo_server import DEMO_PACE
-from tui_agent.providers.recorded_streams import RecordingProvider
-from tui_agent.recording import RecordingHeader, RecordingWriter
-from tui_agent.session import StoredSession
+from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.replay.input_events import input_recorder
-from tui_agent.ui.replay.recorded_exchange import RecordingExchange
 
 RECORDINGS = Path(__file__).parent / "recordings"
 LABEL = "scripted demo, not a language model"
@@ -58,15 +53,11 @@ def without_clocks(text: str) -> str:
 
 
 class Tour:
-    """The app on its tour, and the recording."""
+    """The app on its tour."""
 
-    def __init__(
-        self, app: TuiAgentApp, pilot: Pilot[None], tape: RecordingWriter, rules: Sequence[RuleWords] = ()
-    ) -> None:
+    def __init__(self, app: TuiAgentApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
-        self.tape = tape
-        self.rules = rules
 
     def strips(self) -> list[Strip]:
         """Return the screen, line by line."""
@@ -107,10 +98,6 @@ class Tour:
                 same, before = (same + 1 if now == before else 0), now
         return before
 
-    def mark(self, name: str) -> None:
-        """Names this moment in the recording."""
-        self.tape.note("mark", {"name": name})
-
     async def press(self, *keys: str) -> None:
         """Presses keys."""
         await self.pilot.press(*keys)
@@ -133,49 +120,35 @@ def agent_of(provider: ModelProvider, bus: EventBus, place: Path, rules: Sequenc
 
 
 async def record(
-    file: Path,
-    size: tuple[int, int],
-    place: Path,
-    drive: Callable[[Tour], Awaitable[None]],
-    *,
-    pace: float = DEMO_PACE,
-    streams: bool = False,
+    file: Path, size: tuple[int, int], place: Path, drive: Callable[[Tour], Awaitable[None]], *, pace: float = DEMO_PACE
 ) -> None:
     """Takes a tour.
 
     Args:
-        file: the recording.
+        file: the journal.
         size: columns and rows of the window.
         place: an empty directory for the tour.
         drive: what is done.
         pace: seconds between two words of the model.
-        streams: whether what the model sends is part of the recording.
     """
     async with AsyncExitStack() as stack:
         shop = place / "shop"
-        tape = await stack.enter_async_context(RecordingWriter(file))
         server = await stack.enter_async_context(DemoServer(sample_dir=shop, pace=pace))
         copy_sample_project(shop)
         model = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         stack.push_async_callback(model.aclose)
         session = StoredSession.ephemeral(shop)
         bus = EventBus(session.origin())
+        await stack.enter_async_context(JournalWriter(bus, file))
         session.announce(bus, "")
-        provider = RecordingProvider(model, lambda note: tape.note("stream", note)) if streams else model
-        loop = agent_of(provider, bus, place, server.rules)
-        head = RecordingHeader(
-            program=__version__, size=size, directory="~/shop", branch="main", label=LABEL, reduced_motion=True
-        )
-        tape.begin(head, print)
         app = TuiAgentApp(
-            AgentBridge(loop, bus, exchange=RecordingExchange(tape)),
-            label=head.label,
-            place=WorkingDirectory(head.directory, head.branch),
+            AgentBridge(agent_of(model, bus, place, server.rules), bus),
+            label=LABEL,
+            place=WorkingDirectory("~/shop", "main"),
             surroundings=TerminalEnvironment(reduced_motion=True),
-            note_input=input_recorder(tape),
         )
         async with app.run_test(size=size, notifications=True) as pilot:
-            await drive(Tour(app, pilot, tape, server.rules))
+            await drive(Tour(app, pilot))
 
 
 async def wide(tour: Tour) -> None:
@@ -183,15 +156,16 @@ async def wide(tour: Tour) -> None:
     await tour.press(*"fix the failing test", "enter")
     await tour.until("1 running")
     await tour.rests()
-    tour.mark("running")
     await tour.press(*"also show prices.py", "enter")
     await tour.question()
     await tour.rests()
-    tour.mark("approval")
+    await tour.press("y")
+    # These tools have no trial: the last command of the tour asks before it runs.
+    await tour.until("▲ Run")
+    await tour.question()
     await tour.press("y")
     await tour.until("● ready")
     await tour.rests()
-    tour.mark("tour")
 
 
 async def narrow(tour: Tour) -> None:
@@ -199,7 +173,6 @@ async def narrow(tour: Tour) -> None:
     await tour.press(*"fix the failing test", "enter")
     await tour.question()
     await tour.rests()
-    tour.mark("narrow")
 
 
 @contextmanager

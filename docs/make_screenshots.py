@@ -1,5 +1,5 @@
-"""Makes README's pictures: plays the recordings of `docs/recordings` to the moments that are marked in them, and shows
-the question about changes and the fleet screen with the sessions of their tests.
+"""Makes README's pictures: replays the sessions of `docs/recordings` up to chosen events, and shows the question about
+changes and the fleet screen with the sessions of their tests.
 
 `python docs/make_screenshots.py` writes `docs/images/*.svg`, and PNG files beside them where resvg-py is installed and
 `--png DIRECTORY` names a place for them. `docs/make_recordings.py` makes the recordings.
@@ -10,28 +10,58 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.recording import read_recording
-from tui_agent.ui.replay.replay_stage import Stage
+from tui_agent.cli.sessions.replays import read_timeline
+from tui_agent.protocol.events import AgentEvent, ApprovalResolved, SteeringQueued
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.replay.replay_app import ReplayApp
+from tui_agent.ui.replay.replay_screen import ReplayScreen
 
 IMAGES = Path(__file__).parent / "images"
 RECORDINGS = Path(__file__).parent / "recordings"
 
 
+MOMENTS: dict[str, tuple[str, tuple[int, int], type[AgentEvent] | None]] = {
+    "narrow": ("narrow", (80, 24), ApprovalResolved),
+    "running": ("wide", (120, 40), SteeringQueued),
+    "approval": ("wide", (120, 40), ApprovalResolved),
+    "tour": ("wide", (120, 40), None),
+}
+"""For each picture the recording, columns and rows, and the event before which it is taken; None for the end."""
+
+
 def pictures() -> Iterator[tuple[str, str, str]]:
-    """Each marked moment of each recording: its name, the screen as SVG, and its text."""
-    for file in sorted(RECORDINGS.glob("*.jsonl")):
-        recording = read_recording(file)
-        stage = Stage(recording)
-        try:
-            for name, at in recording.marks.items():
-                stage.play_to(at)
-                yield name, stage.picture("tui-agent"), stage.text()
-        finally:
-            stage.close()
+    """Each picture: its name, the screen as SVG, and a part of its text."""
+    for name, (recording, size, event) in MOMENTS.items():
+        yield name, asyncio.run(replayed_picture(RECORDINGS / f"{recording}.jsonl", size, event)), "shop"
     yield "trial", *asyncio.run(trial_picture())
     yield "fleet", *asyncio.run(fleet_picture())
+
+
+async def replayed_picture(file: Path, size: tuple[int, int], event: type[AgentEvent] | None) -> str:
+    """The screen of a session just before its first event of a kind, or at its end, as SVG."""
+    timeline = read_timeline(file)
+    at = timeline.length
+    if event is not None:
+        found = (number for number in range(len(timeline)) if isinstance(timeline.event(number).event, event))
+        at = timeline.moments[next(found)] - 0.01
+    app = ReplayApp(
+        lambda options: ReplayScreen(
+            timeline,
+            replace(options, place=WorkingDirectory("~/shop", "main"), label="scripted demo, not a language model"),
+            clock=lambda: 0.0,
+        ),
+        surroundings=TerminalEnvironment(reduced_motion=True),
+    )
+    async with app.run_test(size=size, notifications=True) as pilot:
+        app.replay.action_hide()
+        app.replay.seek(at)
+        while app.replay.play_state.looking:
+            await pilot.pause()
+        await pilot.pause(1.0)
+        return app.export_screenshot(title="tui-agent")
 
 
 async def trial_picture() -> tuple[str, str]:

@@ -23,7 +23,6 @@ SAME_FLOOR = {
     "providers",
     "tools",
     "settings",
-    "recording",
     "definitions",
     "mcp",
     "tracing",
@@ -48,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
     "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "rewind.rewind_plan"},
-    "ui.replay": {"protocol", "recording", "ui"},
+    "ui.replay": {"protocol", "ui"},
     "ui.app.session_shelf": {
         "protocol",
         "session.journal",
@@ -312,7 +311,6 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.providers", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.tools", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.session", {"textual", "anthropic", "httpx2"}),
-        ("tui_agent.recording", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.serve.browser_server", {"textual", "anthropic", "mcp", "tui_agent.agent"}),
@@ -488,7 +486,7 @@ CLI_FILES_ON_SCREEN = {
     "cli.fleet_screen_host",
     "cli.fleet_views",
     "cli.sessions.app_sessions",
-    "cli.sessions.recordings",
+    "cli.sessions.replays",
     "cli.subcommands.sessions_command",
 }
 """Files of the command line that import the screen: one starts the app, one has what other commands use of it."""

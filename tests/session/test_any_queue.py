@@ -8,7 +8,6 @@ from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import AgentEvent, MessageEnded
 from tui_agent.protocol.messages import UserMessage, user_message
 from tui_agent.session import waiting_messages
-from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.message_edits import MessageEdits
 from tui_agent.ui.bridge.prompt_attachments import PromptAttachments
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -40,7 +39,7 @@ class AnyQueue(RuleBasedStateMachine):
     def _open(self, waiting: tuple[UserMessage, ...]) -> None:
         self.queue = SteeringQueue(self._publish)
         self.queue.restore(waiting)
-        self.edits = MessageEdits(Exchange(), PromptAttachments(Exchange()), OneQueue(self.queue))  # pyright: ignore[reportArgumentType]
+        self.edits = MessageEdits(PromptAttachments(), OneQueue(self.queue))  # pyright: ignore[reportArgumentType]
 
     def _publish(self, event: AgentEvent) -> None:
         envelope = Envelope(event, seq=len(self.journal), ts=0, mono=0.0, origin=Origin())

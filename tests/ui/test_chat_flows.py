@@ -1091,9 +1091,6 @@ class FakePrompts:
     async def all(self) -> tuple[str, ...]:
         return tuple(reversed(self.prompts))
 
-    def texts_of(self, session_id: str) -> frozenset[str]:
-        return frozenset()
-
     async def add(self, text: str, session_id: str) -> None:
         self.prompts.insert(0, text)
 

@@ -6,15 +6,11 @@ import pytest
 from textual.containers import VerticalScroll
 
 from tests.ui.stage import Stage, StageTool, stage
-from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.recording import Recording, RecordingHeader
-from tui_agent.recording.recording_format import RecordingEntry
 from tui_agent.ui.app.palette import CommandProvider
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.commands import command, use_keys
 from tui_agent.ui.dialogs.help_page import help_text
-from tui_agent.ui.replay.replay_stage import Stage as ReplayStage
 
 
 @pytest.fixture(autouse=True)
@@ -140,17 +136,3 @@ async def test_pages_name_the_key_that_closes_them_and_are_readable_in_the_small
         assert page.size.height == 4
         await on.pilot.press("f9")
         assert on.app.screen is on.chat
-
-
-def test_a_replay_has_the_keys_of_the_recorded_user_and_the_viewer_keeps_their_own() -> None:
-    use_keys({"chat.help": ("f9",)})
-    keys = {"chat.help": ("f8",), "no.command": ("f6",)}
-    pressed: JsonObject = {"kind": "key", "key": "f8", "character": None}
-    recording = Recording(RecordingHeader(keys=keys), (RecordingEntry(1.0, "input", pressed),))
-    replay = ReplayStage(recording)
-    assert replay.play_to(0.9)
-    assert "f8 help" in replay.text()
-    assert replay.play_to(2.0)
-    assert "─ Help ─" in replay.text()
-    replay.close()
-    assert command("chat.help").keys == ("f9",)

@@ -98,7 +98,7 @@ def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]
         await shown(pilot)
         app = pilot.app
         assert isinstance(app, TuiAgentApp)
-        app.chat.bridge.rules = RuleQueries(app.chat.bridge.exchange, FakeRules(OWN))
+        app.chat.bridge.rules = RuleQueries(FakeRules(OWN))
         await pilot.press("slash", *command.removeprefix("/"), "enter")
         while app.screen is app.chat:
             await pilot.pause()
@@ -154,7 +154,7 @@ def test_background_commands_look_as_they_should(snap_compare: Compare, page: st
         await shown(pilot)
         app = pilot.app
         assert isinstance(app, TuiAgentApp)
-        app.chat.bridge.jobs = JobQueries(app.chat.bridge.exchange, FakeJobs(*facts))
+        app.chat.bridge.jobs = JobQueries(FakeJobs(*facts))
         await pilot.press("slash", *"jobs", "enter")
         await drawn(pilot)
         if page == "mark":

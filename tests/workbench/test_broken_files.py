@@ -198,7 +198,7 @@ def test_a_file_that_is_not_a_journal_breaks_no_command(
 
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON, **GOOD})
-def test_a_file_that_is_not_a_recording_is_refused_in_one_line(
+def test_a_file_that_is_not_a_journal_is_not_replayed_and_refused_in_one_line(
     put: Put, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(tmp_path / "r.jsonl")

@@ -73,7 +73,7 @@ def test_each_address_gets_the_credential_that_is_meant_for_it() -> None:
 async def asked(server: FussyServer, settings: dict[str, Any]) -> tuple[str, str]:
     """Return the answer to a request of the program's own provider, and the error."""
     async with AsyncExitStack() as stack:
-        provider = ProviderBuilder(stack, None).build(Settings(model="m", base_url=server.base_url, **settings))
+        provider = ProviderBuilder(stack).build(Settings(model="m", base_url=server.base_url, **settings))
         facts, error = await heard(provider.stream(HELLO))
         return text_of(facts), str(error or "")
 
@@ -134,7 +134,7 @@ async def test_a_command_prints_the_key_and_runs_again_once_when_it_expires(tmp_
     settings: dict[str, Any] = {"key_command": f"echo run >> {runs}; echo key-$(wc -l < {runs})"}
     async with KeyedServer() as server, AsyncExitStack() as stack:
         server.status = status
-        provider = ProviderBuilder(stack, None).build(Settings(model="m", base_url=server.base_url, **settings))
+        provider = ProviderBuilder(stack).build(Settings(model="m", base_url=server.base_url, **settings))
         for valid in ("key-1", "key-1", "key-2", "key-9"):
             server.valid = valid
             answers.append(await heard(provider.stream(HELLO)))

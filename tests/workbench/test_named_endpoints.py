@@ -38,7 +38,7 @@ async def test_an_endpoint_gets_its_own_key_and_none_of_another(
         monkeypatch.setenv(name, value)
     async with FussyServer(counts_tokens=True) as server, AsyncExitStack() as stack:
         box = {"base_url": server.base_url, "headers": {"X-Title": "me"}, **({"key_env": own_key} if own_key else {})}
-        provider = ProviderBuilder(stack, None).build(settings(model="box/qwen3", providers={"box": box}))
+        provider = ProviderBuilder(stack).build(settings(model="box/qwen3", providers={"box": box}))
         facts, problem = await heard(provider.stream(HELLO))
         assert isinstance(provider, AnthropicProvider)
         await provider.count_tokens(HELLO)
@@ -56,7 +56,7 @@ async def test_a_key_that_is_not_set_is_named_and_nothing_is_sent(monkeypatch: p
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigurationError, match="no key for openrouter: set OPENROUTER_API_KEY"):
-            ProviderBuilder(stack, None).build(settings(model="openrouter/qwen/qwen3-coder"))
+            ProviderBuilder(stack).build(settings(model="openrouter/qwen/qwen3-coder"))
 
 
 def test_an_address_of_ones_own_does_not_get_the_key_of_the_profile() -> None:

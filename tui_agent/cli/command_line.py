@@ -128,8 +128,8 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
-@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record to a new file, for --replay.")
-@_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Play a recording: no key, no network.")
+@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Copy the session to a new file.")
+@_option("--replay", metavar="ID|FILE", help="Replay a session, from a file or by its id: no key, no network.")
 @_option("--mcp-config", type=click.Path(path_type=Path), metavar="FILE", help="Start the tool servers of this file.")
 @_option(
     "--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules and servers."
@@ -149,9 +149,9 @@ def launch(**values: Any) -> int:
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
-        from .sessions.recordings import run_replay
+        from .sessions.replays import run_replay
 
-        return run_replay(values["replay"], values["theme"])
+        return run_replay(values["replay"], options)
     if options.print_mode or options.plain:
         from .engine_host import run_plain_mode, run_print_mode
 
@@ -162,12 +162,12 @@ def launch(**values: Any) -> int:
 
 
 def _refuse_beside_replay(values: dict[str, Any]) -> None:
-    """Refuse options that start or change an agent: a recording plays without one."""
+    """Refuse options that start or change an agent: a replay has none."""
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
             named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
             option = named.get(name, f"--{name.replace('_', '-')}")
-            raise click.UsageError(f"--replay plays a recording as it is; it cannot be combined with {option}")
+            raise click.UsageError(f"--replay plays a session as it was; it cannot be combined with {option}")
 
 
 def launch_options(given: dict[str, Any]) -> LaunchOptions:

@@ -15,13 +15,11 @@ from .process.controlling_terminal import say
 from .process.log_file import log_loop_stalls, log_to_file
 from .process.process_setup import end_start
 from .screen_parts import question_lines, screen_problems
-from .sessions.recordings import open_recording_writer, recording_header, warn_of_broken_recording
 from .subcommands.doctor import examined
 
 if TYPE_CHECKING:
-    # Print mode runs without the screen, the screen without print mode, and most runs are not recorded.
+    # Print mode runs without the screen, and the screen without print mode.
     from tui_agent.headless import Describe, HeadlessOptions
-    from tui_agent.recording import RecordingSink
     from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 
@@ -30,7 +28,6 @@ async def serve(
     bridge: "AgentBridge",
     use_on_screen: UseOnScreen | None,
     screen_gone: Callable[[], Awaitable[object]],
-    sink: "RecordingSink | None" = None,
     *,
     follows: bool = False,
 ) -> None:
@@ -41,7 +38,6 @@ async def serve(
         bridge: connects the engine with the screen.
         use_on_screen: applies changed settings to the screen.
         screen_gone: returns once the screen is gone, or shows another session.
-        sink: records what the model sends.
         follows: True if another session was on the screen before.
 
     Raises:
@@ -53,7 +49,6 @@ async def serve(
         Workbench.open(
             options,
             watched=True,
-            sink=sink,
             screen_problems=screen_problems,
             use_on_screen=use_on_screen,
             examine=examined,
@@ -119,9 +114,8 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
     end_start()
     watched = headless.interactive
     async with (
-        open_recording_writer(options.record) as sink,
         log_loop_stalls(),
-        Workbench.open(options, watched=watched, sink=sink, screen_problems=screen_problems) as bench,
+        Workbench.open(options, watched=watched, screen_problems=screen_problems) as bench,
     ):
         bench.hooks.begin()
         types_lines = headless.input_format == "plain" and os.isatty(0)
@@ -141,10 +135,4 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
                 commands=[] if bench.definitions is None else [one.usage for one in bench.definitions.commands],
             )
 
-        if sink is None:
-            return await work()
-        from tui_agent.recording import record_bus
-
-        header = recording_header(options, bench.engine.loaded.settings)
-        sink.begin(header, lambda text: warn_of_broken_recording(bench.events, text))
-        return await record_bus(bench.events, sink, work)
+        return await work()

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
@@ -15,7 +14,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiA
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app.shutdown import exit_on_signals, run_and_exit, run_dialog
-from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.sanitiser import one_line
@@ -24,17 +23,14 @@ from tui_agent.workbench.configuration.named_endpoints import lacks_key, require
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.workbench.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from tui_agent.workbench.sessions.prompt_store import PromptStore
+from tui_agent.workbench.sessions.recordings import refuse_existing
 
 from .process.controlling_terminal import need_terminal, say_error
 from .process.log_file import LOG_NAME, log_to_file
 from .process.shortage import FAILED, is_group, memory_limit
 from .screen_parts import apply_input, use_on_screen
 from .sessions.app_sessions import AppSessions
-from .sessions.recordings import open_recording, open_recording_writer, recording_header
-
-if TYPE_CHECKING:
-    # Imported at run time only by a program that records.
-    from tui_agent.recording import RecordingWriter
+from .sessions.replays import replay_opener
 
 OPENING_SECONDS = 120.0
 """Seconds after which a start that has not opened its session ends. If memory runs out at the wrong moment, a thread
@@ -122,6 +118,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     Raises:
         ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
     """
+    refuse_existing(options.record)
     if not options.demo:
         require_key(loaded.settings, os.environ)
     if options.rules:
@@ -173,30 +170,25 @@ async def _run(
     options: LaunchOptions, locations: Locations, settings: Settings, glimpse: HistoryTail | None = None
 ) -> int:
     """Run the app with its engine and return the exit code; unsent messages are printed at the end."""
-    async with open_recording_writer(options.record) as sink:
-        app, sessions = _build_app(options, locations, settings, glimpse, sink)
-        try:
-            with exit_on_signals(app):
-                error = await _run_with_engine(app, sessions, sink)
-        except BaseExceptionGroup as group:
-            raise _first_error(group) from None
-        finally:
-            for text in app.chat.bridge.status.unsent:
-                say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
-        if error is not None:
-            raise error
-        # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
-        if not app.return_code and (prompts := app.chat.bridge.prompts) is not None:
-            prompts.forget_draft()
-        return app.return_code or 0
+    app, sessions = _build_app(options, locations, settings, glimpse)
+    try:
+        with exit_on_signals(app):
+            error = await _run_with_engine(app, sessions)
+    except BaseExceptionGroup as group:
+        raise _first_error(group) from None
+    finally:
+        for text in app.chat.bridge.status.unsent:
+            say_error(f"tui-agent: this message was not sent: {one_line(text, _MAX_UNSENT_WIDTH)}")
+    if error is not None:
+        raise error
+    # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
+    if not app.return_code and (prompts := app.chat.bridge.prompts) is not None:
+        prompts.forget_draft()
+    return app.return_code or 0
 
 
 def _build_app(
-    options: LaunchOptions,
-    locations: Locations,
-    settings: Settings,
-    glimpse: HistoryTail | None,
-    sink: "RecordingWriter | None",
+    options: LaunchOptions, locations: Locations, settings: Settings, glimpse: HistoryTail | None
 ) -> tuple[TuiAgentApp, AppSessions]:
     """Return the app, and its sessions.
 
@@ -205,16 +197,9 @@ def _build_app(
         locations: the user's directories.
         settings: the effective settings.
         glimpse: end of the resumed session for the first screen; None for a new session.
-        sink: records events and input; None: nothing is recorded.
     """
-    exchange = note_input = None
-    if sink is not None:
-        from tui_agent.ui.replay.input_events import input_recorder
-        from tui_agent.ui.replay.recorded_exchange import RecordingExchange
-
-        exchange, note_input = RecordingExchange(sink), input_recorder(sink)
     prompts = PromptStore(locations.sessions_dir if options.keep_session else None, options.cwd)
-    bridge = AgentBridge(mode=settings.permissions.mode, exchange=exchange, prompts=prompts)
+    bridge = AgentBridge(mode=settings.permissions.mode, prompts=prompts)
     sessions = AppSessions(options, locations, settings, bridge)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     early = early_terminal()
@@ -231,16 +216,13 @@ def _build_app(
         place=WorkingDirectory.of(options.cwd, Path.home()),
         surroundings=terminal,
         log_file=locations.log_dir / LOG_NAME,
-        note_input=note_input,
-        open_player=_player_opener(locations, options.cwd, terminal),
-        sessions=sessions if sink is None else None,
+        open_replay=replay_opener(locations, options.cwd, lambda: sessions.bridge.session_id),
+        sessions=sessions,
         notifications=settings.ui.notifications,
     )
     app.early = early
     app.themes.offer(partial(_plugin_themes, settings, options.cwd))
     app.use_vim_keys(settings.ui.vim_keys)
-    if sink is not None:
-        sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
     return app, sessions
 
 
@@ -251,18 +233,7 @@ def _plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
     return theme_files(settings, folder)
 
 
-def _player_opener(locations: Locations, folder: Path, terminal: TerminalEnvironment) -> OpenPlayer:
-    """Return the function that opens a recording for `/replay`."""
-
-    async def open_player(name: str):
-        return await open_recording(folder / Path(name).expanduser(), locations, terminal)
-
-    return open_player
-
-
-async def _run_with_engine(
-    app: TuiAgentApp, sessions: AppSessions, sink: "RecordingWriter | None"
-) -> TuiAgentError | None:
+async def _run_with_engine(app: TuiAgentApp, sessions: AppSessions) -> TuiAgentError | None:
     """Show the screen, then build the engine behind it; return the error if that failed.
 
     Messages that the user sends meanwhile wait for the engine.
@@ -274,7 +245,7 @@ async def _run_with_engine(
         painted.cancel()
         if screen.done():
             return None
-        engine = tasks.create_task(_serve_engines(app, sessions, sink, screen))
+        engine = tasks.create_task(_serve_engines(app, sessions, screen))
         await asyncio.wait((screen, engine), timeout=OPENING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not (screen.done() or engine.done()) and app.chat.bridge.status.pending:
             engine.cancel()
@@ -296,9 +267,7 @@ def _never_opened() -> str:
     return f"the session did not open within {OPENING_SECONDS:g} s.{cause} {kept} Start again."
 
 
-async def _serve_engines(
-    app: TuiAgentApp, sessions: AppSessions, sink: "RecordingWriter | None", screen: asyncio.Task[None]
-) -> TuiAgentError | None:
+async def _serve_engines(app: TuiAgentApp, sessions: AppSessions, screen: asyncio.Task[None]) -> TuiAgentError | None:
     """Load the engine and serve the screen until it is gone, one session after another.
 
     On an error in the first session, close the screen and return the error.
@@ -308,11 +277,9 @@ async def _serve_engines(
     while not screen.done():
         try:
             end = partial(sessions.wait_for_end, screen)
-            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, sink, follows=follows)
+            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, follows=follows)
         except TuiAgentError as error:
             if not await sessions.go_back(app, str(error)):
-                if sink is not None and sessions.bridge.status.pending:
-                    sink.forget()
                 app.exit()
                 return error
         await sessions.wait_for_next(screen)

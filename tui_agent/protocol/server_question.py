@@ -58,7 +58,7 @@ class FormField(FrozenModel):
 
     @property
     def is_secret(self) -> bool:
-        """True if the value looks like a secret: it is masked, and never written to the journal or a recording."""
+        """True if the value looks like a secret: it is masked, and never written to the journal."""
         return self.format in _SECRET_FORMATS or any(_SECRET.search(text) for text in (self.name, self.title))
 
     def read(self, text: str) -> FieldValue:

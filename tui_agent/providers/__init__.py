@@ -1,7 +1,6 @@
 """Model providers: the Messages API through its SDK, a scripted model for tests, and the offline demo.
 
-The demo (`tui_agent.providers.demo`) and the recording of streams (`tui_agent.providers.recorded_streams`) are not
-imported here, so that they cost nothing unless they are used.
+The demo (`tui_agent.providers.demo`) is not imported here, so that it costs nothing unless it is used.
 """
 
 from .anthropic_provider import AnthropicProvider

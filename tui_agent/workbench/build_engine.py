@@ -63,16 +63,15 @@ from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
+from .sessions.recordings import record_journal
 from .sessions.resume import open_session, resolve_continue, restore_session_rules, usage_of
 from .sessions.session_facts import session_facts
 from .sessions.side_requests import SideRequests
 
 if TYPE_CHECKING:
-    # Imported at run time only by a program that has servers or hook files, records, or has skills, command files or
-    # sub-agents.
+    # Imported at run time only by a program that has servers, hook files, skills, command files or sub-agents.
     from tui_agent.definitions.records import Definitions
     from tui_agent.mcp.server_pool import ServerPool
-    from tui_agent.recording import RecordingSink
 
     from .answer_servers import ServerAnswers
     from .file_hooks import FileHooks
@@ -181,7 +180,6 @@ async def open_engine(
     *,
     watched: bool,
     resume_pending_calls: bool = False,
-    sink: "RecordingSink | None" = None,
     screen_problems: ScreenProblems | None = None,
 ) -> AsyncGenerator[Engine]:
     """Build an engine; when the context closes, write the journal and close connections.
@@ -190,7 +188,6 @@ async def open_engine(
         options: the command line.
         watched: True if a user can answer approval requests; otherwise they are denied.
         resume_pending_calls: True if the first run resumes the calls that waited for an approval at the end.
-        sink: records what the model sends.
         screen_problems: finds mistakes in the settings of the screen, which only a front end knows.
 
     Raises:
@@ -199,13 +196,12 @@ async def open_engine(
         SessionError: the session cannot be opened.
     """
     async with AsyncExitStack() as stack:
-        yield await _build(stack, options, sink, screen_problems, watched=watched, resume=resume_pending_calls)
+        yield await _build(stack, options, screen_problems, watched=watched, resume=resume_pending_calls)
 
 
 async def _build(
     stack: AsyncExitStack,
     options: LaunchOptions,
-    sink: "RecordingSink | None",
     screen_problems: ScreenProblems | None,
     *,
     watched: bool,
@@ -217,7 +213,7 @@ async def _build(
     await stack.enter_async_context(adopt_orphans())
     # The model and the rules come first: if one of them is wrong, no file of a session is touched.
     plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
-    providers = ProviderBuilder(stack, sink, plugins)
+    providers = ProviderBuilder(stack, plugins)
     provider, loaded = await providers.build_first(options, loaded)
     rules = parse_rules(loaded.rules)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
@@ -276,6 +272,8 @@ async def _open_session(
         unsaved = f"{error} This session runs without being saved."
         session, files = await asyncio.to_thread(open_session, options, locations, save=False)
         bus, journal = await _open_journal(session, stack)
+    if options.record is not None:
+        await record_journal(options.record, session, bus, stack)
     archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
     contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))

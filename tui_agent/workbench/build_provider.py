@@ -21,24 +21,17 @@ from .plugins.plugin_loader import LoadedPlugins
 if TYPE_CHECKING:
     from tui_agent.providers.endpoint_profiles import ModelTarget
 
-    # Imported at run time only by a program that records.
-    from tui_agent.recording import RecordingSink
-
 
 class ProviderBuilder:
-    """Builds the providers of one engine; their streams are recorded if the program records."""
+    """Builds the providers of one engine."""
 
-    def __init__(
-        self, stack: AsyncExitStack, sink: "RecordingSink | None", plugins: LoadedPlugins | None = None
-    ) -> None:
+    def __init__(self, stack: AsyncExitStack, plugins: LoadedPlugins | None = None) -> None:
         """
         Args:
             stack: closes the providers.
-            sink: records what the model sends; None: nothing is recorded.
             plugins: offer providers of their own.
         """
         self._stack = stack
-        self._sink = sink
         self._plugins = plugins or LoadedPlugins()
         self._built: dict[tuple[str, str | None], ModelProvider] = {}
         self.on_notice: Callable[[str], object] | None = None
@@ -123,14 +116,9 @@ class ProviderBuilder:
         return self._keep(provider)
 
     def _keep(self, provider: ModelProvider) -> ModelProvider:
-        """Have the stack close the provider, and wrap it if its streams are recorded."""
+        """Have the stack close the provider."""
         self._stack.push_async_callback(provider.aclose)
-        sink = self._sink
-        if sink is None:
-            return provider
-        from tui_agent.providers.recorded_streams import RecordingProvider
-
-        return RecordingProvider(provider, lambda note: sink.note("stream", note))
+        return provider
 
 
 def _key_source(command: str) -> KeySource | None:

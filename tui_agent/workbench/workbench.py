@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
@@ -22,10 +21,6 @@ from .sessions.prompt_files import PromptFiles
 from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 from .workspace_symbols import WorkspaceSymbols
-
-if TYPE_CHECKING:
-    # Most sessions are not recorded.
-    from tui_agent.recording import RecordingSink
 
 RUN_END_TIMEOUT = 4.0
 """Seconds that a run gets to end when the user quits in the middle of it."""
@@ -80,7 +75,6 @@ class Workbench:
         options: LaunchOptions,
         *,
         watched: bool,
-        sink: "RecordingSink | None" = None,
         screen_problems: ScreenProblems | None = None,
         use_on_screen: UseOnScreen | None = None,
         examine: Callable[[Path], str] | None = None,
@@ -92,7 +86,6 @@ class Workbench:
         Args:
             options: which session, and how.
             watched: True if a user can answer approval requests, also those that waited when the session ended.
-            sink: records what the model sends.
             screen_problems, use_on_screen: check and apply the settings of the screen; None without one.
             examine: returns the checks of the installation for a folder; None: the front end has none.
 
@@ -102,7 +95,7 @@ class Workbench:
             SessionError: the session cannot be opened.
         """
         async with open_engine(
-            options, watched=watched, resume_pending_calls=watched, sink=sink, screen_problems=screen_problems
+            options, watched=watched, resume_pending_calls=watched, screen_problems=screen_problems
         ) as engine:
             bench = cls(engine, options, examine)
             live = LiveSettings(engine, options, use_on_screen)

@@ -1,5 +1,6 @@
-"""`--record` without a screen: the recording plays like any other, and its model streams can be replayed."""
+"""`--record` copies the journal of a session, and `--replay` plays a journal."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -8,33 +9,41 @@ import pytest
 
 from tests.support.terminal import Terminal
 from tui_agent.cli.command_line import run_program
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.recording import read_recording
-from tui_agent.ui.replay.replay_stage import Stage
+from tui_agent.cli.sessions.replays import read_timeline
+from tui_agent.settings import Locations
+
+
+def events_in(file: Path) -> list[tuple[int, str]]:
+    """Return number and type of every event but deltas, which each writer merges in its own way."""
+    records = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    return [(one["seq"], one["type"]) for one in records if not one["type"].endswith(("delta", ".output"))]
 
 
 @pytest.mark.slow
-def test_a_headless_run_is_recorded_and_shows_the_same_conversation(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_recording_is_the_journal_of_the_session(
+    stored: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "note.txt").write_text("the quick brown fox\n", "utf-8")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary")
     file = tmp_path / "run.jsonl"
+    session = ("--session", "talk") if stored else ("--no-session",)
 
-    code = run_program(["-p", "show note.txt", "--demo", "--cwd", str(tmp_path), "--record", str(file), "--no-session"])
+    code = run_program(["-p", "show note.txt", "--demo", "--cwd", str(tmp_path), "--record", str(file), *session])
 
     assert code == 0, capsys.readouterr().err
-    recording = read_recording(file)
-    stage = Stage(recording, size=(120, 40))
-    assert stage.play_to(recording.length + 1)
-    shown = stage.text()
-    stage.close()
-    for words in ("show note.txt", "the quick brown fox", "✔ #1 read", "scripted demo", "ready"):
-        assert words in shown
-    types = [entry.value.type for entry in recording.entries if isinstance(entry.value, Envelope)]
-    assert types.count("run.ended") == 1
-    assert any("begin" in note for note in recording.data_of("stream"))
+    types = [kind for _, kind in events_in(file)]
+    assert (types.count("run.started"), types.count("run.ended")) == (1, 1)
+    assert "the quick brown fox" in file.read_text("utf-8")
     assert (file.stat().st_mode & 0o777, b"canary" in file.read_bytes()) == (0o600, False)
+    journal = Locations.of_user(os.environ).sessions_dir / "talk.jsonl"
+    assert journal.exists() == stored
+    if stored:
+        assert events_in(journal) == events_in(file)
+        again = tmp_path / "again.jsonl"
+        resumed = ["-p", "help", "--demo", "--cwd", str(tmp_path), "--resume", "talk", "--record", str(again)]
+        assert run_program(resumed) == 0
+        assert events_in(journal) == events_in(again)
 
 
 def test_a_run_that_cannot_start_leaves_no_recording(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -61,9 +70,43 @@ def test_an_engine_that_cannot_start_leaves_no_recording(tmp_path: Path) -> None
     assert list(work.iterdir()) == []
 
 
-def test_a_recording_plays_only_in_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+EVENT = (
+    '{"v":1,"seq":%d,"ts":%d,"mono":1.0,"session_id":"s","run_id":null,"agent_id":"main","parent_call_id":null,'
+    '"depth":0,"turn":null,"step":null,"type":"session.renamed","data":{"id":"s","title":"x"}}\n'
+)
+
+
+def test_a_session_is_replayed_only_in_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    file.write_text('{"recording":1}\n', "utf-8")
+    file.write_text(EVENT % (1, 1), "utf-8")
 
     assert run_program(["--replay", str(file)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    error = capsys.readouterr().err
+    assert "needs a terminal" in error
+    assert error.count("\n") == 1
+
+
+def test_a_recording_of_an_earlier_version_is_refused_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "old.jsonl"
+    file.write_text('{"recording":1,"program":"0.1.0"}\n{"at":0.5,"input":{"kind":"key","key":"y"}}\n', "utf-8")
+
+    assert run_program(["--replay", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert "a recording of an earlier version" in error
+    assert "tui-agent --replay ID" in error
+    assert error.count("\n") == 1
+
+
+def test_a_damaged_journal_is_replayed_without_its_damaged_lines(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    whole = [EVENT % (number, number * 1_000) for number in (1, 2, 3)]
+    file.write_text(f"{whole[0]}nonsense\n\x00\n{whole[1]}[[[[\n{whole[2]}{whole[0][:40]}", "utf-8")
+
+    timeline = read_timeline(file)
+
+    assert timeline.moments == [0.0, 1.0, 2.0]
+    assert len(timeline.notices) == 3
+    assert timeline.notices[0].startswith("Line 2 is not an event")
+    assert timeline.notices[-1].startswith("The file has")

@@ -33,7 +33,7 @@ async def test_scrollbars_are_thin(keys: tuple[str, ...]) -> None:
 
 async def test_scrollbars_of_the_pages_are_thin() -> None:
     async with stage() as on_stage:
-        on_stage.chat.bridge.rules = RuleQueries(on_stage.chat.bridge.exchange, FakeRules())
+        on_stage.chat.bridge.rules = RuleQueries(FakeRules())
         for typed in ("/permissions", "/tools", "/rewind"):
             await on_stage.say(typed)
             await on_stage.pilot.pause()

@@ -160,7 +160,7 @@ async def test_demo_begins_a_session_with_the_offline_model() -> None:
         assert stage.service.prepared == [SessionTarget(None, demo=True)]
 
 
-async def test_a_recording_or_an_embedded_app_keeps_to_its_session() -> None:
+async def test_an_embedded_app_keeps_to_its_session() -> None:
     async with switching(can_switch=False) as stage:
         for text in ("/resume", "/clear", "/fork", "/demo"):
             await stage.say(text)

@@ -31,9 +31,9 @@ class Desk:
     def write(self, data: str) -> None:
         self.written.append(data)
 
-    def show(self, status: Status = "idle", *, asking: int = 0, ended: RunReason | None = None, silent: bool = False):
+    def show(self, status: Status = "idle", *, asking: int = 0, ended: RunReason | None = None):
         questions = {str(number): "call" for number in range(asking)}
-        self.signals.update(SessionStatus(status=status, asking=questions, ended=ended), silent=silent)
+        self.signals.update(SessionStatus(status=status, asking=questions, ended=ended))
 
     @property
     def titles(self) -> list[str]:
@@ -101,13 +101,6 @@ def test_a_user_who_is_there_is_not_disturbed(desk: Desk) -> None:
     desk.presence.note(AppFocus())
     desk.show("waiting_approval", asking=1)
     desk.show("idle", ended="done")
-
-    assert desk.sent == []
-
-
-def test_recordings_and_replays_are_silent(desk: Desk) -> None:
-    desk.show("waiting_approval", asking=1, silent=True)
-    desk.show("waiting_approval", asking=2)
 
     assert desk.sent == []
 

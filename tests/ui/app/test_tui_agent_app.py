@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.screen import Screen
 
 from tests.support.table import table
 from tests.ui.stage import StageTool, stage
@@ -18,8 +17,11 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.app.themes import ThemeCatalogue, ThemeProblem
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.app_requests import ReplayRequested
+from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 
 pytestmark = pytest.mark.slow
@@ -129,14 +131,14 @@ async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> N
 
 
 @table("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
-async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fault: Exception) -> None:
-    async def fail(_: str) -> Screen[None]:
+async def test_a_session_that_cannot_be_replayed_is_a_notice(fault: Exception) -> None:
+    async def fail(name: str, options: ChatOptions) -> InputTaker:
         raise fault
 
-    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
+    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_replay=fail)
     async with app.run_test():
-        app.watch_recording("x")
-        await until(lambda: any("recording cannot be played" in note for note in notes(app)))
+        app.post_message(ReplayRequested("x"))
+        await until(lambda: any("session cannot be replayed" in note for note in notes(app)))
         assert app.is_running
 
 

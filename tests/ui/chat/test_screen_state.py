@@ -1,9 +1,6 @@
 """One state behind the screen: a live session, the resumed one and its replay end in equal folds."""
 
-import time
 from collections.abc import Sequence
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,23 +9,24 @@ from tests.session.played_sessions import FULL_SESSION, play
 from tests.ui.still import FakeAgent, drawn
 from tests.ui.story import Story
 from tests.ui.test_any_order import TOLD
-from tui_agent.protocol import bus as bus_module
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDelta, RunStarted
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.superseded_events import drop_superseded
-from tui_agent.recording import RecordingHeader, RecordingWriter, read_recording
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.replay.recorded_exchange import RecordingExchange
-from tui_agent.ui.replay.replay_stage import Stage
+from tui_agent.ui.replay.replay_app import ReplayApp
+from tui_agent.ui.replay.replay_screen import ReplayScreen
+from tui_agent.ui.replay.replay_timeline import ReplayTimeline
 
 SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])
 SIZE = (120, 40)
+UNTIMED = ("waiting", "approvals", "inputs", "begun")
+"""Folds without times."""
 
 
 def folds_of(state: ScreenState) -> dict[str, Any]:
@@ -62,20 +60,14 @@ def app_on(bridge: AgentBridge) -> TuiAgentApp:
 
 @pytest.mark.slow
 @SESSIONS
-async def test_live_resumed_and_replayed_screens_have_equal_states(
-    events: list[Envelope], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A file keeps microseconds.
-    monkeypatch.setattr(bus_module, "time", SimpleNamespace(monotonic=lambda: round(time.monotonic(), 6)))
+async def test_live_resumed_and_replayed_screens_have_equal_states(events: list[Envelope]) -> None:
     bus = EventBus()
     with bus.subscribe(merge=False) as journal:
-        async with RecordingWriter(tmp_path / "r.jsonl") as sink:
-            sink.begin(RecordingHeader(size=SIZE, reduced_motion=True), print)
-            live = app_on(AgentBridge(FakeAgent(), bus, exchange=RecordingExchange(sink)))
-            async with live.run_test(size=SIZE) as pilot:
-                for envelope in events:
-                    bus.publish(envelope.event, envelope.origin)
-                await drawn(pilot)
+        live = app_on(AgentBridge(FakeAgent(), bus))
+        async with live.run_test(size=SIZE) as pilot:
+            for envelope in events:
+                bus.publish(envelope.event, envelope.origin)
+            await drawn(pilot)
         past = list(journal.drain())
     expected = folds_of(folded(past))
     assert len(past) == len(events)
@@ -94,12 +86,16 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(
         await drawn(pilot)
     assert folds_of(resumed.chat.state) == expected
 
-    recording = read_recording(tmp_path / "r.jsonl")
-    stage = Stage(recording)
-    assert stage.play_to(recording.length)
-    replayed = folds_of(stage._app.chat.state)
-    stage.close()
-    assert replayed == expected
+    timeline = ReplayTimeline(past, [one.ts for one in past])
+    watched = ReplayApp(lambda options: ReplayScreen(timeline, options), surroundings=TerminalEnvironment())
+    async with watched.run_test(size=SIZE) as pilot:
+        watched.replay.seek(timeline.length)
+        while watched.replay.play_state.looking:
+            await pilot.pause()
+        replayed = folds_of(watched.replay.state)
+    # A replay has the times of the journal, which counts milliseconds.
+    assert replayed == folds_of(folded([timeline.event(place) for place in range(len(past))]))
+    assert [replayed[name] for name in UNTIMED] == [expected[name] for name in UNTIMED]
 
 
 @SESSIONS

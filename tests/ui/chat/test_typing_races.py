@@ -20,6 +20,7 @@ from textual.app import App
 from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 
+from tests.support.leaping_loop import LeapingLoop
 from tests.ui.still import FakeAgent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
@@ -32,7 +33,6 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingD
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS
-from tui_agent.ui.replay.replay_loop import ReplayLoop
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 """Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""
@@ -111,7 +111,7 @@ class Opened:
 class Theatre:
     """One app on its own loop."""
 
-    loop: ReplayLoop
+    loop: LeapingLoop
     app: TuiAgentApp
     agent: ScriptedAgent
     context: contextvars.Context
@@ -139,7 +139,7 @@ class Theatre:
 @contextmanager
 def theatre(opened: list[Opened]) -> Generator[Theatre]:
     """Open an app; `opened` receives its dialogs."""
-    loop = ReplayLoop(1_000.0)
+    loop = LeapingLoop(1_000.0)
     context = contextvars.Context()
 
     def make() -> tuple[TuiAgentApp, ScriptedAgent]:

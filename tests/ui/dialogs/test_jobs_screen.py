@@ -66,7 +66,7 @@ async def jobs_page() -> AsyncIterator[Page]:
     """Show the page with a command that runs and one that has ended."""
     jobs = Jobs()
     async with stage(size=(100, 30)) as on:
-        on.chat.bridge.jobs = JobQueries(on.chat.bridge.exchange, jobs)
+        on.chat.bridge.jobs = JobQueries(jobs)
         await on.say("/jobs")
         await on.until(lambda: isinstance(on.app.screen, JobsScreen))
         screen = on.app.screen

@@ -23,7 +23,7 @@ async def page(
 ) -> AsyncIterator[tuple[Stage, PermissionsScreen, FakeRules]]:
     service = rules or FakeRules(OWN)
     async with stage(size=size) as on_stage:
-        on_stage.chat.bridge.rules = RuleQueries(on_stage.chat.bridge.exchange, service)
+        on_stage.chat.bridge.rules = RuleQueries(service)
         await on_stage.say("/permissions")
         await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
         screen = on_stage.app.screen

@@ -16,7 +16,7 @@ from tui_agent.ui.state.call_records import CallTrial
 
 def set_up(on_stage: Stage) -> FakeRules:
     rules = FakeRules()
-    on_stage.chat.bridge.rules = RuleQueries(on_stage.chat.bridge.exchange, rules)
+    on_stage.chat.bridge.rules = RuleQueries(rules)
     return rules
 
 

@@ -112,7 +112,6 @@ async def test_a_deleted_session_takes_its_prompts_with_it_but_not_those_of_othe
     for session_id, text in (("s1", "only mine"), ("s1", "of both"), ("s2", "of both"), ("s2", "of the other")):
         journal(tmp_path, session_id)
         await store.add(text, session_id)
-    assert store.texts_of("s2") == {"of both", "of the other"}
 
     journal(tmp_path, "s1").unlink()
     forget_session(tmp_path, "s1")

@@ -109,6 +109,8 @@ class AppSessions:
             continue_last=False,
             resume=target.session_id,
             session_id=None,
+            # The recording is that of the first session.
+            record=None,
             notice="",
             # A session that is resumed from the tour continues with the model of the command line.
             demo=target.demo or (self.options.demo if target.session_id is None else self._launch.demo),

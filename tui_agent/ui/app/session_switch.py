@@ -18,7 +18,7 @@ from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 from .base_app import BaseApp
 
-ONE_SESSION = "Sessions cannot be switched here. Quit, and start tui-agent --resume without a recording."
+ONE_SESSION = "Sessions cannot be switched here. Quit, and start tui-agent --resume."
 MOST_MESSAGES = 9_999
 """Highest number for `/fork`."""
 
@@ -104,7 +104,7 @@ class SessionSwitcher(Generic[ChatT]):
 
         Args:
             app: shows the questions.
-            service: None where sessions cannot be switched: in a recording or an embedded app.
+            service: None where sessions cannot be switched: in an embedded app.
             chat: returns the present chat.
             new_chat: returns a chat for another session.
             replace_chat: shows another chat in its place.

@@ -89,21 +89,20 @@ class TerminalSignals:
         self._waited = False
         self._busy = False
 
-    def update(self, status: SessionStatus, *, silent: bool = False) -> None:
-        """Show a status in the title, and signal what has changed since the last one unless `silent`."""
+    def update(self, status: SessionStatus) -> None:
+        """Show a status in the title, and signal what has changed since the last one."""
         waits = bool(status.asking) or status.status == "waiting_user"
         is_told = status.ended not in (None, "aborted")
         ended = "the run has failed" if status.ended == "error" else "the run has ended" if is_told else ""
-        self.show(waits=waits, busy=status.busy, ended=ended, silent=silent)
+        self.show(waits=waits, busy=status.busy, ended=ended)
 
-    def show(self, *, waits: bool, busy: bool, ended: str, silent: bool = False) -> None:
+    def show(self, *, waits: bool, busy: bool, ended: str) -> None:
         """Show a state in the title, and signal what has changed since the last one.
 
         Args:
             waits: True if something waits for the user.
             busy: True if something runs.
             ended: words for its end; empty if that needs no signal.
-            silent: True to signal nothing.
         """
         self._show_title("waiting for you" if waits else "working" if busy else "")
         text = ""
@@ -112,7 +111,7 @@ class TerminalSignals:
         elif self._busy and not busy:
             text = ended
         self._waited, self._busy = waits, busy
-        if text and not silent and self.presence.away:
+        if text and self.presence.away:
             self._write(self._notification(f"tui-agent: {text} ({self._name})"))
 
     def repeat_title(self) -> None:

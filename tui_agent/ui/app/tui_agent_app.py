@@ -15,17 +15,16 @@ from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
-from textual.events import Event, Key, Paste, Resize
+from textual.events import Event, Key, MouseEvent, Paste, Resize
 from textual.filter import NoColor
 from textual.notifications import SeverityLevel
-from textual.screen import Screen
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.app_type import AnyScreen, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -37,7 +36,6 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.clipboard import copy_text
-from tui_agent.ui.text.input_fields import masked
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
@@ -48,11 +46,11 @@ from .terminal_driver import TerminalDriver, with_current_size
 from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
 
-OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
-"""Returns the screen that plays the recording in a file.
+OpenReplay: TypeAlias = Callable[[str, ChatOptions], Awaitable[InputTaker]]
+"""Returns the screen that replays the session with an id or in a file; an empty name is the present session.
 
 Raises:
-    TuiAgentError: the recording cannot be opened.
+    TuiAgentError: the session cannot be read.
 """
 
 FAULT_SECONDS = 60.0
@@ -98,7 +96,7 @@ class TuiAgentApp(BaseApp[None]):
     """The prelude of this start, whose input is the app's first; None if there was none."""
     _quit_asked = float("-inf")
     _quit_question: ConfirmScreen | None = None
-    _player: Screen[None] | None = None
+    _replay: InputTaker | None = None
 
     def __init__(
         self,
@@ -114,8 +112,7 @@ class TuiAgentApp(BaseApp[None]):
         place: WorkingDirectory | None = None,
         surroundings: TerminalEnvironment | None = None,
         log_file: Path | None = None,
-        note_input: Callable[[Event], object] | None = None,
-        open_player: OpenPlayer | None = None,
+        open_replay: OpenReplay | None = None,
         sessions: SessionService | None = None,
         notifications: Notifications = "off",
     ) -> None:
@@ -133,8 +130,7 @@ class TuiAgentApp(BaseApp[None]):
             place: directory and branch for the title bar.
             surroundings: colours, motion and clock; None: as the environment asks.
             log_file: log of failed widgets; None: a widget that fails ends the app.
-            note_input: receives each terminal event, for a recording.
-            open_player: opens recordings; None: they cannot be played.
+            open_replay: opens replays; None: no session can be replayed.
             sessions: finds and opens sessions, also for the welcome page; None: the app shows only this one.
             notifications: signal for a user who looks elsewhere.
         """
@@ -158,7 +154,7 @@ class TuiAgentApp(BaseApp[None]):
         self._signals = self._new_signals(options.place.directory, notifications)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
-        self._note_input, self._open_player = note_input, open_player
+        self._open_replay = open_replay
         self._adapt_to_terminal()
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
@@ -206,10 +202,16 @@ class TuiAgentApp(BaseApp[None]):
         self.refresh()
 
     async def on_event(self, event: Event) -> None:
-        """Report typing to the approvals, record input, and use the window's current size."""
+        """Report typing to the approvals, give a replay its keys, and use the window's current size."""
         if isinstance(event, Resize) and not (self.is_headless or self.is_web):
             event = with_current_size(event)
         self._signals.presence.note(event)
+        if self._replay is not None:
+            # Dialogs over a replay show past questions: no key may reach them.
+            is_input = isinstance(event, Key | Paste | MouseEvent) and not event.is_forwarded
+            if not (is_input and await self._replay.take(event)):
+                await super().on_event(event)
+            return
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             if isinstance(event, Key) and not event.is_printable and not self.painted.is_set():
                 # Parts that are not mounted yet have no commands. Text waits for the composer anyway.
@@ -219,10 +221,6 @@ class TuiAgentApp(BaseApp[None]):
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
                 self.chat.entry.direct_typing(event)
-        if self._note_input is not None and self._player is None and not event.is_forwarded:
-            # What the user types into a field for a secret is not recorded.
-            is_secret = isinstance(event, Key | Paste) and getattr(self.screen, "hides_input", False)
-            self._note_input(masked(event) if is_secret else event)
         if not (isinstance(event, Key | Paste) and not event.is_forwarded and self._is_menu_key(event)):
             await super().on_event(event)
 
@@ -239,6 +237,8 @@ class TuiAgentApp(BaseApp[None]):
         self._switcher.show(opened, note)
 
     async def _replace_chat(self, chat: ChatScreen) -> None:
+        if self._replay is not None:
+            self._replay.close()
         app: Any = self
         old: Any = self.chat
         # Textual cannot replace the default screen, which was not pushed with a callback as all others were.
@@ -275,8 +275,7 @@ class TuiAgentApp(BaseApp[None]):
 
     def show_signals(self, signals: TerminalSignals) -> None:
         """Show the state of the session in the terminal's title, and signal waits and ends."""
-        # Recordings and those who watch one hear nothing.
-        signals.update(self.chat.state.status, silent=self._note_input is not None or self._player is not None)
+        signals.update(self.chat.state.status)
 
     @on(Driver.SignalResume)
     def _repeat_title(self) -> None:
@@ -287,28 +286,36 @@ class TuiAgentApp(BaseApp[None]):
         driver = self._driver
         return driver if isinstance(driver, TerminalDriver) and driver.is_terminal and not driver.asleep else None
 
-    # --- recordings ---------------------------------------------------------------------------------------------------
+    # --- replays ------------------------------------------------------------------------------------------------------
 
     @on(ReplayRequested)
     def _replay_requested(self, event: ReplayRequested) -> None:
-        self.watch_recording(event.path)
+        """Replay a session over the chat, or say why this is not possible; the agent keeps working."""
+        if self._open_replay is None:
+            self.notify("Sessions cannot be replayed here.", severity="error")
+        else:
+            opening = self._open_replay(event.name, self.chat.options)
+            self.run_worker(self._watch(opening), group="replay", exclusive=True)
 
-    def watch_recording(self, path: str) -> None:
-        """Play a recording over the chat, or say why this is not possible; the agent keeps working."""
-        if self._open_player is not None:
-            self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
+    async def _watch(self, opening: Awaitable[InputTaker]) -> None:
+        replay = await run_service("opening a replay", opening, self._notify_no_replay)
+        if replay is not None:
+            self.show_replay(replay)
 
-    async def _watch(self, opening: Awaitable[Screen[None]]) -> None:
-        player = await run_service("opening a recording", opening, self._notify_no_recording)
-        if player is not None:
-            self._player = player
-            self.push_screen(player, self._watched)
+    def _notify_no_replay(self, reason: str) -> None:
+        self.notify(f"The session cannot be replayed: {reason}", severity="error")
 
-    def _notify_no_recording(self, reason: str) -> None:
-        self.notify(f"The recording cannot be played: {reason}", severity="error")
+    def show_replay(self, replay: InputTaker) -> None:
+        """Show a replay over the chat. Questions of the agent wait until it is closed."""
+        self._replay = replay
+        self.chat.approvals.on_hold = True
+        self.push_screen(replay, lambda _: self.replay_closed())
 
-    def _watched(self, _: None) -> None:
-        self._player = None
+    def replay_closed(self) -> None:
+        """Show the chat again, and the question that waits, if any."""
+        self._replay = None
+        self.chat.approvals.on_hold = False
+        self.chat.approvals.look()
 
     # --- editor -------------------------------------------------------------------------------------------------------
 
@@ -433,7 +440,7 @@ class TuiAgentApp(BaseApp[None]):
         """Enable the palette over the chat only: a dialog has to be answered first."""
         if action == "command_palette":
             return self.screen is self.chat
-        if action == "suspend_process":
+        if action == "suspend_process" and self._replay is None:
             # The key brings a dropped message back first, as the line above the composer says.
             return not self.chat.entry.composer.can_undo_drop
         return super().check_action(action, parameters)
@@ -458,9 +465,6 @@ class TuiAgentApp(BaseApp[None]):
         self.chat.entry.after_typed_keys(self._escalate)
 
     def _escalate(self) -> None:
-        if self._player is not None and self.screen is self._player:
-            self._player.dismiss()
-            return
         selected = self.screen.get_selected_text() or self.chat.entry.composer.selected_text
         if selected:
             copy_text(self, selected)

@@ -114,6 +114,9 @@ class ApprovalController:
         self._entry = entry
         self._target = TextTarget(lambda: entry().composer.region, self._fold)
         self._timer: Timer | None = None
+        self.on_hold = False
+        """True while a replay covers the screen: its questions must not be taken for those of the agent."""
+        self._told_on_hold = False
 
     @property
     def waiting(self) -> int:
@@ -150,6 +153,11 @@ class ApprovalController:
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
+        if self.on_hold:
+            if request is not None and not self._told_on_hold:
+                self._screen.notify("The agent has a question. Close the replay to answer it.", markup=False)
+            self._told_on_hold = request is not None
+            request = None
         if request is not None and self._dialog is None and self._page is None:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:

@@ -138,11 +138,6 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             return None
         return self.focused or self._rows[0].entry
 
-    @property
-    def hides_input(self) -> bool:
-        """True if what is typed now must not be recorded."""
-        return any(row.entry.has_focus and row.field.is_secret for row in self._rows)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the answers of this step."""
         kind, is_choice = self._question.kind, isinstance(self.focused, ChoiceField)

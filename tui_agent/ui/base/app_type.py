@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from textual import getters
 from textual.app import App
+from textual.events import Event
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -42,3 +43,15 @@ class AnyScreen(Screen[None]):
 
     def _on_timer_update(self) -> None:
         self.pace.paint(super()._on_timer_update, always=self.app.is_headless)
+
+
+class InputTaker(AnyScreen):
+    """A screen that takes all input of the user, also while a dialog covers it."""
+
+    async def take(self, event: Event) -> bool:
+        """Handle a key, paste or mouse event; return False to leave it to the app."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the screen and its dialogs."""
+        raise NotImplementedError

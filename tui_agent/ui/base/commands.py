@@ -5,7 +5,6 @@ are shown are the keys that work.
 """
 
 from collections.abc import Iterable, Mapping
-from contextvars import ContextVar
 from dataclasses import replace
 
 from textual.binding import Binding
@@ -17,20 +16,14 @@ from .page_commands import PAGE_COMMANDS
 COMMANDS: tuple[Command, ...] = (*CHAT_COMMANDS, *PAGE_COMMANDS)
 """Every command with its default keys, in the order of the help page."""
 
-_table: ContextVar[dict[str, Command]] = ContextVar("keys", default={entry.id: entry for entry in COMMANDS})  # noqa: B039
-"""Every command with the keys in force, by id. One table for the process, and one for each recording that plays."""
+_table: dict[str, Command] = {entry.id: entry for entry in COMMANDS}
+"""Every command with the keys in force, by id."""
 
 
 def use_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
     """Replace the keys of some commands, by id, and restore the default keys of all others."""
     own = {entry.id: replace(entry, keys=keys[entry.id]) for entry in COMMANDS if entry.id in keys}
-    _table.get().update((entry.id, own.get(entry.id, entry)) for entry in COMMANDS)
-
-
-def use_separate_keys(keys: Mapping[str, tuple[str, ...]]) -> None:
-    """Use other keys for some commands in the current context and the tasks it creates; other contexts keep theirs."""
-    _table.set({})
-    use_keys(keys)
+    _table.update((entry.id, own.get(entry.id, entry)) for entry in COMMANDS)
 
 
 def has_own_keys() -> bool:
@@ -40,12 +33,12 @@ def has_own_keys() -> bool:
 
 def all_commands() -> tuple[Command, ...]:
     """Return every command with the keys in force, in table order."""
-    return tuple(_table.get().values())
+    return tuple(_table.values())
 
 
 def commands_for(where: Where) -> tuple[Command, ...]:
     """Return the commands of one part of the screen with the keys in force, in table order."""
-    return tuple(command for command in _table.get().values() if command.where == where)
+    return tuple(command for command in _table.values() if command.where == where)
 
 
 def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[Binding]:
@@ -70,7 +63,7 @@ def command(command_id: str) -> Command:
     Raises:
         KeyError: no command has this id.
     """
-    return _table.get()[command_id]
+    return _table[command_id]
 
 
 def hint(command_id: str, text: str | None = None) -> str:
@@ -81,4 +74,4 @@ def hint(command_id: str, text: str | None = None) -> str:
 
 def slash_commands() -> tuple[Command, ...]:
     """Return the `/` commands, sorted by name."""
-    return tuple(sorted((entry for entry in _table.get().values() if entry.slash), key=lambda entry: entry.slash or ""))
+    return tuple(sorted((entry for entry in _table.values() if entry.slash), key=lambda entry: entry.slash or ""))

@@ -196,7 +196,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("trust.page_up", "pageup", "page up", "One page up"),
     row("trust.page_down", "pagedown space", "more", "One page down"),
     row("trust.leave", "ctrl+c", "quit", "Quit without starting", priority=True),
-    # watching a recording
+    # watching a replay
     row("player.play_or_pause", "space", "pause", "Pause or continue; at the end, restart"),
     row("player.back", "left", "5 s", "Five seconds back"),
     row("player.forward", "right", "5 s", "Five seconds forward"),
@@ -206,7 +206,9 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("player.faster", "right_square_bracket", "faster", "Twice the speed"),
     row("player.first", "home", "start", "To the beginning"),
     row("player.last", "end", "end", "To the end"),
+    row("player.page_up", "pageup", "page up", "One page up"),
+    row("player.page_down", "pagedown", "page down", "One page down"),
     row("player.hide", "h", "hide", "Hide or show this line"),
-    row("player.close", "q escape ctrl+q ctrl+c", "quit", "Close the recording"),
+    row("player.close", "q escape ctrl+q ctrl+c", "quit", "Close the replay"),
 )
 # fmt: on

@@ -22,7 +22,6 @@ from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, unbui
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
-from .exchange import Exchange, Query
 from .hook_queries import HookQueries
 from .job_queries import JobQueries
 from .message_edits import MessageEdits
@@ -88,45 +87,41 @@ class AgentBridge:
         bus: EventBus | None = None,
         *,
         mode: PermissionMode = PermissionMode.ASK,
-        exchange: Exchange | None = None,
         prompts: "PromptStore | None" = None,
     ) -> None:
         """Create a bridge. Until `open`, it queues what the user types.
 
         Args:
-            agent: the agent to open it to at once; None: the agent does not exist yet, or this is a replay.
+            agent: the agent to open it to at once; None: the agent does not exist yet.
             bus: the agent's bus.
             mode: the permission mode that the screen shows until `open`.
-            exchange: passes queries on; None: straight to the agent.
             prompts: keeps prompts and drafts; None: they are not kept.
         """
-        self.exchange = exchange or Exchange()
-        """Answers, records or replays queries."""
         self._agent: AgentLoop | None = None
         self._bus = bus if bus is not None else EventBus()
         self._past: Iterator[Envelope] = iter(())
         self._mode: PermissionMode = mode
         self._restored: tuple[str, ...] = ()
-        self._rewinds = RewindQueries(self.exchange)
-        self.attachments = PromptAttachments(self.exchange)
+        self._rewinds = RewindQueries()
+        self.attachments = PromptAttachments()
         """Files that the user attaches to messages."""
-        self.messages = MessageEdits(self.exchange, self.attachments)
+        self.messages = MessageEdits(self.attachments)
         """Changes to queued messages."""
-        self.files = FileQueries(self.exchange)
+        self.files = FileQueries()
         """Files of the workspace."""
-        self.commands = SessionQueries(self.exchange, refusal=NOT_READY)
+        self.commands = SessionQueries(refusal=NOT_READY)
         """Commands that need the whole program."""
-        self.sub_agents = SubAgentQueries(self.exchange)
+        self.sub_agents = SubAgentQueries()
         """The running sub-agents."""
-        self.earlier = PromptQueries(self.exchange, prompts, lambda: self._bus.origin.session_id)
+        self.earlier = PromptQueries(prompts, lambda: self._bus.origin.session_id)
         """The prompts of the project."""
-        self.grants = GrantQueries(self.exchange)
+        self.grants = GrantQueries()
         """Facts about rules that an approval would store."""
-        self.rules = RuleQueries(self.exchange)
+        self.rules = RuleQueries()
         """Rules and tools of the session."""
-        self.jobs, self.servers = JobQueries(self.exchange), ServerQueries(self.exchange)
+        self.jobs, self.servers = JobQueries(), ServerQueries()
         """Background commands and tool servers of the session."""
-        self.hooks = HookQueries(self.exchange)
+        self.hooks = HookQueries()
         """Hooks of the session."""
         self._work: deque[tuple[str | None, Work]] = deque()
         """Work to do one after another; with the text of the user that waits for it, if any."""
@@ -136,11 +131,9 @@ class AgentBridge:
         self.warm = asyncio.Event()
         """Set once everything that the model needs is loaded, or has failed to load."""
         self._send_when_over = False
-        self.status = self.exchange.initial_status or self._current_status()
+        self.status = self._current_status()
         """The status as published last."""
-        if agent is None:
-            self.exchange.note_status(self.status)
-        else:
+        if agent is not None:
             self.open(agent, self._bus)
 
     def open_to(self, bench: "Workbench") -> None:
@@ -202,18 +195,18 @@ class AgentBridge:
         self._agent = agent
         self._bus = bus
         self._past = iter(past)
-        self._rewinds = RewindQueries(self.exchange, rewinding)
-        self.attachments = PromptAttachments(self.exchange, prompt_files)
-        self.messages = MessageEdits(self.exchange, self.attachments, agent)
+        self._rewinds = RewindQueries(rewinding)
+        self.attachments = PromptAttachments(prompt_files)
+        self.messages = MessageEdits(self.attachments, agent)
         self._leftovers = left_running
-        self.files = FileQueries(self.exchange, agent, files, prompt_files, symbols)
-        self.commands = SessionQueries(self.exchange, commands, refusal="This program does not have this command.")
-        self.sub_agents = SubAgentQueries(self.exchange, agent)
-        self.grants = GrantQueries(self.exchange, grants)
-        self.rules = RuleQueries(self.exchange, rules)
-        self.jobs, self.hooks = JobQueries(self.exchange, jobs), HookQueries(self.exchange, hooks)
+        self.files = FileQueries(agent, files, prompt_files, symbols)
+        self.commands = SessionQueries(commands, refusal="This program does not have this command.")
+        self.sub_agents = SubAgentQueries(agent)
+        self.grants = GrantQueries(grants)
+        self.rules = RuleQueries(rules)
+        self.jobs, self.hooks = JobQueries(jobs), HookQueries(hooks)
         self._definitions = definitions
-        self.servers = ServerQueries(self.exchange, servers)
+        self.servers = ServerQueries(servers)
         self._restored = tuple(sorted(message.id for message in agent.waiting_messages))
         self._opened.set()
         deferred, self._deferred = self._deferred, []
@@ -227,16 +220,14 @@ class AgentBridge:
     # --- status -------------------------------------------------------------------------------------------------------
 
     def show_status(self, status: AgentStatus) -> None:
-        """Publish a status if it differs from the last one. A replay does so with each recorded status."""
+        """Publish a status if it differs from the last one."""
         if status != self.status:
             self.status = status
-            self.exchange.note_status(status)
             if self._post is not None:
                 self._post(StatusPublished(status))
 
     def _publish_status(self) -> None:
-        if self.exchange.is_live:
-            self.show_status(self._current_status())
+        self.show_status(self._current_status())
 
     def _current_status(self) -> AgentStatus:
         agent = self._agent
@@ -283,17 +274,14 @@ class AgentBridge:
             queue = self._agent.follow_up if kind == "follow_up" else self._agent.steer
             queue(self.attachments.message(text))
 
-    @Query("must_wait", False, about=("text",))
     def must_wait(self, text: str) -> bool:
         """Return True if a text runs a command file that needs a run of its own, and the agent is working."""
         return self._agent_runs and self._definitions is not None and self._definitions.needs_own_run(text)
 
-    @Query("definitions", (), lasting=True)
     def definitions(self) -> tuple[DefinitionFact, ...]:
         """Return all skills, command files and sub-agents, and those that are not used."""
         return self._definitions.facts() if self._definitions is not None else ()
 
-    @Query("run_shell", True, about=("said",))
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
         """Run a shell command of the user. False, and nothing happens, while the agent works.
 
@@ -317,17 +305,14 @@ class AgentBridge:
         """Keeps prompts and drafts; None: they are not kept."""
         return self.earlier.memory
 
-    @Query("cancel_call", True, about=("call_id",))
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancel one call; the run continues, and the model reads the reason. False if the call has ended."""
         return self._agent is not None and self._agent.cancel_call(call_id, reason)
 
-    @Query("extend_call", None, about=("call_id",))
     def extend_call(self, call_id: str, seconds: float) -> float | None:
         """Give a running call more time; return its new limit in seconds, or None if it has none or does not run."""
         return self._agent.extend_call(call_id, seconds) if self._agent is not None else None
 
-    @Query("take_all_back", "")
     def recall_all_messages(self) -> str:
         """Remove everything that is queued for a pending agent, and return its text."""
         texts = "\n\n".join(self._current_status().unsent)
@@ -336,7 +321,6 @@ class AgentBridge:
         self._publish_status()
         return texts
 
-    @Query("compact", True)
     def compact(self, focus: str) -> bool:
         """Compact the conversation with a summary by the model. False, and nothing happens, while the agent works.
 
@@ -348,7 +332,6 @@ class AgentBridge:
         self._enqueue(partial(self._compact, focus))
         return True
 
-    @Query("undo_compaction", "")
     def undo_compaction(self) -> str:
         """Undo the last compaction. Return the reason if that is impossible, else an empty text."""
         if self._agent is None:
@@ -359,7 +342,6 @@ class AgentBridge:
             return str(error)
         return ""
 
-    @Query("context", None, lasting=True)
     def context_breakdown(self) -> "ContextBreakdown | None":
         """Return the parts that fill the model's context window; None while the agent is pending."""
         return self._agent.context_breakdown() if self._agent is not None else None
@@ -426,7 +408,6 @@ class AgentBridge:
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
-    @Query("decide", True, about=("request_id",))
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
         """Answer an approval request. False if it is no longer open."""
         return self._agent is not None and self._agent.resolve_approval(request_id, decision)
@@ -508,7 +489,6 @@ class AgentBridge:
         """Post a batch of events and wait until the screen shows them."""
         if self._post is not None:
             self._publish_status()
-            self.exchange.note_events(message)
             self._post(message)
             await message.applied.wait()
             self._publish_status()
@@ -529,13 +509,7 @@ class AgentBridge:
             self.warm.set()
 
     def report_crash(self, error: BaseException) -> None:
-        """Publish that a worker failed unexpectedly; the conversation continues.
-
-        Raises:
-            BaseException: `error`, in a replay: there it is a fault of the screen.
-        """
-        if not self.exchange.is_live:
-            raise error
+        """Publish that a worker failed unexpectedly; the conversation continues."""
         text = f"internal error: {type(error).__name__}: {error}. The conversation was kept; send your message again."
         self._bus.publish(Failed(code="internal_error", text=text))
 

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.job_facts import JobFact
 
-from .exchange import Exchange, Query
-
 if TYPE_CHECKING:
     from tui_agent.workbench.session_jobs import SessionJobs
 
@@ -14,33 +12,27 @@ _NOT_HERE = "This program has no background commands."
 
 
 class JobQueries:
-    """Asks for background commands through an exchange; without a service there are none."""
+    """Asks for background commands; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: "SessionJobs | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, service: "SessionJobs | None" = None) -> None:
         self._service = service
 
-    @Query("jobs", (), lasting=True)
     def list(self) -> tuple[JobFact, ...]:
         """Return the background commands, the oldest first."""
         return self._service.list() if self._service is not None else ()
 
-    @Query("send_to_background", ("", ""), about=("call_id",))
     def send(self, call_id: str) -> tuple[str, str]:
         """Send a running command to the background; return its id there, or an empty one and why it stays."""
         return self._service.send(call_id) if self._service is not None else ("", _NOT_HERE)
 
-    @Query("stop_job", "", about=("task_id",))
     def stop(self, task_id: str) -> str:
         """Stop a background command; return why that is impossible."""
         return self._service.stop(task_id) if self._service is not None else _NOT_HERE
 
-    @Query("detach_job", "", about=("task_id",))
     async def detach(self, task_id: str) -> str:
         """Let a background command run on after the session; return what became of it."""
         return await self._service.detach(task_id) if self._service is not None else _NOT_HERE
 
-    @Query("job_output", "", about=("task_id",), lasting=True)
     async def output(self, task_id: str) -> str:
         """Return what a background command has printed."""
         return await self._service.output(task_id) if self._service is not None else ""

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.messages import UserMessage
 
-from .exchange import Exchange, Query
 from .prompt_attachments import PromptAttachments
 
 if TYPE_CHECKING:
@@ -18,19 +17,16 @@ MAX_DROPPED = 20
 class MessageEdits:
     """Changes to the queues of the agent and its sub-agents. Their effects are events."""
 
-    def __init__(self, exchange: Exchange, attachments: PromptAttachments, agent: "AgentLoop | None" = None) -> None:
+    def __init__(self, attachments: PromptAttachments, agent: "AgentLoop | None" = None) -> None:
         """
         Args:
-            exchange: passes the queries on.
             attachments: the attachments of messages.
             agent: the agent; None: it does not exist yet, and no message is queued.
         """
-        self.exchange = exchange
         self._attachments = attachments
         self._agent = agent
         self._dropped: list[tuple[SteeringQueue, UserMessage, int]] = []
 
-    @Query("hold_message", None, about=("message_id",))
     def hold(self, message_id: str) -> str | None:
         """Take a message out of the queue for an edit and return its text; None if it was delivered already.
 
@@ -40,7 +36,6 @@ class MessageEdits:
         message = queue.hold(message_id) if queue is not None else None
         return message.text if message is not None else None
 
-    @Query("release_message", True, about=("message_id",))
     def release(self, message_id: str, text: str | None = None) -> bool:
         """Queue a message again after an edit, with another text if there is one; False if it is not being edited.
 
@@ -55,7 +50,6 @@ class MessageEdits:
             return queue.release(message_id) is not None
         return queue.release(message_id, self._attachments.content(text, message)) is not None
 
-    @Query("take_back", None, about=("message_id",))
     def drop(self, message_id: str) -> str | None:
         """Remove a message from the queue and return its text; None if it was delivered already."""
         queue = self._queue_of(message_id)
@@ -68,7 +62,6 @@ class MessageEdits:
         self._dropped = [*self._dropped, (queue, message, place)][-MAX_DROPPED:]
         return message.text
 
-    @Query("undo_drop", True)
     def undo_drop(self) -> bool:
         """Queue the message that was dropped last, in its old place; False if there is none."""
         if not self._dropped or self._agent is None:
@@ -81,13 +74,11 @@ class MessageEdits:
             self._agent.message_queues[0].put(message)
         return True
 
-    @Query("move_message", True, about=("message_id",))
     def move(self, message_id: str, rows: int) -> bool:
         """Move a message down, or up if `rows` is negative, among those of its kind; False if it cannot move."""
         queue = self._queue_of(message_id)
         return queue is not None and queue.move(message_id, rows)
 
-    @Query("change_message_kind", True, about=("message_id",))
     def change_kind(self, message_id: str) -> bool:
         """Turn a steering message into a follow-up, or the reverse; False for a message to a sub-agent."""
         queue = self._queue_of(message_id)

@@ -8,8 +8,6 @@ from tui_agent.protocol.facts.prompt_attachment import Attachment, refuse_too_ma
 from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
 
-from .exchange import Exchange, Query
-
 if TYPE_CHECKING:
     from tui_agent.workbench.sessions.prompt_files import PromptFiles
 
@@ -23,18 +21,14 @@ _NAME_LENGTH = 60
 class PromptAttachments:
     """Reads files, and puts them into messages that contain their labels or mentions."""
 
-    def __init__(self, exchange: Exchange, files: "PromptFiles | None" = None) -> None:
+    def __init__(self, files: "PromptFiles | None" = None) -> None:
         """
         Args:
-            exchange: passes the query on.
             files: reads the files; None: nothing can be attached.
         """
-        self.exchange = exchange
         self._files = files
         self._blocks: dict[str, Attachment] = {}
 
-    # Recordings know the query by this name.
-    @Query("attach_image", "", about=("path",))
     async def attach(self, path: str, *, typed: bool) -> str:
         """Read a file, and return the text that stands for it: a label, or a mention of lines or of a directory.
 

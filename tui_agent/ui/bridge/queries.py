@@ -1,4 +1,4 @@
-"""Queries of the screen by subject: each passes through the exchange, to a service or the agent if there is one."""
+"""Queries of the screen by subject, to a service or the agent if there is one."""
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -12,8 +12,6 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.prompt_command import PromptCommand
 
-from .exchange import Exchange, Query
-
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
@@ -26,61 +24,47 @@ if TYPE_CHECKING:
     from .engine_types import AgentLoop, Rewinder, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NOT_READY = "The session is still being read; try again in a moment."
-HIDDEN_PROMPT = "[prompt of another session]"
-"""Replaces the prompts of other sessions in a recording."""
 
 
 class GrantQueries:
-    """Asks for grant facts through an exchange; without facts, rules are kept for the session only."""
+    """Asks for grant facts; without facts, rules are kept for the session only."""
 
-    def __init__(self, exchange: Exchange, facts: "RuleImpact | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, facts: "RuleImpact | None" = None) -> None:
         self._facts = facts
 
-    @Query("file_of", None, about=("scope",), lasting=True)
     def file_of(self, scope: GrantScope, /) -> str | None:
         """Return the file that keeps rules of a scope."""
         return self._facts.file_of(scope) if self._facts is not None else None
 
-    @Query("answered", (), about=("but_call", "rule"), lasting=True)
     def answered(self, rule: str, but_call: str, /) -> tuple[str, ...]:
         """Return the calls that the rule would have allowed."""
         return tuple(self._facts.answered(rule, but_call)) if self._facts is not None else ()
 
-    @Query("rule_refusal", "", about=("tool", "rule"), lasting=True)
     def refusal(self, rule: str, tool: str, arguments: JsonObject, /) -> str:
         """Return why a typed rule may not be stored."""
         missing = "Rules can only be taken as proposed here."
         return self._facts.refusal(rule, tool, arguments) if self._facts is not None else missing
 
 
-_NO_PLAN: JsonObject = {"to_seq": 0, "text": "", "steps": ()}
-
-
 class RewindQueries:
-    """Rewinds through an exchange."""
+    """Rewinds."""
 
-    def __init__(self, exchange: Exchange, service: "Rewinder | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, service: "Rewinder | None" = None) -> None:
         self.service = service
-        """None: the session is not stored, or this is a replay."""
+        """None: the session is not stored."""
 
-    @Query("points", ())
     async def points(self) -> "tuple[RewindPoint, ...]":
         """Return the points to rewind to."""
         return tuple(await self._live_service.points())
 
-    @Query("plan", _NO_PLAN)
     async def plan(self, point: "RewindPoint", /) -> "RewindPlan":
         """Return the plan of a rewind."""
         return await self._live_service.plan(point)
 
-    @Query("plan", _NO_PLAN)
     async def plan_for_call(self, call_id: str, text: str, /) -> "RewindPlan":
         """Return the plan for undoing one call."""
         return await self._live_service.plan_for_call(call_id, text)
 
-    @Query("carry_out", {})
     async def carry_out(self, plan: "RewindPlan", scope: "Scope", overwritten: AbstractSet[Path], /) -> "RewindOutcome":
         """Carry out a plan."""
         return await self._live_service.carry_out(plan, scope, overwritten)
@@ -93,16 +77,14 @@ class RewindQueries:
 
 
 class PromptQueries:
-    """Reads and keeps prompts through an exchange; a recording has the prompts of its own session only."""
+    """Reads and keeps the prompts of the project."""
 
-    def __init__(self, exchange: Exchange, memory: "PromptStore | None", session_id: Callable[[], str]) -> None:
+    def __init__(self, memory: "PromptStore | None", session_id: Callable[[], str]) -> None:
         """
         Args:
-            exchange: records the answers, or returns recorded ones.
-            memory: keeps the prompts; None: they are not kept, or this is a replay.
+            memory: keeps the prompts; None: they are not kept.
             session_id: returns the id of the current session.
         """
-        self.exchange = exchange
         self.memory = memory
         """Keeps the prompts; None: they are not kept."""
         self._session_id = session_id
@@ -114,45 +96,22 @@ class PromptQueries:
 
     async def find(self, text: str) -> tuple[str, ...]:
         """Return the prompts that contain a text, the newest first."""
-        found = await self.memory.find(text) if self.memory is not None else ()
-        recorded = self._note_found(text, self._without_others(found))
-        return found if self.exchange.is_live else recorded
+        return await self.memory.find(text) if self.memory is not None else ()
 
     async def all(self) -> tuple[str, ...]:
         """Return all prompts, the oldest first."""
-        prompts = await self.memory.all() if self.memory is not None else ()
-        recorded = self._note_all(self._without_others(prompts))
-        return prompts if self.exchange.is_live else recorded
+        return await self.memory.all() if self.memory is not None else ()
 
     async def earlier_draft(self) -> str:
         """Return the draft that was not sent because the program did not end properly; empty if there is none."""
-        draft = await self.memory.earlier_draft() if self.memory is not None else ""
-        recorded = self._note_draft(HIDDEN_PROMPT if draft else "")
-        return draft if self.exchange.is_live else recorded
-
-    def _without_others(self, prompts: tuple[str, ...]) -> tuple[str, ...]:
-        own = self.memory.texts_of(self._session_id()) if self.memory is not None else frozenset[str]()
-        return tuple(prompt if prompt in own else HIDDEN_PROMPT for prompt in prompts)
-
-    @Query("find_prompts", (), about=("text",), lasting=True)
-    def _note_found(self, text: str, prompts: tuple[str, ...]) -> tuple[str, ...]:
-        return prompts
-
-    @Query("all_prompts", (), lasting=True)
-    def _note_all(self, prompts: tuple[str, ...]) -> tuple[str, ...]:
-        return prompts
-
-    @Query("earlier_draft", "")
-    def _note_draft(self, draft: str) -> str:
-        return draft
+        return await self.memory.earlier_draft() if self.memory is not None else ""
 
 
 class FileQueries:
-    """Finds and reads files of the workspace through an exchange."""
+    """Finds and reads files of the workspace."""
 
     def __init__(
         self,
-        exchange: Exchange,
         agent: "AgentLoop | None" = None,
         finder: "WorkspaceFiles | None" = None,
         reader: "PromptFiles | None" = None,
@@ -160,51 +119,43 @@ class FileQueries:
     ) -> None:
         """
         Args:
-            exchange: passes the queries on.
-            agent: knows the workspace; None: it does not exist yet, or this is a replay.
+            agent: knows the workspace; None: it does not exist yet.
             finder: finds files by a part of their path; None: none are completed.
             reader: reads files that the user names; None: none are shown.
             symbols: finds functions and classes; None: none are completed.
         """
-        self.exchange = exchange
         self._agent = agent
         self._finder = finder
         self._reader = reader
         self._symbols = symbols
 
-    @Query("is_in_workspace", True, about=("name",))
     def is_in_workspace(self, name: str) -> bool:
         """Return True if a file or directory of the workspace has this relative path."""
         workspace = self._agent.config.workspace if self._agent is not None else None
         return workspace is not None and Path(workspace, name).exists()
 
-    @Query("file_head", "", about=("path",), lasting=True)
     async def head(self, path: str) -> str:
         """Return the first lines of a text file of the workspace; empty if none may be shown."""
         return await self._reader.head(path) if self._reader is not None else ""
 
-    @Query("symbol_head", "", about=("path", "line"), lasting=True)
     async def head_from(self, path: str, line: int) -> str:
         """Return lines of a text file of the workspace, from a line on; empty if none may be shown."""
         return await self._reader.head(path, line) if self._reader is not None else ""
 
-    @Query("find_files", (), about=("text",), lasting=True)
     async def find(self, text: str) -> tuple[str, ...]:
         """Return the paths of the workspace's files that match a part of a path, the best first."""
         return await self._finder.find(text) if self._finder is not None else ()
 
-    @Query("find_symbols", (), about=("text",), lasting=True)
     async def find_symbols(self, text: str) -> tuple[SourceSymbol, ...]:
         """Return the functions and classes of the workspace that match a part of a name, the best first."""
         return await self._symbols.find(text) if self._symbols is not None else ()
 
 
 class SessionQueries:
-    """Runs commands that need the whole program through an exchange. Raises `TuiAgentError` if that is not possible."""
+    """Runs commands that need the whole program. Raises `TuiAgentError` if that is not possible."""
 
-    def __init__(self, exchange: Exchange, commands: "SessionCommands | None" = None, *, refusal: str) -> None:
+    def __init__(self, commands: "SessionCommands | None" = None, *, refusal: str) -> None:
         """Create it; `refusal` is the error without `commands`."""
-        self.exchange = exchange
         self._commands = commands
         self._refusal = refusal
         models = commands.models() if commands is not None else ()
@@ -214,38 +165,31 @@ class SessionQueries:
         )
         """The models as completions of `/model`."""
 
-    @Query("export", "", about=("file",))
     async def export(self, file: str) -> str:
         """Write the session to a new file, and return the file's path."""
         return await self._live_commands.export(file)
 
-    @Query("fork", "", about=("at_seq",))
     async def fork(self, at_seq: int | None) -> str:
         """Copy the session up to an event, or all of it, and return the id of the copy."""
         return await self._live_commands.fork(at_seq)
 
-    @Query("doctor", "")
     async def doctor(self) -> str:
         """Return the checks of the installation, a line each."""
         return await self._live_commands.doctor()
 
-    @Query("work_tree", None, lasting=True)
     async def work_tree(self) -> tuple[str, bool] | None:
         """Return the branch and True if files are changed; None if that is not known."""
         return await self._live_commands.work_tree()
 
-    @Query("models", (), lasting=True)
     def models(self) -> tuple[ModelFact, ...]:
         """Return the models that the user can choose, grouped by endpoint."""
         return self._commands.models() if self._commands is not None else ()
 
-    @Query("choose_model", "", about=("name",))
     async def choose_model(self, name: str) -> str:
         """Use another model from the next request on, and return its name."""
         self._live_commands.choose_model(name)
         return name
 
-    @Query("choose_effort", "", about=("name",))
     async def choose_effort(self, name: str) -> str:
         """Change how much the model thinks from the next request on, and return what applies then.
 
@@ -253,7 +197,6 @@ class SessionQueries:
         """
         return self._live_commands.choose_effort(name)
 
-    @Query("keep_default", "", about=("setting",))
     async def keep_default(self, setting: Literal["model", "effort"]) -> str:
         """Store the model or the effort in force in the user's settings, for new sessions, and return their file."""
         return await self._live_commands.keep_default(setting)
@@ -266,23 +209,19 @@ class SessionQueries:
 
 
 class SubAgentQueries:
-    """Lists and steers the running sub-agents, at any depth, through an exchange."""
+    """Lists and steers the running sub-agents, at any depth,."""
 
-    def __init__(self, exchange: Exchange, agent: "AgentLoop | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, agent: "AgentLoop | None" = None) -> None:
         self._agent = agent
 
-    @Query("steer_child", True, about=("name",))
     def steer(self, name: str, text: str) -> bool:
         """Steer the sub-agent of that name. False if no such sub-agent is running."""
         return self._agent is not None and self._agent.steer_child(name, text) is not None
 
-    @Query("sub_agent_names", (), lasting=True)
     def names(self) -> tuple[str, ...]:
         """Return the names by which the running sub-agents can be steered."""
         return tuple(name for name, _ in _named(self._agent)) if self._agent is not None else ()
 
-    @Query("sub_agent_calls", {}, lasting=True)
     def calls(self) -> dict[str, str]:
         """Return the id of the call that started each running sub-agent, by its name."""
         agents = _named(self._agent) if self._agent is not None else ()

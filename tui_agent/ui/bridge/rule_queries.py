@@ -3,41 +3,30 @@
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.facts.rule_facts import RulesInForce, ToolFact
-from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
-
-from .exchange import Exchange, Query
 
 if TYPE_CHECKING:
     from tui_agent.workbench.session_rules import SessionRules
 
 
-_NO_RULES: JsonObject = {}
-
-
 class RuleQueries:
-    """Asks for rules and tools through an exchange; without a service there are none."""
+    """Asks for rules and tools; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: "SessionRules | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, service: "SessionRules | None" = None) -> None:
         self._service = service
 
-    @Query("rules", _NO_RULES, lasting=True)
     def in_force(self) -> RulesInForce:
         """Return the rules in force."""
         return self._service.in_force() if self._service is not None else RulesInForce()
 
-    @Query("add_rule", "", about=("rule",))
     def add(self, rule: str) -> str:
         """Add a rule for the session; return the reason if that is impossible, else an empty text."""
         return self._service.add(rule) if self._service is not None else "The session has no rules of its own yet."
 
-    @Query("remove_rule", True, about=("verdict", "text"))
     def remove(self, verdict: Verdict, text: str) -> bool:
         """Remove a rule of the session; False if the session has no such rule."""
         return self._service is not None and self._service.remove(verdict, text)
 
-    @Query("tools", (), lasting=True)
     def tools(self) -> tuple[ToolFact, ...]:
         """Return the tools that the model can call, with the rules that apply to them."""
         return self._service.tools() if self._service is not None else ()

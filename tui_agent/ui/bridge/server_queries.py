@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
 
-from .exchange import Exchange, Query
-
 if TYPE_CHECKING:
     from tui_agent.workbench.session_servers import SessionServers
 
@@ -16,10 +14,9 @@ _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):\S")
 
 
 class ServerQueries:
-    """Asks for tool servers through an exchange; without a service there are none."""
+    """Asks for tool servers; without a service there are none."""
 
-    def __init__(self, exchange: Exchange, service: "SessionServers | None" = None) -> None:
-        self.exchange = exchange
+    def __init__(self, service: "SessionServers | None" = None) -> None:
         self._service = service
 
     @property
@@ -27,32 +24,26 @@ class ServerQueries:
         """The prompts of the servers, for menus."""
         return self._service.commands if self._service is not None else ()
 
-    @Query("servers", (), lasting=True)
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
         return self._service.list() if self._service is not None else ()
 
-    @Query("restart_server", "", about=("name",))
     def restart(self, name: str) -> str:
         """Start a server anew; return why that is impossible."""
         return self._service.restart(name) if self._service is not None else ""
 
-    @Query("server_log", "", about=("name",), lasting=True)
     def log(self, name: str) -> str:
         """Return the last lines of a server."""
         return self._service.log(name) if self._service is not None else ""
 
-    @Query("login_server", "", about=("name",))
     def login(self, name: str) -> str:
         """Sign in to a server; return why that is impossible."""
         return self._service.login(name) if self._service is not None else ""
 
-    @Query("logout_server", "", about=("name",))
     def logout(self, name: str) -> str:
         """Forget the sign-in to a server; return what was done."""
         return self._service.logout(name) if self._service is not None else ""
 
-    @Query("server_input", "", about=("text",))
     async def expand(self, text: str) -> str:
         """Return an input with the prompt and the resources of servers that it names.
 
@@ -61,7 +52,6 @@ class ServerQueries:
         """
         return await self._service.expand(text) if self._service is not None else text
 
-    @Query("open_page", "", about=("url",))
     async def open_page(self, url: str) -> str:
         """Open a page in the user's browser; return why that is impossible."""
         return await self._service.open_page(url) if self._service is not None else "No browser can be opened here."

@@ -21,9 +21,10 @@ class SessionRequested(Message):
 
 @dataclass
 class ReplayRequested(Message):
-    """The user wants to watch a recording."""
+    """The user wants to watch a session."""
 
-    path: str
+    name: str
+    """Id or file of the session; empty for the present one."""
 
 
 @dataclass

@@ -90,7 +90,7 @@ class AttachmentRouter:
             self._refuse(event, str(error))
         else:
             missing = self._bridge.attachments.unknown_label(event.text)
-            if missing is not None and not event.edited and self._bridge.exchange.is_live:
+            if missing is not None and not event.edited:
                 # A label that was recalled with an earlier prompt, or typed.
                 self._say(f"The message has no file for {missing}. To attach it, name its file with @ again.")
             self._send(event)

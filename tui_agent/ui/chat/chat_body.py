@@ -105,6 +105,11 @@ class ChatBody(Vertical, RowStrips):
         self.strip.show(state.ledger, state.plan)
         if state.begun:
             self.hide_welcome()
+        elif self.has_class("-begun"):
+            # A replay that seeks its start.
+            self.remove_class("-begun")
+            self.conversation.display = False
+            self._welcome.display = True
         self.side_changed()
 
     def fit(self, width: int) -> None:

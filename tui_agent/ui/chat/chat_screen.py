@@ -161,7 +161,8 @@ class ChatScreen(AnyScreen):
             call(self.approvals.changed)
 
     @on(AgentEvents)
-    def _receive_events(self, message: AgentEvents) -> None:
+    def receive_events(self, message: AgentEvents) -> None:
+        """Apply events, and open the next approval dialog once all of them are shown."""
         if isinstance(message, HistoryEvents):
             self._past = self._past or self._new_state()
             for envelope in message.events:
@@ -175,13 +176,10 @@ class ChatScreen(AnyScreen):
         with settled_together(self.options.faults.call):
             for envelope in message.events:
                 self.apply(envelope)
-                self.input.follow(envelope)
+        self.input.follow(message.events)
         self.approvals.look()
-        if self.bridge.exchange.is_live:
-            # Events that arrive before the next frame are merged and drawn with it.
-            self.call_after_refresh(message.applied.set)
-        else:
-            message.applied.set()
+        # Events that arrive before the next frame are merged and drawn with it.
+        self.call_after_refresh(message.applied.set)
 
     @on(StatusPublished)
     def _show_agent_status(self) -> None:

@@ -1,6 +1,6 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from textual.timer import Timer
@@ -118,22 +118,23 @@ class InputRouter(Generic[Runner]):
         self._preview_work: Worker[None] | None = None
         self._draft_timer: Timer | None = None
 
-    def follow(self, envelope: Envelope) -> None:
+    def follow(self, envelopes: Iterable[Envelope]) -> None:
         """Return a prompt that did not become part of the conversation to the composer.
 
         A filter or a hook refused it, or the user ended the run while one of them checked it. Events of sub-agents
         do not count.
         """
-        match None if envelope.origin.depth else envelope.event:
-            case RunStarted(input=text, trigger=trigger):
-                self._sent = text if trigger == "prompt" else ""
-            case MessageEnded(message=UserMessage(kind="prompt")):
-                self._sent = ""
-            case RunEnded(reason="input_rejected" | "aborted") if self._sent:
-                self._entry.composer.put_back(self._sent)
-                self._sent = ""
-            case _:
-                pass
+        for envelope in envelopes:
+            match None if envelope.origin.depth else envelope.event:
+                case RunStarted(input=text, trigger=trigger):
+                    self._sent = text if trigger == "prompt" else ""
+                case MessageEnded(message=UserMessage(kind="prompt")):
+                    self._sent = ""
+                case RunEnded(reason="input_rejected" | "aborted") if self._sent:
+                    self._entry.composer.put_back(self._sent)
+                    self._sent = ""
+                case _:
+                    pass
 
     def receive(self, event: EntryMessage) -> None:
         """Do what the composer, the queue or the list of calls asks for."""

@@ -238,6 +238,8 @@ class PromptArea(Vertical, ImmediateLayout):
         """The ways to interrupt."""
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
+        self.rows_below = 0
+        """Rows of the screen below the line."""
         self.idle_text = PLACEHOLDER
         """Text of the empty composer while nothing runs."""
         self._notice = notice
@@ -273,8 +275,8 @@ class PromptArea(Vertical, ImmediateLayout):
             part.styles.max_height = rows
 
     def foot_rows(self, line: Widget) -> tuple[int, int]:
-        """Return the rows of queue, composer and the line below it, and those without the queue."""
-        short = self.composer.outer_size.height + line.outer_size.height
+        """Return the rows from the queue to the end of the screen, and those without the queue."""
+        short = self.composer.outer_size.height + line.outer_size.height + self.rows_below
         return short + (self.queue.outer_size.height if self.queue.display else 0), short
 
     def set_busy(self, busy: bool) -> None:

@@ -28,7 +28,7 @@ _TITLES: dict[Where, str] = {
     "permissions": "On the permissions page",
     "report": "On the report of a run",
     "timeline": "On the timeline page",
-    "player": "In a recording",
+    "player": "In a replay",
     "app": "Everywhere",
 }
 

@@ -6,7 +6,6 @@ from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval.approval_rows import UNIT
-from tui_agent.ui.bridge.exchange import Exchange
 from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.state.pending_approvals import PendingApprovals
@@ -58,10 +57,9 @@ class UnitAnswers:
     def __init__(self, port: FleetPort) -> None:
         """Send answers through a port."""
         self._port = port
-        exchange = Exchange()
-        self.grants = GrantQueries(exchange)
+        self.grants = GrantQueries()
         """No facts: a unit's rules last as long as its session."""
-        self.servers = ServerQueries(exchange)
+        self.servers = ServerQueries()
         """No browser is opened for a unit."""
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:

@@ -1,1 +1,1 @@
-"""The player for recordings."""
+"""Replays of sessions."""

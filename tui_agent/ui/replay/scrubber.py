@@ -1,10 +1,10 @@
-"""The row below a recording: position, speed and keys; clicking or dragging seeks."""
+"""The row below a replay: position, speed and keys; clicking or dragging seeks."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual.events import MouseDown, MouseMove, MouseUp
+from textual.events import MouseDown, MouseEvent, MouseMove, MouseUp
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -151,21 +151,17 @@ class Scrubber(Widget):
         ]
         return Strip(segments).adjust_cell_length(width, base)
 
-    def on_mouse_down(self, event: MouseDown) -> None:
-        """Seek to this position, and follow the mouse until the button is released."""
-        self._held = True
-        self.capture_mouse()
-        self._seek(event.x)
+    def follow_mouse(self, event: MouseEvent) -> None:
+        """Seek where the mouse was pressed on the row, and follow it until the button is released.
 
-    def on_mouse_move(self, event: MouseMove) -> None:
-        """Seek to the position of the drag."""
-        if self._held:
-            self._seek(event.x)
-
-    def on_mouse_up(self, event: MouseUp) -> None:
-        """Stop following the mouse."""
-        self._held = False
-        self.release_mouse()
+        The coordinates are those of the screen: a dialog may cover the rest of it.
+        """
+        if isinstance(event, MouseDown):
+            self._held = self.region.contains(int(event.screen_x), int(event.screen_y))
+        if self._held and isinstance(event, MouseDown | MouseMove):
+            self._seek(int(event.screen_x) - self.region.x)
+        if isinstance(event, MouseUp):
+            self._held = False
 
     def _seek(self, x: int) -> None:
         row = scrubber_row(self.state, self.size.width)

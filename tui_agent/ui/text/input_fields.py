@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from rich.text import Text
-from textual.events import Event, Key, Paste
+from textual.events import Paste
 from textual.geometry import Region
 from textual.widgets import Input, TextArea
 
@@ -18,13 +18,6 @@ MAX_COLOURED = 5_000
 _CODE = ("code-keyword", "code-string", "code-number", "code-type", "code-comment", "code-name")
 """Styles of code."""
 _BLANKS = str.maketrans(TYPOGRAPHY)
-
-
-def masked(event: Event) -> Event:
-    """Return a key or paste without its text; any other event as it is."""
-    if isinstance(event, Key) and event.is_printable:
-        return Key("asterisk", "*")
-    return Paste("*" * len(event.text)) if isinstance(event, Paste) else event
 
 
 class InputEditor(TextArea):

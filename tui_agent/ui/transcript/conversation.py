@@ -143,7 +143,7 @@ class Conversation(SteeredTranscript):
 
     def _tick(self) -> None:
         """Flush; pause the timer if nothing changes any more."""
-        # The event loop's time, which during a replay is that of the recording.
+        # The event loop's time, which tests move.
         clock = asyncio.get_running_loop().time
         now = clock()
         if not self._unflushed:

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,10 +73,6 @@ class PromptStore:
         """Return all prompts, the oldest first."""
         await self._load()
         return tuple(prompt.text for prompt in self._prompts)
-
-    def texts_of(self, session_id: str, /) -> AbstractSet[str]:
-        """Return the prompts of one session."""
-        return {prompt.text for prompt in self._prompts if prompt.session_id == session_id}
 
     async def add(self, text: str, session_id: str, /) -> None:
         """Add a prompt that was sent. A prompt that cannot be written is kept until the program ends."""

@@ -87,12 +87,8 @@ class SessionActions:
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
 
-    def _replay(self, path: str) -> bool:
-        if path:
-            self._context.screen.post_message(ReplayRequested(path))
-        else:
-            self._context.say("Type a file: /replay FILE. tui-agent --record FILE makes a recording.", wrong=True)
-        return bool(path)
+    def _replay(self, name: str) -> None:
+        self._context.screen.post_message(ReplayRequested(name))
 
 
 class ConversationActions:

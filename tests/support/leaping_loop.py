@@ -1,7 +1,6 @@
 """An event loop with a clock of its own, which advances only on request, and then without waiting.
 
-The timers of a replayed screen fire at their moments of the recording and in order, at any playback speed. The loop
-runs in slices, inside a handler of the program's own event loop.
+The timers of an app under test fire at their moments and in order, without waiting. The loop runs in slices.
 """
 
 import asyncio
@@ -72,8 +71,8 @@ class _SliceOver(Exception):
     """Ends a slice between two rounds of the loop."""
 
 
-class ReplayLoop(asyncio.SelectorEventLoop):
-    """The event loop of one replayed screen."""
+class LeapingLoop(asyncio.SelectorEventLoop):
+    """The event loop of one app under test."""
 
     def __init__(self, start: float, instead: Sequence[Swap] = ()) -> None:
         """Make a loop.

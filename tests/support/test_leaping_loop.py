@@ -2,16 +2,16 @@
 
 import asyncio
 
-from tui_agent.ui.replay.replay_loop import ReplayLoop
+from tests.support.leaping_loop import LeapingLoop
 
 
-async def watch_the_clock(loop: ReplayLoop, until: float) -> None:
+async def watch_the_clock(loop: LeapingLoop, until: float) -> None:
     while loop.time() < until:
         await asyncio.sleep(0)
 
 
 def test_code_that_polls_the_clock_makes_progress() -> None:
-    loop = ReplayLoop(100.0)
+    loop = LeapingLoop(100.0)
     watcher = asyncio.Task(watch_the_clock(loop, 100.05), loop=loop)
 
     assert loop.run_slice(100.02)
