@@ -251,6 +251,7 @@ def test_no_command_types_into_the_terminal_of_the_program(world: World, tmp_pat
         check=False,
         timeout=60,
     )
+    layer.end()
     assert b"Error" in done.stderr
     assert not select.select([theirs], [], [], 0)[0]
     os.close(ours)

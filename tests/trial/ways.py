@@ -73,6 +73,7 @@ def run_in(layer: TrialLayer, script: str, environment: Mapping[str, str] | None
         start_new_session=True,
     )
     assert layer.started(done.stdout, done.returncode) == ""
+    layer.end()
     return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), layer)
 
 

@@ -100,7 +100,7 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return read_regular_file(str(path), MOST_BYTES)
     except OSError as error:
-        raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
+        raise SessionError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def parse_journal(data: bytes) -> JournalContents:
