@@ -90,22 +90,33 @@ def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) 
     assert text_of(machine) == "one\n2\nthree\n"
 
 
-def test_s_shows_the_rule_first_and_then_does_not_ask_again(machine: UserMachine) -> None:
-    again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(machine, changing(calls(again), says("Both changed."))) as (app, server):
+def test_s_shows_the_rule_first_going_back_stores_none_and_then_it_does_not_ask_again(machine: UserMachine) -> None:
+    more = [
+        call("edit", path="list.txt", old_string=old, new_string=new) for old, new in (("three", "3"), ("one", "1"))
+    ]
+    with asked(machine, changing(calls(more[0]), calls(more[1]), says("All changed."))) as (app, server):
         app.press("s")
         app.wait_for("For this session also allowed:")
-        assert text_of(machine) == BEFORE
+        app.press("escape")
+        app.wait_until_gone("For this session also allowed:")
+        app.wait_until_armed("y yes")
+        app.press("y")
+        app.wait_until_gone("f no, because")
+        app.wait_for_question("edit")
+
+        app.press("s")
+        app.wait_for("For this session also allowed:")
+        assert text_of(machine) == "one\n2\nthree\n"
         app.wait_until_armed("s yes, with this rule")
         app.press("s")
         app.wait_for_words("✔ You allowed for this session: edit(")
-        app.wait_for_words("Both changed.")
-        assert len(bodies_of(server)) == 4
+        app.wait_for_words("All changed.")
+        assert len(bodies_of(server)) == 5
         app.quit()
 
-    assert text_of(machine) == "one\n2\n3\n"
+    assert text_of(machine) == "1\n2\n3\n"
     asked_for = [event for event in machine.events() if event["type"] == "approval.requested"]
-    assert len(asked_for) == 1
+    assert len(asked_for) == 2
 
 
 def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> None:
@@ -124,42 +135,6 @@ def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> N
     assert '["allow", "edit(/**)"]' in kept.read_text("utf-8")
     assert kept.stat().st_mode & 0o777 == 0o600
     assert text_of(machine) == "one\n2\n3\n"
-
-
-def test_e_changes_the_call_before_it_runs(machine: UserMachine) -> None:
-    script = [calls(call("bash", command="touch a", sandbox=False)), says("Touched.")]
-    with asked(machine, script, tool="bash") as (app, server):
-        app.press("e")
-        app.wait_for("ctrl+s allow this")
-        app.type("b")
-        app.wait_for("touch ab")
-        app.press("ctrl+s")
-        app.wait_for_words("Touched.")
-        (*_, (text, _)) = results_in(bodies_of(server)[1])
-        app.quit()
-
-    assert "The user changed the arguments before approving: command" in text
-    assert (machine.work / "ab").exists()
-    assert not (machine.work / "a").exists()
-
-
-def test_going_back_from_s_stores_no_rule(machine: UserMachine) -> None:
-    again = call("edit", path="list.txt", old_string="three", new_string="3")
-    with asked(machine, changing(calls(again), says("One changed."))) as (app, server):
-        app.press("s")
-        app.wait_for("For this session also allowed:")
-        app.press("escape")
-        app.wait_until_gone("For this session also allowed:")
-        app.wait_until_armed("y yes")
-        app.press("y")
-        app.wait_until_gone("f no, because")
-        app.wait_for_question("edit")
-        app.press("n")
-        app.wait_for_words("One changed.")
-        bodies_of(server)
-        app.quit()
-
-    assert text_of(machine) == "one\n2\nthree\n"
 
 
 def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachine) -> None:
@@ -227,10 +202,63 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) 
     assert text_of(machine) == BEFORE
 
 
-def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachine) -> None:
+def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(machine: UserMachine) -> None:
     text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
-    script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
+    script = [
+        calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n")),
+        says("One of two."),
+        calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt")),
+        says("Read and written."),
+        calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
+        says("Looked and touched."),
+        calls(call("bash", command="touch a", sandbox=False)),
+        says("Touched."),
+        calls(call("write", path="long.txt", content=text)),
+        says("Written."),
+    ]
+
+    def ask_for(tool: str, words: str) -> None:
+        app.wait_for_status("ready")
+        app.say(words)
+        app.wait_for_question(tool)
+
     with asked(machine, script, tool="write") as (app, server):
+        app.wait_for_all("1 of 2", "first.txt")
+        # The keys of y and n, with full width and on a Greek layout.
+        app.write("ｙ")
+        app.wait_for("2 of 2")
+        app.wait_for_question("write")
+        app.write("ν")
+        app.wait_for_words("One of two.")
+        assert (machine.work / "first.txt").exists()
+        assert not (machine.work / "second.txt").exists()
+
+        ask_for("write", "write and read")
+        app.wait_for_row(r"✔ #4 read")
+        assert "▲ Create " in app.screen.text, "the read runs beside the dialog"
+        app.press("y")
+        app.wait_for_words("Read and written.")
+
+        app.wait_for_status("ready")
+        app.say("look and touch")
+        app.wait_for_all("✔ #5 bash", "Keep what touch made.txt && ls changed?")
+        app.wait_until_armed("y keep")
+        assert not (machine.work / "made.txt").exists()
+        app.press("y")
+        app.wait_for_words("Looked and touched.")
+        assert (machine.work / "made.txt").exists()
+
+        ask_for("bash", "touch it")
+        app.press("e")
+        app.wait_for("ctrl+s allow this")
+        app.type("b")
+        app.wait_for("touch ab")
+        app.press("ctrl+s")
+        app.wait_for_words("Touched.")
+        assert (machine.work / "ab").exists()
+        assert not (machine.work / "a").exists()
+
+        ask_for("write", "write a long file")
         app.wait_until_armed("n no")
         app.press("y")
         app.read(0.5)
@@ -246,59 +274,12 @@ def test_an_approval_counts_only_once_everything_was_visible(machine: UserMachin
         app.wait_until_gone("before a yes counts")
         app.press("y")
         app.wait_for_words("Written.")
-        bodies_of(server)
+        bodies = bodies_of(server)
         app.quit()
 
+    assert [is_error for _, is_error in results_in(bodies[1])][-2:] == [False, True]
+    assert "The user changed the arguments before approving: command" in results_in(bodies[7])[-1][0]
     assert (machine.work / "long.txt").read_text("utf-8") == text
-
-
-def test_two_requests_are_shown_one_after_another(machine: UserMachine) -> None:
-    both = calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n"))
-    with asked(machine, [both, says("One of two.")], tool="write") as (app, server):
-        app.wait_for_all("1 of 2", "first.txt")
-        # The keys of y and n, with full width and on a Greek layout.
-        app.write("ｙ")
-        app.wait_for("2 of 2")
-        app.wait_for_question("write")
-        app.write("ν")
-        app.wait_for_words("One of two.")
-        _, second = bodies_of(server)
-        app.quit()
-
-    assert [is_error for _, is_error in results_in(second)] == [False, True]
-    assert (machine.work / "first.txt").exists()
-    assert not (machine.work / "second.txt").exists()
-
-
-def test_a_call_that_needs_no_approval_runs_beside_the_dialog(machine: UserMachine) -> None:
-    both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
-    with asked(machine, [both, says("Read and written.")], tool="write") as (app, server):
-        app.wait_for_row(r"✔ #2 read")
-        assert "▲ Create " in app.screen.text
-        app.press("y")
-        app.wait_for_words("Read and written.")
-        bodies_of(server)
-        app.quit()
-
-
-def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(machine: UserMachine) -> None:
-    machine.file("list.txt", BEFORE)
-    script = [
-        calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
-        says("Looked and touched."),
-    ]
-    with ServerThread(script) as server, machine.app_on(server) as app:
-        app.ready()
-        app.say("look and touch")
-        app.wait_for_all("✔ #1 bash", "Keep what touch made.txt && ls changed?")
-        app.wait_until_armed("y keep")
-        assert not (machine.work / "made.txt").exists()
-        app.press("y")
-        app.wait_for_words("Looked and touched.")
-        bodies_of(server)
-        app.quit()
-
-    assert (machine.work / "made.txt").exists()
 
 
 def test_a_paste_and_keys_before_the_dialog_never_answer(machine: UserMachine) -> None:

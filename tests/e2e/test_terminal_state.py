@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.support.examples import sample
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
@@ -15,17 +16,20 @@ from .ways_to_end import WAYS, end_it
 
 @pytest.mark.parametrize(
     ("state", "way"),
-    [
-        ("trust", "SIGTERM"),
-        ("picker", "slept"),
-        ("idle", "woken"),
-        ("streaming", "SIGINT"),
-        ("retrying", "asleep"),
-        ("compacting", "SIGHUP"),
-        ("question", "quit"),
-        ("command", "slept"),
-        ("rewind", "SIGINT"),
-    ],
+    sample(
+        [
+            ("trust", "SIGTERM"),
+            ("picker", "slept"),
+            ("idle", "woken"),
+            ("streaming", "SIGINT"),
+            ("retrying", "asleep"),
+            ("compacting", "SIGHUP"),
+            ("question", "quit"),
+            ("command", "slept"),
+            ("rewind", "SIGINT"),
+        ],
+        2,
+    ),
 )
 def test_every_exit_from_every_state_is_clean(machine: UserMachine, state: str, way: str) -> None:
     end_it(machine, STATES[state], WAYS[way])
