@@ -126,7 +126,7 @@ class FakeAgent:
         self.pending_calls = [request]
         self.decisions: list[ApprovalDecision] = []
 
-    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /, *, by: str = "user") -> bool:
         self.decisions.append(decision)
         return True
 

@@ -184,7 +184,7 @@ def test_an_empty_journal_is_empty() -> None:
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match="Session gone cannot be read"):
+    with pytest.raises(SessionError, match=r"gone.jsonl cannot be read"):
         read_journal(tmp_path / "gone.jsonl")
 
 
