@@ -9,14 +9,7 @@ from tests.fleet.test_unit_runner import HandLink
 from tui_agent.cli.fleet_unit_host import unit_host, walls_work
 from tui_agent.fleet.unit_process import run_shell
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
-from tui_agent.fleet.worker_messages import (
-    CommitReported,
-    EventsAcknowledged,
-    EventsReported,
-    UnitClaimed,
-    UnitGranted,
-    WorkerMessage,
-)
+from tui_agent.fleet.worker_messages import UnitClaimed, UnitGranted, WorkerMessage
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 
 WORKS = walls_work(Path.cwd())
@@ -90,8 +83,6 @@ async def test_rules_that_allow_hold_for_commands_in_the_sandbox(home: Path, tmp
         if isinstance(message, UnitClaimed):
             assert message.sandboxed
             link.inbox.put_nowait(UnitGranted(message.claim, 1, task, ("--demo",)))
-        elif isinstance(message, EventsReported | CommitReported):
-            link.inbox.put_nowait(EventsAcknowledged(message.size))
 
     link.on_send = answer
     await run_unit("1", link, host_in(tmp_path))
