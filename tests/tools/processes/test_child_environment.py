@@ -56,8 +56,9 @@ PLAIN = {
 
 
 @pytest.fixture(autouse=True)
-def none_passed() -> Iterator[None]:
-    # An engine of another test leaves its own.
+def no_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget the names that engines of other tests passed on or withheld."""
+    monkeypatch.setattr("tui_agent.tools.processes.child_environment._withheld", set[str]())
     pass_on(())
     yield
     pass_on(())
