@@ -92,7 +92,7 @@ class StepRunner:
             if step.action in ("mode", "close"):
                 if step.seen and now is not None and now.st_ino == step.seen[1]:
                     os.chmod(path, stat.S_IMODE(step.seen[2]))
-            elif _is_taken(step, path, now):
+            elif _is_taken(step, path, now) or (now is None and _was_removed(step)):
                 self._put_back(step, path, now)
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class StepRunner:
                 if step.action == "remove" and not step.path:
                     return  # Not all that was in it is deleted.
                 raise NotKeptError("the directory is not empty in the workspace") from error
-        elif now is not None or not was_directory(step):
+        elif now is not None or not (was_directory(step) or _was_removed(step)):
             _refuse_other(step, now)
             if now is not None:
                 _save(step, path)
@@ -236,6 +236,11 @@ def _is_equal(step: Step, path: Path, now: os.stat_result) -> bool:
 def was_directory(step: Step) -> bool:
     """Return True if a directory was in the workspace."""
     return len(step.seen) > 0 and stat.S_ISDIR(step.seen[2])
+
+
+def _was_removed(step: Step) -> bool:
+    """Return True if a kill came after the old file was removed and before its directory was made."""
+    return step.action == "directory" and status_of(step.saved) is not None
 
 
 def _is_as_seen(step: Step, now: os.stat_result | None) -> bool:
