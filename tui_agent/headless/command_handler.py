@@ -44,7 +44,7 @@ class ApprovalCommand(_Command):
     input: JsonObject | None = None
     """Changed arguments, the values of a form, or the changes of a command to keep: `{"paths":["src/a.py"]}`."""
     by: Literal["user", "nobody"] = "user"
-    """`nobody` if no one can answer: of the changes of a command, what a rule or the mode keeps is then kept."""
+    """`nobody` denies because no one can answer: what a rule or the mode keeps of a command's changes is then kept."""
 
     @property
     def answer(self) -> ApprovalDecision:

@@ -7,10 +7,10 @@ refused; so it is if a file or directory is not the one that was shown to the us
 import os
 import stat
 import sys
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,18 +150,6 @@ def names_in(path: Path, most: int) -> list[str]:
     with suppress(OSError), pinned_directory(path) as held, scan_directory(held) as entries:
         names += (entry.name + ("/" if _is_directory(entry) else "") for entry in islice(entries, most))
     return sorted(names)
-
-
-def regular_files(place: ResolvedPath, names: Iterable[str]) -> list[str]:
-    """Return those of `names`, paths below a directory, that are regular files reached without a symbolic link."""
-    found: list[str] = []
-    for directory, group in groupby(names, key=os.path.dirname):
-        with suppress(OSError), pinned_directory(place.path / directory, place=place) as held:
-            for name in group:
-                with suppress(OSError):
-                    status = os.stat(os.path.basename(name), dir_fd=held, follow_symlinks=False)
-                    found += [name] if stat.S_ISREG(status.st_mode) else []
-    return found
 
 
 @asynccontextmanager

@@ -76,7 +76,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
 
     @abstractmethod
     def summary(self) -> Run:
-        """Return the line of state while there is no message."""
+        """Return what the state line says unless a message takes its place."""
 
     def heading_rows(self, width: int) -> Sequence[Line]:
         """Return the rows above the first item, which scroll with them."""
