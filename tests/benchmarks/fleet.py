@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from tests.fleet.dask_fleets import SmallDriver, run_waiting_unit
-from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.backend import ClusterChoice
 from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.protocol.envelope import read_envelope
 from tui_agent.protocol.fleet_records import FleetStatus

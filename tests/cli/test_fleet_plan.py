@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.cli.fleet_plan import plan_lines, show_plan
-from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.backend import ClusterChoice
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask
 from tui_agent.protocol.permissions import PermissionMode
 

@@ -7,11 +7,17 @@ import pytest
 
 from tests.fleet.test_results import row
 from tests.support.table import table
-from tui_agent.cli.fleet_progress import progress_text, used_parts
-from tui_agent.cli.fleet_report import MOST_BARS, report_chart, report_page, report_rows, report_table, totals_text
-from tui_agent.cli.fleet_views import row_text
-from tui_agent.protocol.fleet_counts import count_rows
-from tui_agent.protocol.fleet_records import INTERRUPTED, FleetStatus, UnitChanges, UnitRow, UnitTask, WorkerSpan
+from tui_agent.cli.fleet_results import MOST_BARS, report_chart, report_page, report_rows, report_table, totals_text
+from tui_agent.cli.fleet_views import progress_text, row_text, used_parts
+from tui_agent.protocol.fleet_records import (
+    INTERRUPTED,
+    FleetStatus,
+    UnitChanges,
+    UnitRow,
+    UnitTask,
+    WorkerSpan,
+    count_rows,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 

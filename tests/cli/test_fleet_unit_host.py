@@ -6,7 +6,7 @@ import pytest
 
 from tests.fleet.repositories import git
 from tests.fleet.test_unit_runner import HandLink
-from tui_agent.cli.fleet_unit_host import unit_host, walls_work
+from tui_agent.cli.fleet_cluster import unit_host, walls_work
 from tui_agent.fleet.unit_process import run_shell
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import UnitClaimed, UnitGranted, WorkerMessage
@@ -85,7 +85,7 @@ async def test_rules_that_allow_hold_for_commands_in_the_sandbox(home: Path, tmp
             link.inbox.put_nowait(UnitGranted(message.claim, 1, task, ("--demo",)))
 
     link.on_send = answer
-    await run_unit("1", link, host_in(tmp_path))
+    await run_unit("1", link.driver, host_in(tmp_path))
 
     assert (link.ended.reason, link.ended.verified) == ("", True)
     assert link.ended.changes is not None

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.fleet.dask_backend import DaskBackend
-from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace, carry_unit
+from tui_agent.fleet.dask_worker import WorkerPlace, carry_unit
 from tui_agent.fleet.worker_messages import (
+    DriverLink,
     EventsReported,
     UnitAbandoned,
     UnitCancelled,
@@ -30,7 +31,7 @@ async def run_waiting_unit(topic: str, unit_id: str, number: int) -> None:
     await carry_unit(waiting_unit, (topic, unit_id, number))
 
 
-async def waiting_unit(unit_id: str, link: DaskLink, place: WorkerPlace) -> None:
+async def waiting_unit(unit_id: str, link: DriverLink, place: WorkerPlace) -> None:
     """Run a unit; leave a file in the directory `trace` as soon as it ends in any way."""
     claim = secrets.token_hex(8)
     await link.send(UnitClaimed(unit_id, claim, place.name, sandboxed=False))
@@ -49,7 +50,7 @@ async def waiting_unit(unit_id: str, link: DaskLink, place: WorkerPlace) -> None
             (Path(trace) / f"{unit_id}-{answer.epoch}").touch()
 
 
-async def _report_lines(unit_id: str, link: DaskLink, answer: UnitGranted) -> None:
+async def _report_lines(unit_id: str, link: DriverLink, answer: UnitGranted) -> None:
     fields = answer.task.fields
     done = len(answer.journal.splitlines())
     for number in range(done, int(fields.get("lines", 1))):

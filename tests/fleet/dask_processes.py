@@ -14,7 +14,7 @@ from typing import Any
 
 from distributed import Security
 
-from tui_agent.fleet.cluster_choice import TlsFiles
+from tui_agent.fleet.backend import TlsFiles
 
 ROOT = Path(__file__).parents[2]
 

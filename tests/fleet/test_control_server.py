@@ -11,8 +11,7 @@ import pytest
 
 from tui_agent.fleet.control_client import FleetConnection, SendInput, StopUnits, connected
 from tui_agent.fleet.control_server import serve_viewers
-from tui_agent.fleet.unit_events import seq_of
-from tui_agent.fleet.unit_lines import UnitLines
+from tui_agent.fleet.unit_events import UnitLines, seq_of
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import MessageDelta

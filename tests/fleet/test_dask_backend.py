@@ -12,8 +12,7 @@ import pytest
 from tests.fleet.dask_fleets import SmallDriver, run_waiting_unit
 from tests.fleet.dask_processes import dask_processes, write_certificates
 from tui_agent.fleet import dask_backend
-from tui_agent.fleet.backend import MOST_MESSAGES, BackendLostError
-from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.backend import MOST_MESSAGES, BackendLostError, ClusterChoice
 from tui_agent.fleet.dask_backend import DaskBackend
 from tui_agent.protocol.errors import ConfigurationError
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fleet.dask_processes import write_certificates
 from tui_agent.fleet import dask_cluster
-from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
+from tui_agent.fleet.backend import ClusterChoice, TlsFiles
 from tui_agent.fleet.dask_cluster import check_versions, is_loopback, open_cluster, security_for
 from tui_agent.protocol.errors import ConfigurationError
 

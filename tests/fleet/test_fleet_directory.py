@@ -16,7 +16,7 @@ from tui_agent.fleet.fleet_directory import (
     read_status,
     read_tasks,
 )
-from tui_agent.fleet.unit_lines import UnitLines
+from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import (
     INTERRUPTED,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.fleet.rate_limits import FIRST_WAIT, LONGEST_WAIT, QUIET, RateLimits
+from tui_agent.fleet.unit_progress import FIRST_WAIT, LONGEST_WAIT, QUIET, RateLimits
 
 
 def test_the_wait_grows_and_starts_again_after_a_quiet_time() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.fleet.results import by_repository, rank_attempts
+from tui_agent.cli.fleet_results import by_repository, rank_attempts
 from tui_agent.protocol.fleet_records import UnitChanges, UnitRow, UnitState, UnitTask
 
 STATES: tuple[UnitState, ...] = ("queued", "running", "done", "failed", "stopped")
@@ -60,12 +60,12 @@ rows = st.builds(
 @given(st.lists(rows, max_size=30))
 def test_no_unit_is_lost_or_counted_twice(units: list[UnitRow]) -> None:
     ranked = [attempt for result in rank_attempts(units) for attempt in result.attempts]
-    sums = by_repository(units)
+    sums = [counts for _, counts in by_repository(units)]
 
     assert sorted(map(id, ranked)) == sorted(map(id, units))
-    assert sum(one.done + one.failed + one.unfinished for one in sums) == len(units)
-    assert sum(one.cost for one in sums) == sum(unit.cost for unit in units)
-    assert [one.cost for one in sums] == sorted((one.cost for one in sums), reverse=True)
+    assert sum(counts.units for counts in sums) == len(units)
+    assert sum(counts.cost for counts in sums) == sum(unit.cost for unit in units)
+    assert [counts.cost for counts in sums] == sorted((counts.cost for counts in sums), reverse=True)
 
 
 @given(st.lists(rows, min_size=1, max_size=30))

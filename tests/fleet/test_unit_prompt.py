@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tui_agent.fleet.unit_prompt import RESUMED, first_message, journal_path, unit_argv, unit_environment
+from tui_agent.fleet.unit_process import RESUMED, first_message, journal_path, unit_argv, unit_environment
 from tui_agent.fleet.worker_messages import UnitGranted
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
 from tui_agent.protocol.fleet_records import UnitPermissions, UnitTask

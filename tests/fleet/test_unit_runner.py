@@ -13,6 +13,7 @@ from tui_agent.fleet.unit_events import type_of
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
 from tui_agent.fleet.worker_messages import (
     CommitReported,
+    DriverLink,
     DriverMessage,
     EventsReported,
     UnitCancelled,
@@ -35,13 +36,11 @@ class HandLink:
         self.sent: list[WorkerMessage] = []
         self.inbox: asyncio.Queue[DriverMessage] = asyncio.Queue()
         self.on_send: Callable[[WorkerMessage], None] = lambda _: None
+        self.driver = DriverLink(self._send, self.inbox.get)
 
-    async def send(self, message: WorkerMessage, /) -> None:
+    async def _send(self, message: WorkerMessage) -> None:
         self.sent.append(message)
         self.on_send(message)
-
-    async def receive(self) -> DriverMessage:
-        return await self.inbox.get()
 
     @property
     def ended(self) -> UnitEnded:
@@ -67,7 +66,7 @@ class Worker:
             self.link.inbox.put_nowait(UnitGranted(message.claim, 1, self.task, ()))
 
     async def run(self) -> UnitEnded:
-        await run_unit("1", self.link, self.host)
+        await run_unit("1", self.link.driver, self.host)
         return self.link.ended
 
 
@@ -205,7 +204,7 @@ async def test_a_refused_claim_starts_nothing(worker: Worker) -> None:
 
     worker.link.on_send = refuse
 
-    await run_unit("1", worker.link, worker.host)
+    await run_unit("1", worker.link.driver, worker.host)
 
     assert len(worker.link.sent) == 1
 

@@ -1,28 +1,32 @@
-"""The fleet on a Dask cluster: options of its commands, its backend, and the function that its workers run."""
+"""The workers of a fleet: this machine with walls around `verify`, or a Dask cluster with its options and its task."""
 
 import asyncio
 import importlib.util
 import os
 import stat
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tui_agent.fleet.backend import Backend
-from tui_agent.fleet.cluster_choice import ClusterChoice, TlsFiles
-from tui_agent.fleet.unit_failure import UnitFailureError
+from tui_agent.fleet.backend import Backend, ClusterChoice, TlsFiles
+from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.unit_runner import UnitHost, run_unit
+from tui_agent.fleet.worker_messages import DriverLink
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.extras import install_command
-
-from .fleet_unit_host import unit_host
+from tui_agent.settings import Locations, load_settings
+from tui_agent.walls.bubblewrap import PROBE_SECONDS, found_bubblewraps
+from tui_agent.walls.wall_options import writable_options
+from tui_agent.workbench.built_in_tools import own_directories
 
 if TYPE_CHECKING:
-    from tui_agent.fleet.dask_worker import DaskLink, WorkerPlace
+    from tui_agent.fleet.dask_worker import WorkerPlace
 
 MIRRORS = "tui-agent-mirrors"
 """Directory beside those of a host's workers, for the mirrors that they share."""
@@ -96,7 +100,7 @@ async def run_on_worker(topic: str, unit_id: str, number: int) -> None:
     await carry_unit(_run, (topic, unit_id, number))
 
 
-async def _run(unit_id: str, link: "DaskLink", place: "WorkerPlace") -> None:
+async def _run(unit_id: str, link: DriverLink, place: "WorkerPlace") -> None:
     host = await asyncio.to_thread(_host_at, place.name, place.directory)
     await run_unit(unit_id, link, host)
 
@@ -117,3 +121,55 @@ def _host_at(name: str, directory: Path) -> UnitHost:
     mirrors.chmod(0o700)
     work = Path(tempfile.mkdtemp(prefix="tui-agent-", dir=directory))
     return unit_host(name, work, mirrors)
+
+
+def unit_host(name: str, work: Path, mirrors: Path) -> UnitHost:
+    """Return what this machine offers its units. Blocks.
+
+    Args:
+        name: name of the worker.
+        work: private directory of this fleet on this machine; it exists.
+        mirrors: private directory of the mirrors; it exists.
+
+    Raises:
+        ConfigurationError: the user's settings have mistakes.
+    """
+    locations = Locations.of_user(os.environ)
+    settings = load_settings(locations).settings
+    confine = partial(
+        _confined,
+        hidden=own_directories(locations),
+        shown=(Path(os.path.realpath(mirrors)),),
+        network=settings.sandbox_network,
+    )
+    return UnitHost(
+        worker=name,
+        work=work,
+        mirrors=mirrors,
+        program=(sys.executable, "-m", "tui_agent"),
+        confine=confine if settings.sandbox != "off" and _works(confine(work)) else None,
+    )
+
+
+def walls_work(root: Path) -> bool:
+    """Return True if commands can run behind walls in a directory, found out by running an empty one. Blocks."""
+    return _works(_confined(root))
+
+
+def _works(walls: tuple[str, ...]) -> bool:
+    try:
+        done = subprocess.run((*walls, "true"), capture_output=True, check=False, timeout=PROBE_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _confined(
+    root: Path, *, hidden: Sequence[Path] = (), shown: Sequence[Path] = (), network: bool = False
+) -> tuple[str, ...]:
+    """Return the start of a command line that lets the rest of it change this directory only. Blocks."""
+    place = Path(os.path.realpath(root))
+    # If it was removed since the test, the command fails, as it must not run without it.
+    bwrap = next((str(one.path) for one in found_bubblewraps(place)), "bwrap")
+    search_path = os.environ.get("PATH", os.defpath)
+    return (bwrap, *writable_options(place, search_path, hidden=hidden, shown=shown, network=network), "--")

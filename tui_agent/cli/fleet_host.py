@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.fleet.backend import Backend, BackendLostError
-from tui_agent.fleet.cluster_choice import ClusterChoice
+from tui_agent.fleet.backend import Backend, BackendLostError, ClusterChoice
 from tui_agent.fleet.control_server import serve_viewers
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
@@ -26,9 +25,8 @@ from tui_agent.protocol.pipes import read_everything
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.text.amounts import count_text
 
-from .fleet_cluster import cluster_arguments, cluster_backend
-from .fleet_progress import end_line, report_progress
-from .fleet_unit_host import unit_host
+from .fleet_cluster import cluster_arguments, cluster_backend, unit_host
+from .fleet_views import end_line, report_progress
 from .process.controlling_terminal import say_error
 
 LARGEST_TASK_FILE = 16 * 1024 * 1024

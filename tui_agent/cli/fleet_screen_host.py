@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits, connected
 from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
-from tui_agent.fleet.unit_lines import UnitLines
+from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus

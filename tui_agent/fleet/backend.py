@@ -1,12 +1,37 @@
-"""Interface of what runs the units of a fleet: processes of this machine, or a Dask cluster."""
+"""Interface of what runs the units of a fleet: processes of this machine, or a Dask cluster; the choice of one.
+
+It is without Dask, so that a start without a cluster does not pay for it.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Protocol
 
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import FrozenModel
 
 from .worker_messages import DriverMessage, WorkerMessage
+
+
+class TlsFiles(FrozenModel):
+    """Files in PEM format for the connections to a cluster; None for those of Dask's configuration."""
+
+    ca: Path | None = None
+    """Certificate of the authority that signed all certificates of the cluster."""
+    cert: Path | None = None
+    key: Path | None = None
+
+
+class ClusterChoice(FrozenModel):
+    """A cluster for one run of a fleet."""
+
+    scheduler: str = ""
+    """Address of a scheduler; empty to start a cluster on this machine."""
+    workers: int = 1
+    """Processes of a cluster that is started; each runs one unit at a time."""
+    tls: TlsFiles = TlsFiles()
+
 
 MOST_MESSAGES = 64
 """Messages of units that wait for the driver; while there are more, the units wait. Their processes merge deltas then,

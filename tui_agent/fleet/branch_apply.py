@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.git.read_only_git import repository_data
 from tui_agent.protocol.errors import ConfigurationError
 
-from .unit_failure import UnitFailureError
+from .unit_process import UnitFailureError
 from .worktree_git import git, source_places
 
 

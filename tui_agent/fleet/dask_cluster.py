@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster, Security
 
 from tui_agent.protocol.errors import ConfigurationError
 
-from .cluster_choice import ClusterChoice, TlsFiles
+from .backend import ClusterChoice, TlsFiles
 
 CONNECT_SECONDS = 10
 """Longest wait for a scheduler at the start."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from distributed import Queue, WorkerPlugin, get_client, get_worker  # pyright: ignore[reportUnknownVariableType]
 
 from .backend import MOST_MESSAGES
-from .worker_messages import DriverMessage, WorkerMessage
+from .worker_messages import DriverLink, DriverMessage, WorkerMessage
 
 JobKey: TypeAlias = tuple[str, str, int]
 """Key of a Dask task: name of the fleet's queue, id of the unit, number of its submission."""
@@ -38,33 +38,6 @@ class Report:
     message: WorkerMessage
 
 
-class DaskLink:
-    """Connection between one start of a unit and the driver, on the worker's event loop."""
-
-    def __init__(self, key: JobKey, worker: Any, reports: Any, inbox: Any) -> None:
-        """
-        Args:
-            key: key of the unit's task.
-            worker: Dask's worker.
-            reports: the fleet's queue.
-            inbox: queue of this start of the unit.
-        """
-        self._key = key
-        self._worker = worker
-        self._reports = reports
-        self._inbox = inbox
-
-    async def send(self, message: WorkerMessage, /) -> None:
-        """Send a message; wait while the fleet's queue is full."""
-        report = Report(self._key, self._worker.address, str(self._worker.name), self._inbox.name, message)
-        # Plain data, which the scheduler need not unpickle: tui-agent need not be installed there.
-        await self._reports.put(pickle.dumps(report))
-
-    async def receive(self) -> DriverMessage:
-        """Wait for the next message for this unit."""
-        return pickle.loads(await self._inbox.get())
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerPlace:
     """The worker that a unit runs on."""
@@ -75,7 +48,7 @@ class WorkerPlace:
     """Directory of the worker's files, which Dask removes after the worker's end."""
 
 
-UnitRun: TypeAlias = Callable[[str, DaskLink, WorkerPlace], Awaitable[None]]
+UnitRun: TypeAlias = Callable[[str, DriverLink, WorkerPlace], Awaitable[None]]
 """Runs a unit with an id."""
 
 
@@ -103,12 +76,22 @@ class UnitJobs(WorkerPlugin):
                 del self.running[key]
 
 
-async def _linked(key: JobKey, worker: Any) -> DaskLink:
+async def _linked(key: JobKey, worker: Any) -> DriverLink:
+    """Return the connection of one start of a unit, on the worker's event loop."""
     client: Any = get_client()
-    reports = await Queue(key[0], client=client, maxsize=MOST_MESSAGES)
+    reports: Any = await Queue(key[0], client=client, maxsize=MOST_MESSAGES)
     # Each start has one of its own: what is meant for a worker that died reaches no other one.
-    inbox = await Queue(f"{key[0]}-{secrets.token_hex(8)}", client=client)
-    return DaskLink(key, worker, reports, inbox)
+    inbox: Any = await Queue(f"{key[0]}-{secrets.token_hex(8)}", client=client)
+
+    async def send(message: WorkerMessage) -> None:
+        report = Report(key, worker.address, str(worker.name), inbox.name, message)
+        # Plain data, which the scheduler need not unpickle: tui-agent need not be installed there.
+        await reports.put(pickle.dumps(report))
+
+    async def receive() -> DriverMessage:
+        return pickle.loads(await inbox.get())
+
+    return DriverLink(send, receive)
 
 
 def dask_setup(_worker: Any) -> None:

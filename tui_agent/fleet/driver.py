@@ -19,10 +19,8 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object, now_ms
 
 from .backend import Backend
 from .fleet_directory import FleetDirectory, read_records
-from .rate_limits import RateLimits
 from .unit_events import DELTAS, seq_of, type_of
-from .unit_progress import RateLimitMet, UnitEnding, UnitProgress
-from .unit_result import result_files
+from .unit_progress import RateLimitMet, RateLimits, UnitEnding, UnitProgress, result_files
 from .worker_messages import (
     CommitReported,
     EventsReported,

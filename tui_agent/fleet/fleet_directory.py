@@ -33,8 +33,7 @@ from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import sync_directory
 
-from .unit_events import seq_of
-from .unit_lines import JOURNAL, STREAM
+from .unit_events import JOURNAL, STREAM, seq_of
 
 PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
 LONGEST_SOCKET_PATH = 100

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .backend import MOST_MESSAGES
 from .unit_runner import UnitHost, run_unit
-from .worker_messages import DriverMessage, WorkerMessage
+from .worker_messages import DriverLink, DriverMessage, WorkerMessage
 
 
 class LocalBackend:
@@ -61,22 +61,6 @@ class LocalBackend:
             unit_id = await self._units.get()
             inbox = self._inboxes[unit_id] = asyncio.Queue[DriverMessage]()
             try:
-                await run_unit(unit_id, _LocalLink(self._messages, inbox), host)
+                await run_unit(unit_id, DriverLink(self._messages.put, inbox.get), host)
             finally:
                 del self._inboxes[unit_id]
-
-
-class _LocalLink:
-    """Connection of one start of a unit; implements `DriverLink`."""
-
-    def __init__(self, messages: asyncio.Queue[WorkerMessage], inbox: asyncio.Queue[DriverMessage]) -> None:
-        self._messages = messages
-        self._inbox = inbox
-
-    async def send(self, message: WorkerMessage, /) -> None:
-        """Send a message; wait while the driver has too many."""
-        await self._messages.put(message)
-
-    async def receive(self) -> DriverMessage:
-        """Wait for the next message."""
-        return await self._inbox.get()

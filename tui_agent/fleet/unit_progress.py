@@ -1,6 +1,9 @@
-"""Fold of a unit's events into its row."""
+"""Fold of a unit's events into its row, the files of its end, and the pauses of all units after rate limits."""
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 from tui_agent.protocol.envelope import read_envelope
 from tui_agent.protocol.events import (
@@ -21,6 +24,7 @@ from tui_agent.protocol.messages import AssistantMessage, TextBlock, now_ms
 from tui_agent.protocol.permissions import ApprovalRequest
 
 from .unit_events import seq_of, type_of
+from .worker_messages import UnitEnded
 
 _TOLD = frozenset({"run.started", "run.ended", "step.started", "step.retry", "message.ended", "tool.started"}) | {
     *("tool.ended", "usage.updated", "approval.requested", "approval.resolved")
@@ -179,3 +183,63 @@ class UnitProgress:
 
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())[:_LONGEST_ACTIVITY]
+
+
+FIRST_WAIT = 2.0
+LONGEST_WAIT = 120.0
+QUIET = 60.0
+"""Seconds without a rate limit after which the next one counts as the first."""
+
+
+class RateLimits:
+    """Decides how long the fleet waits."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        """Store the clock, in seconds."""
+        self._clock = clock
+        self._wait = FIRST_WAIT
+        self._until = 0.0
+        self._last = float("-inf")
+
+    @property
+    def left(self) -> float:
+        """Seconds that the fleet still waits."""
+        return max(0.0, self._until - self._clock())
+
+    def meet(self, wait: float) -> float | None:
+        """Note a rate limit.
+
+        Args:
+            wait: seconds that the unit waits that met it.
+
+        Returns:
+            Seconds that the fleet waits from now; None if it waits that long already.
+        """
+        now = self._clock()
+        if now - self._last > QUIET:
+            self._wait = FIRST_WAIT
+        elif now >= self._until:
+            # Units that were asking already when the wait began tell nothing new.
+            self._wait = min(LONGEST_WAIT, 2 * self._wait)
+        self._last = now
+        until = now + min(LONGEST_WAIT, max(wait, self._wait))
+        if until <= self._until + 1.0:
+            return None
+        self._until = until
+        return until - now
+
+
+def result_files(unit: UnitProgress, ended: UnitEnded) -> dict[str, bytes]:
+    """Return the content of each file, by its path below the unit's directory."""
+    row = unit.row
+    record = row.model_dump(mode="json", exclude={"activity"}) | {"exit_code": ended.exit_code}
+    files = {
+        "result.json": json.dumps(record, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n",
+        "stderr.log": ended.stderr.encode("utf-8", "replace"),
+        "report.md": unit.final_text.encode("utf-8", "replace") + b"\n",
+    }
+    if ended.verified is not None:
+        files["verify.txt"] = ended.verify_output.encode("utf-8", "replace")
+    if ended.patch:
+        files["patch/0001.patch"] = ended.patch
+    return files

@@ -11,28 +11,36 @@ import shutil
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.private_directory import make_private_directories
 
-from .unit_events import DELTAS, UnitEvents, depth_of, fields_of, seq_of, type_of
-from .unit_failure import UnitFailureError
-from .unit_lines import JournalTail, last_begun_call
-from .unit_process import GRACE, KEPT_OUTPUT, LARGEST_EVENT, UnitProcess, run_shell, start_process, without_secrets
-from .unit_prompt import first_message, journal_path, unit_argv, unit_environment
+from .unit_events import DELTAS, JournalTail, UnitEvents, depth_of, fields_of, last_begun_call, seq_of, type_of
+from .unit_process import (
+    GRACE,
+    KEPT_OUTPUT,
+    LARGEST_EVENT,
+    UnitFailureError,
+    UnitProcess,
+    first_message,
+    journal_path,
+    run_shell,
+    start_process,
+    unit_argv,
+    unit_environment,
+    without_secrets,
+)
 from .unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
 from .worker_messages import (
-    DriverMessage,
+    DriverLink,
     UnitCancelled,
     UnitClaimed,
     UnitEnded,
     UnitGranted,
     UnitInput,
     UnitRefused,
-    WorkerMessage,
 )
 
 PACE = 0.03
@@ -43,18 +51,6 @@ FINISH_TIMEOUT = 120.0
 """Seconds to record the last state of a worktree and to make its patch."""
 GOOD_ENDS = ("done", "stopped", "terminated")
 """Reasons of `run.ended` after which a unit is verified."""
-
-
-class DriverLink(Protocol):
-    """Connection between one start of a unit and the driver."""
-
-    async def send(self, message: WorkerMessage, /) -> None:
-        """Send a message; wait while too much is on its way."""
-        ...
-
-    async def receive(self) -> DriverMessage:
-        """Wait for the next message for this unit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tui_agent.protocol.fleet_records import UnitChanges
 
-from .unit_failure import UnitFailureError
+from .unit_process import UnitFailureError
 from .worktree_git import fetch_over_network, git, is_local, source_places
 
 REMOTE_HEAD = "refs/tui-agent/head"

@@ -6,6 +6,7 @@ start a unit again as often as it likes: it gets the present state, and a new ep
 epoch are ignored.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -135,3 +136,13 @@ class UnitCancelled:
 
 
 DriverMessage: TypeAlias = UnitGranted | UnitRefused | UnitInput | UnitCancelled
+
+
+@dataclass(frozen=True, slots=True)
+class DriverLink:
+    """Connection between one start of a unit and the driver."""
+
+    send: Callable[[WorkerMessage], Awaitable[None]]
+    """Sends a message; waits while too much is on its way."""
+    receive: Callable[[], Awaitable[DriverMessage]]
+    """Waits for the next message for this unit."""

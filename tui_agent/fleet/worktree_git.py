@@ -20,8 +20,7 @@ from tui_agent.protocol.background import first_error
 from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.visible_text import without_sequences
 
-from .unit_failure import UnitFailureError
-from .unit_process import dying_with_us
+from .unit_process import UnitFailureError, dying_with_us
 
 _IDENTITY = {
     f"GIT_{who}_{what}": value

@@ -1,9 +1,12 @@
-"""Records of a fleet: its units, their states and their open questions, for the driver and for the screen alike.
+"""Records of a fleet: its units, their states, questions and sums, for the driver and for the screen alike.
 
 A fleet runs one prompt over many repositories. A unit is one attempt at one task: one headless process in a git
 worktree of its own. Everything here is plain data that becomes JSON.
 """
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -161,3 +164,48 @@ class FleetStatus(FrozenModel):
         """
         rows = tuple(row.without_driver(at) for row in self.rows)
         return self.model_copy(update={"running": False, "rows": rows, "questions": (), "paused_until": 0})
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCounts:
+    """Units by their state, and the sum of what they used so far."""
+
+    states: Counter[UnitState]
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    unknown_effects: int
+
+    @property
+    def units(self) -> int:
+        """All units."""
+        return self.states.total()
+
+    @property
+    def ended(self) -> int:
+        """Units that ended."""
+        return sum(self.states[state] for state in ENDED_STATES)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def working(self) -> int:
+        """Units on a worker."""
+        return self.units - self.ended - self.states["queued"] - self.states["interrupted"]
+
+
+def count_rows(rows: Iterable[UnitRow]) -> FleetCounts:
+    """Return the sums."""
+    states: Counter[UnitState] = Counter()
+    read = written = unknown = 0
+    cost = 0.0
+    for row in rows:
+        states[row.state] += 1
+        read += row.input_tokens
+        written += row.output_tokens
+        cost += row.cost
+        unknown += row.unknown_effects
+    return FleetCounts(states, read, written, cost, unknown)

@@ -40,13 +40,10 @@ from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .fleet_port import FleetPort, InputRejected
-from .fleet_state import FleetState
-from .unit_list import UnitList
-from .unit_page import unit_text
+from .fleet_state import FleetState, UnitList
 from .unit_questions import UnitAnswers, UnitQuestions
-from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row
-from .worker_timeline import heading_row, lane_rows, lanes_of
-from .workers_screen import WorkersScreen
+from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
+from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of
 
 TICK = 1.0
 """Seconds between two updates of the clocks."""

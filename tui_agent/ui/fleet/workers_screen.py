@@ -1,15 +1,123 @@
 """The timeline of all workers as a page, with zoom and panning; live while the fleet runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from tui_agent.protocol.fleet_records import UnitRow, UnitState
 from tui_agent.ui.panel.timeline_screen import TimelinePage
-from tui_agent.ui.text.amounts import seconds_text
-from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.amounts import count_text, seconds_text
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
-from tui_agent.ui.text.styled_lines import clipped
+from tui_agent.ui.text.styled_lines import clipped, width_of_runs
 
 from .fleet_state import FleetState
-from .worker_timeline import LEGEND, lane_rows, lanes_of
+from .unit_rows import plain_text
+
+_BARS: dict[UnitState, tuple[str, str]] = {
+    "done": ("▆", "success"),
+    "failed": ("▚", "error"),
+    "stopped": ("▒", "muted"),
+    "asking": ("░", "warning"),
+}
+"""Character and style of a unit's last span, or `_RUNS` in other states; an earlier one was stopped, if not lost."""
+_RUNS = ("▆", "cursor")
+_LOST = ("×", "warning")
+_BORDER = ("▏", "muted")
+
+LEGEND: tuple[Run, ...] = (
+    *(("▆ ", "cursor"), ("runs  ", "muted"), ("▆ ", "success"), ("done  ", "muted")),
+    *(("▚ ", "error"), ("failed  ", "muted"), ("░ ", "warning"), ("needs you  ", "muted")),
+    *(("▒ ", "muted"), ("stopped  ", "muted"), ("× ", "warning"), ("lost with its worker", "muted")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSpan:
+    """Time that a unit spent on a worker; milliseconds since the epoch."""
+
+    started: int
+    ended: int | None
+    """None while it is there."""
+    bar: tuple[str, str]
+    """Character and style."""
+
+
+def lanes_of(rows: Iterable[UnitRow]) -> dict[str, list[LaneSpan]]:
+    """Return the spans of every worker, by its name."""
+    lanes: dict[str, list[LaneSpan]] = {}
+    for row in rows:
+        last = len(row.spans) - 1
+        for number, span in enumerate(row.spans):
+            bar = _BARS.get(row.state if number == last else "stopped", _RUNS)
+            bar = _LOST if span.lost else bar
+            lanes.setdefault(span.worker, []).append(LaneSpan(span.started, span.ended, bar))
+    for spans in lanes.values():
+        spans.sort(key=lambda span: span.started)
+    return dict(sorted(lanes.items(), key=lambda lane: _natural(lane[0])))
+
+
+def lane_rows(lanes: dict[str, list[LaneSpan]], start: int, end: int, now: int, width: int, most: int) -> list[Line]:
+    """Return the lanes of as many workers as fit, and a row for the others.
+
+    Args:
+        lanes: spans by worker.
+        start: time of the first column in milliseconds since the epoch.
+        end: time of the last one.
+        now: the present time, until which open spans last.
+        width: cells of a row.
+        most: rows.
+    """
+    names = list(lanes)
+    kept = names if len(names) <= most else _busiest(lanes, max(1, most - 1))
+    label = min(max((len(name) for name in names), default=0), max(6, width // 5))
+    rows = [_lane(name, lanes[name], start, end, now, label, width) for name in kept]
+    if len(kept) < len(names) and most > 1:
+        rows.append(Line(clipped([(f" {count_text(len(names) - len(kept), 'more worker')}", "muted")], width)))
+    return rows
+
+
+def heading_row(started: int, end: int, width: int) -> Line:
+    """Return the heading of the lanes with the time that they cover."""
+    title, shown = " WORKERS", f"{seconds_text(max(0, end - started) / 1000, tenths=False)} "
+    gap = " " * max(1, width - len(title) - len(shown))
+    return Line(clipped([(title, "strong"), (gap, ""), (shown, "muted")], width))
+
+
+def _busiest(lanes: dict[str, list[LaneSpan]], count: int) -> list[str]:
+    """Return the workers with a unit now, then those with the latest end, in the order of the lanes."""
+    latest = {name: max(span.ended or 2**60 for span in spans) for name, spans in lanes.items()}
+    chosen = set(sorted(lanes, key=lambda name: -latest[name])[:count])
+    return [name for name in lanes if name in chosen]
+
+
+def _lane(name: str, spans: Sequence[LaneSpan], start: int, end: int, now: int, label: int, width: int) -> Line:
+    columns, length = max(1, width - label - 3), max(1, end - start)
+    cells: list[tuple[str, str]] = [(" ", "")] * columns
+    before = -1
+    for span in spans:
+        until = span.ended if span.ended is not None else now
+        if until < start or span.started > end:
+            continue
+        first = min(columns - 1, max(0, (span.started - start) * columns // length))
+        last = min(columns - 1, max(first, (until - start) * columns // length - 1))
+        cells[first : last + 1] = [span.bar] * (last + 1 - first)
+        if first == before + 1 and first < last and before >= 0:
+            cells[first] = _BORDER
+        before = last
+    shown = plain_text(name, label)
+    runs: list[Run] = [(f" {shown}{' ' * (label - width_of_runs([(shown, '')]))} ", "")]
+    for text, style in cells:
+        if runs[-1][1] == style and len(runs) > 1:
+            runs[-1] = (runs[-1][0] + text, style)
+        else:
+            runs.append((text, style))
+    return Line(clipped(runs, width))
+
+
+def _natural(name: str) -> tuple[int, str]:
+    """Return a key that puts `w2` before `w10`."""
+    return len(name), name
+
 
 TICK = 1.0
 """Seconds between two updates while the fleet runs."""
