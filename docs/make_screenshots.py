@@ -81,10 +81,10 @@ async def fleet_picture() -> tuple[str, str]:
     """The fleet screen as SVG, and its first word."""
     sys.path.append(str(Path(__file__).parents[1]))
     from tests.ui.fleet.fleet_stage import fleet_app
-    from tests.ui.fleet.still_fleet import MemoryPort, busy_fleet
+    from tests.ui.fleet.still_fleet import MemoryFleet, busy_fleet
 
     fleet = busy_fleet().model_copy(update={"questions": ()})
-    app = fleet_app(MemoryPort(fleet))
+    app = fleet_app(MemoryFleet(fleet))
     async with app.run_test(size=(110, 32)) as pilot:
         while not app.fleet.state.known:
             await pilot.pause()

@@ -30,7 +30,7 @@ SAME_FLOOR = {
     "trial",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
-FRONT_ENDS = ("ui", "headless", "library", "acp", "serve", "fleet")
+FRONT_ENDS = ("ui", "headless", "library", "acp", "serve")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     "prelude": set(),
@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
     "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "rewind.rewind_plan"},
     "ui.replay": {"protocol", "ui"},
+    "ui.fleet": {"fleet", "protocol", "ui"},
     "ui.app.session_shelf": {
         "protocol",
         "session.journal",
@@ -63,7 +64,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
     "workbench": {"protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind"},
-    "cli": {"prelude", "protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind", "workbench", *FRONT_ENDS},
+    "cli": {
+        *("prelude", "protocol", "git", "walls", "agent", "session", "rewind", "workbench", "fleet"),
+        *SAME_FLOOR,
+        *FRONT_ENDS,
+    },
     "__main__": {"cli", "prelude"},
 }
 NEVER: dict[str, set[str]] = {
@@ -471,7 +476,7 @@ def test_the_screen_has_no_loose_module_and_at_most_thirteen_folders() -> None:
     assert len([path for path in (PACKAGE / "ui").iterdir() if (path / "__init__.py").exists()]) <= 13
 
 
-MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 48, 14, 5
+MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 46, 13, 5
 """Limits that only ever fall: each is what there is."""
 
 CLI_FILES_ON_SCREEN = {
@@ -483,7 +488,6 @@ CLI_FILES_ON_SCREEN = {
     "cli.fleet_plan",
     "cli.fleet_views",
     "cli.fleet_results",
-    "cli.fleet_screen_host",
     "cli.sessions.app_sessions",
     "cli.sessions.replays",
     "cli.subcommands.sessions_command",

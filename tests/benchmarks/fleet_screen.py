@@ -11,7 +11,7 @@ import sys
 import time
 
 from tests.ui.fleet.fleet_stage import fleet_app
-from tests.ui.fleet.still_fleet import MemoryPort, many_units
+from tests.ui.fleet.still_fleet import MemoryFleet, many_units
 
 KEYS = 200
 PERIOD = 0.1
@@ -21,15 +21,15 @@ PERIOD = 0.1
 async def measure(units: int) -> None:
     """Print the figures for a fleet of so many units."""
     first = many_units(units)
-    port = MemoryPort(first)
-    app = fleet_app(port, time.monotonic)
+    files = MemoryFleet(first)
+    app = fleet_app(files, time.monotonic)
     times: list[float] = []
 
     async def change() -> None:
         step = 0
         while True:
             step += 1
-            port.change(*(row.model_copy(update={"step": step, "cost": row.cost + step / 1000}) for row in first.rows))
+            files.change(*(row.model_copy(update={"step": step, "cost": row.cost + step / 1000}) for row in first.rows))
             await asyncio.sleep(PERIOD)
 
     async with app.run_test(size=(120, 40)) as pilot:

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 from textual.pilot import Pilot
 
-from tests.ui.fleet.still_fleet import NOW, MemoryPort
+from tests.ui.fleet.still_fleet import NOW, MemoryFleet
 from tests.ui.stage import PATIENCE, Clock
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.fleet.fleet_app import FleetApp, UnitChat
 from tui_agent.ui.fleet.fleet_screen import FleetScreen
 
 
-def fleet_app(port: MemoryPort, clock: Callable[[], float] = lambda: 2_000.0, theme: str = "dark") -> FleetApp:
+def fleet_app(files: MemoryFleet, clock: Callable[[], float] = lambda: 2_000.0, theme: str = "dark") -> FleetApp:
     """Return the app of a fleet whose clocks stand still."""
     surroundings = TerminalEnvironment(reduced_motion=True, clock=clock)
-    return FleetApp(port, theme=theme, surroundings=surroundings, now=lambda: NOW)
+    return FleetApp(files, theme=theme, surroundings=surroundings, now=lambda: NOW)
 
 
 @dataclass
@@ -26,7 +26,7 @@ class FleetStage:
 
     app: FleetApp
     pilot: Pilot[None]
-    port: MemoryPort
+    files: MemoryFleet
     clock: Clock = field(default_factory=Clock)
 
     @property
@@ -68,11 +68,11 @@ class FleetStage:
 
 
 @asynccontextmanager
-async def fleet_stage(port: MemoryPort, size: tuple[int, int] = (120, 40)) -> AsyncIterator[FleetStage]:
+async def fleet_stage(files: MemoryFleet, size: tuple[int, int] = (120, 40)) -> AsyncIterator[FleetStage]:
     """Run the app of a fleet headless until the block is left."""
     clock = Clock()
-    app = fleet_app(port, clock)
+    app = fleet_app(files, clock)
     async with app.run_test(size=size) as pilot:
-        stage = FleetStage(app, pilot, port, clock)
-        await stage.until(lambda: port._first is None or app.fleet.state.known)
+        stage = FleetStage(app, pilot, files, clock)
+        await stage.until(lambda: files._first is None or app.fleet.state.known)
         yield stage

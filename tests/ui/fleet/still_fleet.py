@@ -1,8 +1,9 @@
-"""A fleet in memory: its units with times that stand still, and a port that a test drives."""
+"""A fleet in memory: its units with times that stand still, and a driver that a test plays."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tests.ui.story import Story, working
@@ -20,7 +21,7 @@ from tui_agent.protocol.fleet_records import (
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.fleet.fleet_port import FleetUpdate
+from tui_agent.ui.fleet.fleet_files import FleetFiles, FleetUpdate
 
 START = 1_760_000_000_000
 """Milliseconds since the epoch at which every fleet begins."""
@@ -142,15 +143,14 @@ def many_units(count: int = 1_000) -> FleetStatus:
     return status(*(row(number, states[number % len(states)]) for number in range(1, count + 1)))
 
 
-class MemoryPort:
+class MemoryFleet(FleetFiles):
     """A driver that a test plays: it records what the screen sends, and passes on what the test puts."""
 
-    return_command = "tui-agent fleet run --watch out"
-
     def __init__(self, first: FleetStatus | None, events: Sequence[Envelope] | None = None) -> None:
+        super().__init__(Path("out"))
         self.sent: list[tuple[str, JsonObject]] = []
         self.stopped: list[tuple[tuple[str, ...], bool]] = []
-        self._updates: asyncio.Queue[FleetUpdate | BaseException] = asyncio.Queue()
+        self._reports: asyncio.Queue[FleetUpdate | BaseException] = asyncio.Queue()
         self._batches: asyncio.Queue[Sequence[Envelope]] = asyncio.Queue()
         self._events = working().envelopes if events is None else events
         self._first = first
@@ -160,7 +160,7 @@ class MemoryPort:
         if self._first is not None:
             yield self._first
         while True:
-            update = await self._updates.get()
+            update = await self._reports.get()
             if isinstance(update, BaseException):
                 raise update
             yield update
@@ -173,7 +173,7 @@ class MemoryPort:
 
     def put(self, update: FleetUpdate | BaseException) -> None:
         """Let the driver report something; an error ends the connection."""
-        self._updates.put_nowait(update)
+        self._reports.put_nowait(update)
 
     def change(self, *rows: UnitRow, questions: Sequence[UnitQuestion] = (), **fields: Any) -> None:
         """Let some rows change; `questions` are all that are open now, and notices are added."""

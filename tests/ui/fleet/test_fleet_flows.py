@@ -2,7 +2,7 @@
 
 from tests.support.table import table
 from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
-from tests.ui.fleet.still_fleet import NOW, MemoryPort, asks, busy_fleet, row, status, timed
+from tests.ui.fleet.still_fleet import NOW, MemoryFleet, asks, busy_fleet, row, status, timed
 from tests.ui.still import notes
 from tests.ui.story import Story, working
 from tui_agent.protocol.errors import TuiAgentError
@@ -13,13 +13,13 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.fleet.fleet_app import UnitChat
-from tui_agent.ui.fleet.fleet_port import InputRejected
+from tui_agent.ui.fleet.fleet_files import InputRejected
 from tui_agent.ui.fleet.workers_screen import WorkersScreen
 
 
-def three() -> MemoryPort:
+def three() -> MemoryFleet:
     """Return a fleet of three units at work."""
-    return MemoryPort(status(row(1), row(2), row(3)), timed(working()))
+    return MemoryFleet(status(row(1), row(2), row(3)), timed(working()))
 
 
 async def asked(on: FleetStage) -> ApprovalScreen:
@@ -60,7 +60,7 @@ async def test_enter_opens_the_conversation_of_the_selected_unit_and_typing_stee
         await on.type("then the docs")
         await on.press("alt+enter")
 
-        assert on.port.sent == [
+        assert on.files.sent == [
             ("002", {"type": "user", "text": "keep the API"}),
             ("002", {"type": "follow_up", "text": "then the docs"}),
         ]
@@ -69,7 +69,7 @@ async def test_enter_opens_the_conversation_of_the_selected_unit_and_typing_stee
 async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses() -> None:
     story = working()
     story.sends("keep the API")
-    async with fleet_stage(MemoryPort(status(row(1)), timed(story))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1)), timed(story))) as on:
         await on.open()
         await on.until(lambda: on.chat.entry.queue.display and "keep the API" in on.text())
         strip = on.chat.entry.queue
@@ -81,7 +81,7 @@ async def test_a_message_that_waits_is_shown_without_actions_that_a_unit_refuses
         await on.pilot.click(strip, offset=(6, 1))
         await on.pilot.click(strip, offset=(strip.size.width - 2, 1))
         assert notes(on.app) == []
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_events_of_the_open_unit_arrive_while_it_works() -> None:
@@ -89,7 +89,7 @@ async def test_events_of_the_open_unit_arrive_while_it_works() -> None:
         await on.open()
         story = working()
         since = len(story.envelopes)
-        on.port.tell(story.answer("The helper is done."), since)
+        on.files.tell(story.answer("The helper is done."), since)
         await on.until(lambda: "The helper is done." in on.text())
 
 
@@ -105,7 +105,7 @@ async def test_escape_returns_to_the_rows_and_an_unsent_text_stays_with_its_unit
         await on.press("escape", "up")
         await on.open()
         assert on.chat.entry.composer.text == "half a th"
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_in_a_conversation_ctrl_c_interrupts_the_unit_and_stop_ends_it_after_its_step() -> None:
@@ -114,7 +114,7 @@ async def test_in_a_conversation_ctrl_c_interrupts_the_unit_and_stop_ends_it_aft
         await on.press("ctrl+c")
         await on.type("/stop")
         await on.press("enter")
-        assert on.port.sent == [("001", {"type": "interrupt"}), ("001", {"type": "stop"})]
+        assert on.files.sent == [("001", {"type": "interrupt"}), ("001", {"type": "stop"})]
         assert on.app.is_running
 
 
@@ -122,14 +122,14 @@ async def test_the_mode_of_a_unit_changes_with_its_events() -> None:
     async with fleet_stage(three()) as on:
         await on.open()
         await on.press("shift+tab")
-        assert on.port.sent == [("001", {"type": "mode", "mode": "accept_edits"})]
+        assert on.files.sent == [("001", {"type": "mode", "mode": "accept_edits"})]
         story = working()
         since = len(story.envelopes)
         story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.ACCEPT_EDITS, by="user"))
-        on.port.tell(story, since)
+        on.files.tell(story, since)
         await on.until(lambda: on.chat.bridge.status.mode is PermissionMode.ACCEPT_EDITS)
         await on.press("shift+tab")
-        assert on.port.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
+        assert on.files.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
 
 
 @table("text", ["/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"])
@@ -139,7 +139,7 @@ async def test_a_command_that_a_unit_cannot_do_says_so(text: str) -> None:
         await on.type(text)
         await on.press("escape", "enter")
         await on.until(lambda: any(f"{text} does not work for a unit" in note for note in notes(on.app)))
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_a_shell_command_and_a_message_to_one_call_are_refused_and_kept() -> None:
@@ -154,29 +154,29 @@ async def test_a_shell_command_and_a_message_to_one_call_are_refused_and_kept() 
         await on.press("enter")
         await on.until(lambda: "reaches only a unit as a whole" in on.text())
         assert on.chat.entry.composer.text == "@#3 stop that"
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_a_unit_that_has_ended_takes_no_message() -> None:
-    async with fleet_stage(MemoryPort(status(row(1, "done")), timed(working()))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1, "done")), timed(working()))) as on:
         await on.open()
         assert "This unit takes no messages: it does not run" in on.text()
         await on.type("more")
         await on.press("enter")
         await on.until(lambda: "has ended and takes no messages" in on.text())
         assert on.chat.entry.composer.text == "more"
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_a_unit_that_has_not_started_shows_its_task() -> None:
-    async with fleet_stage(MemoryPort(status(row(1, "queued")))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1, "queued")))) as on:
         await on.press("enter")
         assert isinstance(on.app.screen, TextPage)
         assert "waits for a free worker" in on.text()
 
 
 async def test_a_unit_that_failed_before_its_first_step_shows_its_reason() -> None:
-    async with fleet_stage(MemoryPort(status(row(1, "failed", step=0, reason="no such branch")))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1, "failed", step=0, reason="no such branch")))) as on:
         await on.press("enter")
         assert isinstance(on.app.screen, TextPage)
         assert "no such branch" in on.text()
@@ -187,26 +187,26 @@ async def test_a_unit_that_failed_before_its_first_step_shows_its_reason() -> No
 
 async def test_questions_of_all_units_queue_in_one_dialog_and_an_answer_goes_to_its_unit() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(2, "asking"), row(3, "asking"), questions=(asks("002"), asks("003", "rm x", rule=None)))
+        on.files.change(row(2, "asking"), row(3, "asking"), questions=(asks("002"), asks("003", "rm x", rule=None)))
         dialog = await asked(on)
         assert "Run this command? · unit 002" in on.text()
         assert "1 of 2" in on.text()
         await answer(on, "y")
-        assert on.port.sent == [
+        assert on.files.sent == [
             ("002", {"type": "approval", "request_id": "ask_002", "decision": "approve", "scope": "once"})
         ]
         assert dialog is not await asked(on)
         assert "unit 003" in on.text()
         await answer(on, "n")
-        assert on.port.sent[-1] == ("003", {"type": "approval", "request_id": "ask_003", "decision": "deny"})
+        assert on.files.sent[-1] == ("003", {"type": "approval", "request_id": "ask_003", "decision": "deny"})
 
 
 async def test_an_answered_question_that_the_driver_still_lists_is_not_asked_again() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        on.files.change(row(2, "asking"), questions=(asks("002"),))
         await asked(on)
         await answer(on, "y")
-        on.port.change(row(1, step=9), questions=(asks("002"),))
+        on.files.change(row(1, step=9), questions=(asks("002"),))
         await on.until(lambda: on.fleet.state.rows["001"].step == 9)
         assert on.app.screen is on.fleet
         assert not len(on.fleet.questions)
@@ -214,27 +214,27 @@ async def test_an_answered_question_that_the_driver_still_lists_is_not_asked_aga
 
 async def test_a_question_whose_answer_had_no_effect_returns() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        on.files.change(row(2, "asking"), questions=(asks("002"),))
         await asked(on)
         await answer(on, "y")
-        on.port.put(InputRejected("Unit 002 cannot be reached."))
-        on.port.change(questions=(asks("002"),))
+        on.files.put(InputRejected("Unit 002 cannot be reached."))
+        on.files.change(questions=(asks("002"),))
         await asked(on)
         assert "Unit 002 cannot be reached." in notes(on.app)
 
 
 async def test_a_question_that_was_answered_elsewhere_closes_its_dialog() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        on.files.change(row(2, "asking"), questions=(asks("002"),))
         await asked(on)
-        on.port.change(row(2))
+        on.files.change(row(2))
         await on.until(lambda: on.app.screen is on.fleet)
-        assert on.port.sent == []
+        assert on.files.sent == []
 
 
 async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_the_rule() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(questions=(asks("001"), asks("002"), asks("003", "rm x", rule=None)))
+        on.files.change(questions=(asks("001"), asks("002"), asks("003", "rm x", rule=None)))
         await asked(on)
         assert "1 more like it" in on.text()
         await answer(on, "a")
@@ -244,7 +244,7 @@ async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_
         await on.until(lambda: page._offer is not None)
         on.clock.now += 1.0
         await answer(on, "s")
-        assert on.port.sent == [
+        assert on.files.sent == [
             (unit, {"type": "approval", "request_id": f"ask_{unit}", "decision": "approve", "scope": "session"})
             for unit in ("001", "002")
         ]
@@ -254,7 +254,7 @@ async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_
 
 async def test_a_narrower_or_wider_rule_is_not_offered_because_the_command_could_not_carry_it() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(questions=(asks("002"),))
+        on.files.change(questions=(asks("002"),))
         dialog = await asked(on)
         await on.press("s")
         await on.until(lambda: dialog.dialog.step == "confirming")
@@ -264,11 +264,11 @@ async def test_a_narrower_or_wider_rule_is_not_offered_because_the_command_could
 async def test_in_a_conversation_the_questions_of_other_units_are_asked_too() -> None:
     async with fleet_stage(three()) as on:
         await on.open()
-        on.port.change(row(3, "asking"), questions=(asks("003"),))
+        on.files.change(row(3, "asking"), questions=(asks("003"),))
         await asked(on)
         assert "unit 003" in on.text()
         await answer(on, "y")
-        assert on.port.sent == [
+        assert on.files.sent == [
             ("003", {"type": "approval", "request_id": "ask_003", "decision": "approve", "scope": "once"})
         ]
         assert on.app.screen is on.chat
@@ -276,7 +276,7 @@ async def test_in_a_conversation_the_questions_of_other_units_are_asked_too() ->
 
 async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_the_user_opens_it() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(1, "asking"), questions=(asks("001"),))
+        on.files.change(row(1, "asking"), questions=(asks("001"),))
         await asked(on)
         await on.press("escape")
         await on.until(lambda: on.app.screen is on.fleet)
@@ -291,19 +291,19 @@ async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_th
 
 
 async def test_the_cursor_stays_on_its_unit_while_rows_change() -> None:
-    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+    async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
         await on.press("o", "home")
         chosen = on.fleet.units.chosen
         assert chosen is not None
         assert chosen.id == "012"
-        on.port.change(row(12, "done"))
+        on.files.change(row(12, "done"))
         await on.until(lambda: on.fleet.state.rows["012"].state == "done")
         assert on.fleet.units.chosen is on.fleet.state.rows["012"]
         assert on.fleet.units.place > 10
 
 
 async def test_a_filter_and_a_search_leave_only_matching_units() -> None:
-    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+    async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
         await on.press("tab", "tab")
         assert [one.id for one in on.fleet.units.shown] == ["012", "013"]
         await on.press("slash")
@@ -323,7 +323,7 @@ async def test_letters_are_text_while_the_search_has_the_focus() -> None:
         await on.press("slash")
         await on.type("sS q?")
         assert on.fleet._input.value == "sS q?"
-        assert on.port.stopped == []
+        assert on.files.stopped == []
         assert on.app.is_running
 
 
@@ -336,7 +336,7 @@ async def test_a_click_selects_a_unit_and_a_second_one_opens_it() -> None:
 
 
 async def test_pages_of_details_workers_notices_and_keys_open_and_close() -> None:
-    async with fleet_stage(MemoryPort(busy_fleet().model_copy(update={"questions": ()}))) as on:
+    async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
         for key, words in (("i", "bash(git push *)"), ("n", "Worker w7 was lost"), ("question_mark", "stop the unit")):
             await on.press(key)
             assert words in on.text()
@@ -354,18 +354,18 @@ async def test_pages_of_details_workers_notices_and_keys_open_and_close() -> Non
 async def test_a_unit_is_stopped_by_a_second_press_and_now_by_two_more() -> None:
     async with fleet_stage(three()) as on:
         await on.press("s")
-        assert on.port.stopped == []
+        assert on.files.stopped == []
         assert "s again stops unit 001 after its step" in on.text()
         await on.press("s")
-        assert on.port.stopped == [(("001",), False)]
+        assert on.files.stopped == [(("001",), False)]
         await on.press("s", "s")
-        assert on.port.stopped[1:] == [(("001",), True)]
+        assert on.files.stopped[1:] == [(("001",), True)]
 
 
 async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered() -> None:
-    async with fleet_stage(MemoryPort(status(row(1, "done"), row(2)))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1, "done"), row(2)))) as on:
         await on.press("s", "s")
-        assert on.port.stopped == []
+        assert on.files.stopped == []
         assert "Unit 001 has ended already" in on.text()
         assert offered(on) == {"enter", "/", "tab", "o", "i", "t", "?", "q"}
         await on.press("down")
@@ -373,12 +373,12 @@ async def test_a_unit_that_has_ended_is_not_stopped_and_the_key_is_not_offered()
 
 
 async def test_a_fleet_without_units_offers_nothing_that_needs_one() -> None:
-    async with fleet_stage(MemoryPort(status())) as on:
+    async with fleet_stage(MemoryFleet(status())) as on:
         assert offered(on) == {"t", "?", "q"}
 
 
 async def test_the_filters_for_failed_and_stopped_units_show_these_alone() -> None:
-    async with fleet_stage(MemoryPort(status(row(1), row(2, "failed"), row(3, "stopped")))) as on:
+    async with fleet_stage(MemoryFleet(status(row(1), row(2, "failed"), row(3, "stopped")))) as on:
         await on.press("tab", "tab", "tab")
         assert [one.id for one in on.fleet.units.shown] == ["002"]
         await on.press("tab")
@@ -390,7 +390,7 @@ async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> Non
         await on.press("s", "down", "s")
         on.clock.now += 10.0
         await on.press("s")
-        assert on.port.stopped == []
+        assert on.files.stopped == []
 
 
 async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
@@ -398,10 +398,10 @@ async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
         await on.press("S")
         assert isinstance(on.app.screen, ConfirmScreen)
         await on.press("n")
-        assert on.port.stopped == []
+        assert on.files.stopped == []
         await on.press("S")
         await on.press("y")
-        await on.until(lambda: on.port.stopped == [((), False)])
+        await on.until(lambda: on.files.stopped == [((), False)])
 
 
 async def test_leaving_says_that_the_fleet_continues_and_how_to_return() -> None:
@@ -409,8 +409,8 @@ async def test_leaving_says_that_the_fleet_continues_and_how_to_return() -> None
         await on.press("q")
         await on.until(lambda: not on.app.is_running)
         words = "".join(str(text) for text in on.app._exit_renderables)
-        assert "The fleet continues. tui-agent fleet run --watch out shows it again." in words
-        assert on.port.stopped == []
+        assert "The fleet continues. tui-agent fleet status --watch out shows it again." in words
+        assert on.files.stopped == []
 
 
 async def test_ctrl_c_over_the_rows_leaves_only_the_second_time() -> None:
@@ -425,7 +425,7 @@ async def test_ctrl_c_over_the_rows_leaves_only_the_second_time() -> None:
 
 
 async def test_without_a_driver_the_rows_stay_and_nothing_can_be_sent() -> None:
-    async with fleet_stage(MemoryPort(busy_fleet().without_driver(NOW), timed(working()))) as on:
+    async with fleet_stage(MemoryFleet(busy_fleet().without_driver(NOW), timed(working()))) as on:
         assert "no driver · read only" in on.text()
         assert not len(on.fleet.questions)
         await on.press("s")
@@ -437,15 +437,15 @@ async def test_without_a_driver_the_rows_stay_and_nothing_can_be_sent() -> None:
         await on.type("hello")
         await on.press("enter")
         await on.until(lambda: "No driver works on this fleet" in on.text())
-        assert on.port.sent == []
-        assert on.port.stopped == []
+        assert on.files.sent == []
+        assert on.files.stopped == []
 
 
 async def test_when_the_driver_goes_no_row_says_that_its_unit_runs() -> None:
     rows = [row(number, state) for number, state in enumerate(("running", "verifying", "queued", "done"), 1)]
-    async with fleet_stage(MemoryPort(status(*rows))) as on:
+    async with fleet_stage(MemoryFleet(status(*rows))) as on:
         assert "◐ 2 running" in on.text()
-        on.port.put(TuiAgentError("the driver was killed"))
+        on.files.put(TuiAgentError("the driver was killed"))
         await on.until(lambda: "read only" in on.text())
 
         assert "running" not in on.text()
@@ -460,25 +460,25 @@ async def test_when_the_driver_goes_no_row_says_that_its_unit_runs() -> None:
 
 async def test_a_lost_connection_closes_the_question_and_says_so() -> None:
     async with fleet_stage(three()) as on:
-        on.port.change(row(2, "asking"), questions=(asks("002"),))
+        on.files.change(row(2, "asking"), questions=(asks("002"),))
         await asked(on)
-        on.port.put(TuiAgentError("the driver closed it"))
+        on.files.put(TuiAgentError("the driver closed it"))
         await on.until(lambda: on.app.screen is on.fleet and "read only" in on.text())
         assert "The connection to the fleet was lost: the driver closed it." in on.text()
         assert "002" in on.text()
 
 
 async def test_a_fleet_that_never_answers_can_be_left() -> None:
-    async with fleet_stage(MemoryPort(None)) as on:
+    async with fleet_stage(MemoryFleet(None)) as on:
         assert "Connecting to the fleet" in on.text()
         await on.press("enter", "down", "i", "t", "n", "o", "tab", "s", "q")
         await on.until(lambda: not on.app.is_running)
 
 
 async def test_an_empty_story_of_a_unit_shows_no_conversation_but_takes_a_message() -> None:
-    async with fleet_stage(MemoryPort(status(row(1)), Story().envelopes)) as on:
+    async with fleet_stage(MemoryFleet(status(row(1)), Story().envelopes)) as on:
         await on.press("enter")
         await on.until(lambda: on.app.screen is on.app.chat)
         await on.type("go")
         await on.press("enter")
-        assert on.port.sent == [("001", {"type": "user", "text": "go"})]
+        assert on.files.sent == [("001", {"type": "user", "text": "go"})]

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from tests.support.table import table
 from tests.ui.fleet.fleet_stage import fleet_app
-from tests.ui.fleet.still_fleet import NOW, MemoryPort, asks, busy_fleet, many_units, row, status, timed
+from tests.ui.fleet.still_fleet import NOW, MemoryFleet, asks, busy_fleet, many_units, row, status, timed
 from tests.ui.story import working
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
@@ -74,7 +74,7 @@ def showing(*keys: str, dialog: bool = False) -> Callable[[Pilot[None]], Awaitab
 )
 @pytest.mark.parametrize("name", STATES)
 def test_a_fleet(name: str, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    app = fleet_app(MemoryPort(STATES[name]()), theme=theme)
+    app = fleet_app(MemoryFleet(STATES[name]()), theme=theme)
 
     assert snap_compare(app, terminal_size=size, run_before=showing(dialog=name == "asks"))
 
@@ -95,7 +95,7 @@ PAGES: dict[str, Sequence[str]] = {
 )
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_of_a_fleet(name: str, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    app = fleet_app(MemoryPort(quiet(), timed(working())), theme=theme)
+    app = fleet_app(MemoryFleet(quiet(), timed(working())), theme=theme)
 
     assert snap_compare(app, terminal_size=size, run_before=showing(*PAGES[name]))
 
@@ -103,7 +103,7 @@ def test_pages_of_a_fleet(name: str, size: tuple[int, int], theme: str, snap_com
 @table("size", [(60, 20), (30, 8), (20, 6)])
 async def test_small_windows_show_rows_and_crash_nowhere(size: tuple[int, int]) -> None:
     for first in (quiet(), hostile()):
-        app = fleet_app(MemoryPort(first, timed(working())))
+        app = fleet_app(MemoryFleet(first, timed(working())))
         async with app.run_test(size=size) as pilot:
             for key in (
                 "down",

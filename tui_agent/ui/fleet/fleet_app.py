@@ -23,7 +23,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.text.clipboard import copy_text
 
-from .fleet_port import FleetPort
+from .fleet_files import FleetFiles
 from .fleet_screen import FleetScreen
 from .unit_bridge import UnitBridge
 from .unit_questions import UnitQuestions
@@ -78,7 +78,7 @@ class FleetApp(TuiAgentApp):
 
     def __init__(
         self,
-        port: FleetPort,
+        files: FleetFiles,
         *,
         theme: str = DEFAULT_THEME,
         themes_dirs: Sequence[Path] = (),
@@ -91,7 +91,7 @@ class FleetApp(TuiAgentApp):
         """Create the app.
 
         Args:
-            port: the connection to the fleet.
+            files: the connection to the fleet.
             theme: name of the theme.
             themes_dirs: more folders of theme files.
             surroundings: colours, motion and clock; None: as the environment asks.
@@ -110,11 +110,11 @@ class FleetApp(TuiAgentApp):
             log_file=log_file,
             notifications=notifications,
         )
-        self._port, self._now = port, now
+        self._files, self._now = files, now
         self._left_at = float("-inf")
         self._opened: UnitChat | None = None
         self._drafts: dict[str, str] = {}
-        self.fleet = FleetScreen(port, self.chat.options.surroundings, now=now)
+        self.fleet = FleetScreen(files, self.chat.options.surroundings, now=now)
         """The screen with all units."""
 
     def get_default_screen(self) -> AnyScreen:
@@ -137,7 +137,7 @@ class FleetApp(TuiAgentApp):
         place = WorkingDirectory(f"unit {plain_text(row.id, 20)} · {plain_text(repository_of(row), 40)}", "")
         options = replace(self.chat.options, place=place, model=row.unit.model, ideas=())
         clock = options.surroundings.clock
-        bridge = UnitBridge(row.id, self._port, self.fleet.state, self.notify, clock, self._now)
+        bridge = UnitBridge(row.id, self._files, self.fleet.state, self.notify, clock, self._now)
         chat = self._opened = UnitChat(bridge, options, self.fleet.questions)
         self.chat = chat
         await self.push_screen(chat, lambda _: self._unit_closed(chat))
@@ -191,5 +191,5 @@ class FleetApp(TuiAgentApp):
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
         """Leave; the fleet continues, and the message says how to come back."""
         if message is None and self.fleet.state.running:
-            message = Text(f"The fleet continues. {self._port.return_command} shows it again.")
+            message = Text(f"The fleet continues. {self._files.return_command} shows it again.")
         super().exit(result, return_code, message)

@@ -39,7 +39,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
-from .fleet_port import FleetPort, InputRejected
+from .fleet_files import FleetFiles, InputRejected
 from .fleet_state import FleetState, UnitList
 from .unit_questions import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
@@ -113,7 +113,7 @@ class FleetScreen(AnyScreen):
 
     def __init__(
         self,
-        port: FleetPort,
+        files: FleetFiles,
         surroundings: TerminalEnvironment,
         *,
         now: Callable[[], int] = now_ms,
@@ -121,7 +121,7 @@ class FleetScreen(AnyScreen):
         """Create the screen; nothing is read yet.
 
         Args:
-            port: the connection to the fleet.
+            files: the connection to the fleet.
             surroundings: the terminal's wishes and the clock.
             now: milliseconds since the epoch.
         """
@@ -133,7 +133,7 @@ class FleetScreen(AnyScreen):
         """Open questions of all units."""
         self.units = UnitList(self.state)
         """The units that are shown."""
-        self._port, self._clock, self._now = port, surroundings.clock, now
+        self._files, self._clock, self._now = files, surroundings.clock, now
         self._layout: RowLayout = layout_of(self.state, NARROWEST)
         self._laid_out = (NARROWEST, 0)
         self._message: tuple[str, str] = ("", "")
@@ -152,7 +152,7 @@ class FleetScreen(AnyScreen):
         self._state = RowsView(self._state_rows, id="fleet-state")
         self._keys = RowsView(self._key_rows, id="fleet-keys")
         foot = _FootOfRows(self._keys)
-        self.approvals = ApprovalController(self, UnitAnswers(port), self._clock, self.questions, lambda: foot)
+        self.approvals = ApprovalController(self, UnitAnswers(files), self._clock, self.questions, lambda: foot)
         """Dialogs of the questions, while no unit's conversation is open."""
 
     def compose(self) -> ComposeResult:
@@ -196,7 +196,7 @@ class FleetScreen(AnyScreen):
         self._updated()
 
     async def _take_updates(self) -> None:
-        async for update in self._port.updates():
+        async for update in self._files.updates():
             if isinstance(update, InputRejected):
                 self.questions.ask_again()
                 self.notify(update.text, severity="warning", markup=False)
@@ -486,7 +486,7 @@ class FleetScreen(AnyScreen):
             return
         self._asked = ("", 0.0)
         self._stopping.add(row.id)
-        self._port.stop((row.id,), now=at_once)
+        self._files.stop((row.id,), now=at_once)
         self._say(f"Unit {row.id} ends {'now' if at_once else f'after its step; {key} twice more ends it now'}.")
 
     def action_stop_all(self) -> None:
@@ -503,7 +503,7 @@ class FleetScreen(AnyScreen):
 
     def _stop_answered(self, yes: bool | None) -> None:
         if yes:
-            self._port.stop((), now=False)
+            self._files.stop((), now=False)
             self.call_after_refresh(partial(self._say, "The fleet stops: units that run end after their steps."))
 
     def _can_stop(self) -> bool:

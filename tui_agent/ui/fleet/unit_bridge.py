@@ -1,6 +1,6 @@
 """Bridge to a unit of a fleet, whose agent runs in another process, perhaps on another machine.
 
-Events arrive through the fleet's port, and what the user does becomes commands of stream-json.
+Events are read from the fleet's files, and what the user does becomes commands of stream-json.
 """
 
 import time
@@ -16,7 +16,7 @@ from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
 
-from .fleet_port import FleetPort
+from .fleet_files import FleetFiles
 from .fleet_state import FleetState
 from .unit_questions import UnitAnswers
 
@@ -41,7 +41,7 @@ class UnitBridge(AgentBridge):
     def __init__(
         self,
         unit_id: str,
-        port: FleetPort,
+        files: FleetFiles,
         fleet: FleetState,
         tell: Callable[[str], object],
         clock: Callable[[], float] = time.monotonic,
@@ -51,7 +51,7 @@ class UnitBridge(AgentBridge):
 
         Args:
             unit_id: the unit.
-            port: the connection to the fleet.
+            files: the connection to the fleet.
             fleet: the state of the fleet, with the unit's row.
             tell: shows a short message.
             clock: monotonic seconds.
@@ -59,11 +59,11 @@ class UnitBridge(AgentBridge):
         """
         self.unit_id = unit_id
         """Id of the unit."""
-        self._port = port
+        self._files = files
         self._fleet = fleet
         self._tell = tell
         self._clock, self._now = clock, now
-        self._answers = UnitAnswers(port)
+        self._answers = UnitAnswers(files)
         row = fleet.rows[unit_id]
         super().__init__(mode=row.unit.permissions.mode)
 
@@ -107,11 +107,11 @@ class UnitBridge(AgentBridge):
 
     def submit(self, text: str) -> None:
         """Steer the unit with a text."""
-        self._port.send(self.unit_id, {"type": "user", "text": text})
+        self._files.send(self.unit_id, {"type": "user", "text": text})
 
     def follow_up(self, text: str) -> None:
         """Give a text a turn of its own once the unit's run ends."""
-        self._port.send(self.unit_id, {"type": "follow_up", "text": text})
+        self._files.send(self.unit_id, {"type": "follow_up", "text": text})
 
     def requeue(self, kind: UserKind, text: str) -> None:
         """Do nothing: the unit keeps its own queue."""
@@ -137,10 +137,10 @@ class UnitBridge(AgentBridge):
         if reason := self.refusal("send"):
             self._tell(reason.partition(" Your text")[0])
         else:
-            self._port.send(self.unit_id, {"type": "mode", "mode": mode.value})
+            self._files.send(self.unit_id, {"type": "mode", "mode": mode.value})
 
     def _command(self, name: str) -> None:
-        self._port.send(self.unit_id, {"type": name})
+        self._files.send(self.unit_id, {"type": name})
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class UnitBridge(AgentBridge):
     async def _hand_over_events(self) -> None:
         # The times of another machine's monotonic clock mean nothing here.
         offset = self._clock() - self._now() / 1000
-        async for batch in self._port.events(self.unit_id):
+        async for batch in self._files.events(self.unit_id):
             for start in range(0, len(batch), _MAX_BATCH):
                 part = batch[start : start + _MAX_BATCH]
                 self._follow_mode(part)

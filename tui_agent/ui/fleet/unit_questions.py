@@ -10,7 +10,7 @@ from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
-from .fleet_port import FleetPort
+from .fleet_files import FleetFiles
 
 
 class UnitQuestions(PendingApprovals):
@@ -54,9 +54,9 @@ class UnitAnswers:
 
     shares_rules = False
 
-    def __init__(self, port: FleetPort) -> None:
-        """Send answers through a port."""
-        self._port = port
+    def __init__(self, files: FleetFiles) -> None:
+        """Send answers to the units of a fleet."""
+        self._files = files
         self.grants = GrantQueries()
         """No facts: a unit's rules last as long as its session."""
         self.servers = ServerQueries()
@@ -65,7 +65,7 @@ class UnitAnswers:
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
         """Send an answer to the unit of a question. The first answer wins; a refusal follows as an update."""
         unit_id, _, own_id = request_id.partition("/")
-        self._port.send(unit_id, approval_command(own_id, decision))
+        self._files.send(unit_id, approval_command(own_id, decision))
         return True
 
 

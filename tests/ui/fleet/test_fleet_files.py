@@ -1,4 +1,4 @@
-"""The port of the fleet screen: live from a real driver over its socket, then from the files that it left."""
+"""The fleet as its screen sees it: live from a real driver over its socket, then from the files that it left."""
 
 import asyncio
 import json
@@ -11,12 +11,11 @@ from tests.fleet.test_driver import STEP, DrivenFleet
 from tests.fleet.test_unit_progress import line_of
 from tests.support.forked_program import PROGRAM
 from tests.support.terminal import Terminal
-from tui_agent.cli.fleet_screen_host import FleetFiles
 from tui_agent.fleet.control_client import FleetConnection
 from tui_agent.fleet.fleet_directory import FleetDirectory
 from tui_agent.fleet.worker_messages import EventsReported, UnitEnded, UnitInput
 from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.ui.fleet.fleet_port import FleetUpdate, InputRejected
+from tui_agent.ui.fleet.fleet_files import FleetFiles, FleetUpdate, InputRejected
 
 
 async def until(updates: AsyncIterator[FleetUpdate], kind: type[FleetUpdate]) -> FleetUpdate:
@@ -28,10 +27,10 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
     fleet = DrivenFleet(tmp_path / "out", 1)
 
     async def play(viewer: FleetConnection) -> None:
-        port = FleetFiles(fleet.directory.path, viewer)
+        files = FleetFiles(fleet.directory.path, viewer)
         async with asyncio.TaskGroup() as group:
-            group.create_task(port.serve(viewer))
-            updates = port.updates()
+            group.create_task(files.serve(viewer))
+            updates = files.updates()
             first = await anext(updates)
             assert isinstance(first, FleetStatus)
             assert first.running
@@ -41,18 +40,18 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
             assert isinstance(changed, FleetStatus)
             assert changed.rows[0].epoch == 1
 
-            events = port.events("1")
+            events = files.events("1")
             assert [one.seq for one in await anext(events)] == [1]
             fleet.backend.report(EventsReported("1", 1, (DELTA,)))
             assert [one.type for one in await anext(events)] == ["message.delta"]
 
-            port.send("1", {"type": "user", "text": "also this"})
+            files.send("1", {"type": "user", "text": "also this"})
             _, sent = await fleet.backend.next(UnitInput)
             assert json.loads(sent.line) == {"type": "user", "text": "also this"}
-            port.send("9", {"type": "stop"})
+            files.send("9", {"type": "stop"})
             assert await until(updates, InputRejected)
 
-            port.stop((), now=False)
+            files.stop((), now=False)
             await fleet.backend.next(UnitInput)
             fleet.backend.report(UnitEnded("1", 1, 0, ""))
             *_, last = [update async for update in updates]
@@ -60,7 +59,7 @@ async def test_the_screen_follows_a_driver_and_its_files_afterwards(tmp_path: Pa
             assert not last.running
             assert last.rows[0].state == "stopped"
             assert [batch async for batch in events] == [], "a conversation ends with the driver"
-        assert [[one.seq for one in batch] async for batch in port.events("1")] == [[1]]
+        assert [[one.seq for one in batch] async for batch in files.events("1")] == [[1]]
 
     await played(fleet, play)
 
@@ -99,12 +98,12 @@ async def test_a_closed_screen_tells_with_its_exit_code_how_the_fleet_ended(tmp_
 async def test_a_fleet_without_a_driver_is_read_only_and_names_the_command_that_continues_it(tmp_path: Path) -> None:
     fleet = DrivenFleet(tmp_path / "out", 2)
     fleet.directory.close()
-    port = FleetFiles(tmp_path / "out")
-    updates = port.updates()
+    files = FleetFiles(tmp_path / "out")
+    updates = files.updates()
 
     status = await anext(updates)
-    port.send("1", {"type": "stop"})
-    port.stop((), now=True)
+    files.send("1", {"type": "stop"})
+    files.stop((), now=True)
 
     assert isinstance(status, FleetStatus)
     assert not status.running
@@ -112,4 +111,4 @@ async def test_a_fleet_without_a_driver_is_read_only_and_names_the_command_that_
     assert f"tui-agent fleet retry {tmp_path / 'out'}" in status.notices[0]
     assert isinstance(await anext(updates), InputRejected)
     assert isinstance(await anext(updates), InputRejected)
-    assert [batch async for batch in port.events("1")] == []
+    assert [batch async for batch in files.events("1")] == []

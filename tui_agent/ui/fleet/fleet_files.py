@@ -1,31 +1,40 @@
-"""The fleet screen of `fleet run`, `retry` and `status --watch`: live from the driver, or from the files it left."""
+"""The fleet as its screen sees it: live from the driver, or from the files that it left."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits, connected
-from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
+from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, Order, SendInput, StopUnits
+from tui_agent.fleet.fleet_directory import read_status
 from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.settings import Locations
-from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.fleet.fleet_app import FleetApp
-from tui_agent.ui.fleet.fleet_port import FleetUpdate, InputRejected
-
-from .process.log_file import LOG_NAME
 
 MOST_EVENTS = 500
 """Events that are parsed at once, so that the screen answers keys in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRejected:
+    """Input of the user had no effect."""
+
+    text: str
+    """Reason, in words for the user."""
+
+
+FleetUpdate: TypeAlias = FleetStatus | InputRejected
 _GONE = InputRejected("No driver works on this fleet, so nothing was sent.")
 
 
 class FleetFiles:
-    """A fleet as its files show it, and its driver, if one works on it; implements `FleetPort`."""
+    """A fleet as its files show it, and its driver, if one works on it.
+
+    Every method but the iterators and `serve` returns at once.
+    """
 
     def __init__(self, out: Path, driver: FleetConnection | None = None) -> None:
         """Read nothing yet.
@@ -65,14 +74,24 @@ class FleetFiles:
         return status.model_copy(update={"notices": (*status.notices, text)})
 
     async def updates(self) -> AsyncIterator[FleetUpdate]:
-        """Yield the status whenever it changes, and refusals, until the driver leaves; without one, only refusals."""
+        """Yield the status whenever it changes, and refusals, until the driver leaves; without one, only refusals.
+
+        The last status has `running=False`: every unit has ended, or no driver works on the fleet.
+
+        Raises:
+            TuiAgentError: the fleet cannot be read, or the connection was lost.
+        """
         if self._driver is None:
             yield self._with_advice(await asyncio.to_thread(read_status, self._out))
         while (update := await self._updates.get()) is not None:
             yield update
 
     async def events(self, unit_id: str, /) -> AsyncIterator[Sequence[Envelope]]:
-        """Yield the events of a unit, those in its journal first, until the driver leaves."""
+        """Yield all events of a unit, deltas included, those in its journal first, until the driver leaves.
+
+        Raises:
+            OSError: they cannot be read.
+        """
         unit = UnitLines(self._out / "units" / unit_id)
         try:
             is_driven = True
@@ -89,11 +108,11 @@ class FleetFiles:
             unit.close()
 
     def send(self, unit_id: str, command: JsonObject, /) -> None:
-        """Send a command to a unit; without a driver, refuse it."""
+        """Send a command of stream-json to a unit; a refusal follows as an update."""
         self._order(SendInput(unit_id=unit_id, command=command))
 
     def stop(self, unit_ids: Sequence[str], /, *, now: bool) -> None:
-        """Stop units, or the whole fleet; without a driver, nothing runs."""
+        """Stop units after their steps, or now; without ids all of them, which ends the fleet."""
         self._order(StopUnits(unit_ids=tuple(unit_ids), now=now))
 
     def _order(self, order: Order) -> None:
@@ -101,49 +120,6 @@ class FleetFiles:
             self._updates.put_nowait(_GONE)
         else:
             self._driver.send(order)
-
-
-def show_fleet(out: Path) -> int:
-    """Show the screen of a fleet until the user leaves.
-
-    Returns:
-        The exit code: 1 if the fleet has ended and a unit is not done, 0 if all are, or if the fleet continues.
-
-    Raises:
-        ConfigurationError: there is no fleet.
-    """
-    read_tasks(out)
-    return asyncio.run(_show(out))
-
-
-async def _show(out: Path) -> int:
-    if not await asyncio.to_thread(is_driven, out):
-        return await _run_app(FleetFiles(out), out)
-    async with connected(out) as driver:
-        port = FleetFiles(out, driver)
-        async with asyncio.TaskGroup() as group:
-            service = group.create_task(port.serve(driver))
-            try:
-                return await _run_app(port, out)
-            finally:
-                service.cancel()
-
-
-async def _run_app(port: FleetFiles, out: Path) -> int:
-    locations = Locations.of_user(os.environ)
-    app = FleetApp(
-        port,
-        theme="auto",
-        themes_dirs=(locations.user_themes_dir,),
-        surroundings=TerminalEnvironment.of_environment(os.environ),
-        log_file=locations.log_dir / LOG_NAME,
-        notifications="auto",
-        name=out.name,
-    )
-    await app.run_async()
-    fleet = app.fleet.state
-    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
-    return app.return_code or int(unfinished)
 
 
 def _parsed(lines: Sequence[bytes]) -> list[Envelope]:
