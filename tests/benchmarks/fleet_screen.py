@@ -38,11 +38,11 @@ async def measure(units: int) -> None:
         cpu, begin = time.process_time(), time.perf_counter()
         for number in range(KEYS):
             await asyncio.sleep(0.03)
-            place, key = app.fleet.units.place, "down" if number % 40 < 20 else "up"
+            place, key = app.fleet.rows.cursor, "down" if number % 40 < 20 else "up"
             pressed = time.perf_counter()
             app.simulate_key(key)
             drawn = asyncio.Event()
-            while app.fleet.units.place == place:
+            while app.fleet.rows.cursor == place:
                 await asyncio.sleep(0)
             app.fleet.call_after_refresh(drawn.set)
             await drawn.wait()

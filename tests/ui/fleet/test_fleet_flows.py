@@ -293,29 +293,29 @@ async def test_a_question_that_was_put_off_stays_so_in_the_conversation_until_th
 async def test_the_cursor_stays_on_its_unit_while_rows_change() -> None:
     async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
         await on.press("o", "home")
-        chosen = on.fleet.units.chosen
+        chosen = on.fleet.rows.selected
         assert chosen is not None
         assert chosen.id == "012"
         on.files.change(row(12, "done"))
         await on.until(lambda: on.fleet.state.rows["012"].state == "done")
-        assert on.fleet.units.chosen is on.fleet.state.rows["012"]
-        assert on.fleet.units.place > 10
+        assert on.fleet.rows.selected is on.fleet.state.rows["012"]
+        assert on.fleet.rows.cursor > 10
 
 
 async def test_a_filter_and_a_search_leave_only_matching_units() -> None:
     async with fleet_stage(MemoryFleet(busy_fleet().model_copy(update={"questions": ()}))) as on:
         await on.press("tab", "tab")
-        assert [one.id for one in on.fleet.units.shown] == ["012", "013"]
+        assert [one.id for one in on.fleet.rows.items] == ["012", "013"]
         await on.press("slash")
         await on.type("reports q")
-        assert on.fleet.units.shown == []
+        assert on.fleet.rows.items == []
         assert "No unit matches" in on.text()
         await on.press("backspace", "backspace", "enter")
-        assert [one.id for one in on.fleet.units.shown] == ["013"]
+        assert [one.id for one in on.fleet.rows.items] == ["013"]
         await on.open()
         await on.press("escape")
         await on.press("escape")
-        assert len(on.fleet.units.shown) == 40
+        assert len(on.fleet.rows.items) == 40
 
 
 async def test_letters_are_text_while_the_search_has_the_focus() -> None:
@@ -330,7 +330,7 @@ async def test_letters_are_text_while_the_search_has_the_focus() -> None:
 async def test_a_click_selects_a_unit_and_a_second_one_opens_it() -> None:
     async with fleet_stage(three()) as on:
         await on.pilot.click("#fleet-rows", offset=(10, 1))
-        assert on.fleet.units.place == 1
+        assert on.fleet.rows.cursor == 1
         await on.pilot.click("#fleet-rows", offset=(10, 1))
         await on.until(lambda: on.app.screen is on.app.chat)
 
@@ -380,9 +380,9 @@ async def test_a_fleet_without_units_offers_nothing_that_needs_one() -> None:
 async def test_the_filters_for_failed_and_stopped_units_show_these_alone() -> None:
     async with fleet_stage(MemoryFleet(status(row(1), row(2, "failed"), row(3, "stopped")))) as on:
         await on.press("tab", "tab", "tab")
-        assert [one.id for one in on.fleet.units.shown] == ["002"]
+        assert [one.id for one in on.fleet.rows.items] == ["002"]
         await on.press("tab")
-        assert [one.id for one in on.fleet.units.shown] == ["003"]
+        assert [one.id for one in on.fleet.rows.items] == ["003"]
 
 
 async def test_a_second_press_on_another_unit_or_too_late_stops_nothing() -> None:

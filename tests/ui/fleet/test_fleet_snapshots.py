@@ -127,4 +127,4 @@ async def test_small_windows_show_rows_and_crash_nowhere(size: tuple[int, int]) 
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert app.screen is app.fleet
-            assert app.fleet._rows.row_count >= 1
+            assert app.fleet.rows.row_count >= 1

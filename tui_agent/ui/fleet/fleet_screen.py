@@ -19,8 +19,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
-from tui_agent.ui.app.session_rows_view import SessionRows
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.approval.approval_rows import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
@@ -35,12 +35,12 @@ from tui_agent.ui.dialogs.typed_answers import Typed
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
-from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .fleet_files import FleetFiles, InputRejected
-from .fleet_state import FleetState, UnitList
+from .fleet_state import FleetState, UnitFilter
 from .unit_questions import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
 from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of
@@ -77,7 +77,7 @@ class _FootOfRows:
         """Do nothing: the screen lays itself out."""
 
 
-class FleetScreen(AnyScreen):
+class FleetScreen(CursorKeys, AnyScreen):
     """The screen. It follows the fleet as long as it exists, also below the conversation of a unit."""
 
     @dataclass
@@ -100,7 +100,7 @@ class FleetScreen(AnyScreen):
         & #fleet-totals { padding: 0 1; height: 1; }
         & #fleet-search { height: 1; display: none; & > Static { width: 3; } & > Input { width: 1fr; } }
         & #fleet-columns { height: 1; margin-top: 1; }
-        & #fleet-rows { height: 1fr; min-height: 1; }
+        & #fleet-rows { height: 1fr; min-height: 1; overflow: hidden scroll; }
         & #fleet-empty { height: 1fr; padding: 0 4; color: $text-muted; display: none; }
         & #fleet-lanes { height: 1; margin-top: 1; }
         & #fleet-state { padding: 0 1; height: 1; }
@@ -131,7 +131,9 @@ class FleetScreen(AnyScreen):
         """State of the fleet."""
         self.questions = UnitQuestions()
         """Open questions of all units."""
-        self.units = UnitList(self.state)
+        self.filter = UnitFilter()
+        """Filter and order of the rows."""
+        self.rows: ItemRows[UnitRow] = ItemRows(self._lay_out_rows, key=lambda row: row.id, id="fleet-rows")
         """The units that are shown."""
         self._files, self._clock, self._now = files, surroundings.clock, now
         self._layout: RowLayout = layout_of(self.state, NARROWEST)
@@ -146,7 +148,6 @@ class FleetScreen(AnyScreen):
         self._input = LineInput(placeholder="search ids, repositories, prompts, states, workers", compact=True)
         self._input.cursor_blink = False
         self._columns = RowsView(self._column_rows, id="fleet-columns")
-        self._rows = SessionRows(self._row, id="fleet-rows")
         self._empty = Static(id="fleet-empty", markup=False)
         self._lanes = RowsView(self._lane_rows, id="fleet-lanes")
         self._state = RowsView(self._state_rows, id="fleet-state")
@@ -163,17 +164,19 @@ class FleetScreen(AnyScreen):
             yield Static(" / ", markup=False)
             yield self._input
         yield self._columns
-        yield self._rows
+        yield self.rows
         yield self._empty
         yield self._lanes
         yield self.approvals.line
         yield self._state
         yield self._keys
-        for view in (self._title, self._totals, self._columns, self._rows, self._lanes, self._state, self._keys):
+        for view in (self._title, self._totals, self._columns, self.rows, self._lanes, self._state, self._keys):
             view.can_focus = False
 
     def on_mount(self) -> None:
         """Follow the fleet."""
+        # The cursor follows its unit from the start: another order moves both.
+        self.rows.select(0)
         self.run_worker(self._follow, group="fleet", exit_on_error=False)
         self.set_interval(TICK, self._tick)
 
@@ -221,12 +224,20 @@ class FleetScreen(AnyScreen):
             self._drawn = now
             self.show_all()
         else:
-            was_empty = not self.units.shown
-            self.units.update(self._now())
-            if was_empty == (not self.units.shown):
-                self._rows.show(len(self.units.shown), self.units.place, anew=True)
+            was_empty = not self.rows.items
+            self._use_rows()
+            if was_empty == (not self.rows.items):
+                self.rows.redraw()
             else:
                 self.show_all()
+
+    def _use_rows(self) -> None:
+        """Take the units that pass filter and search; the cursor stays on its unit, and in view if that has moved."""
+        place = self.rows.cursor
+        self.rows.use(self.filter.shown(self.state.rows.values(), self._now()))
+        if place != self.rows.cursor:
+            self.rows.redraw()
+            self.rows.reveal()
 
     def _tick(self) -> None:
         if self.is_current and self.state.running:
@@ -236,13 +247,13 @@ class FleetScreen(AnyScreen):
 
     def show_all(self) -> None:
         """Draw everything that may have changed."""
-        now, self._drawn_at = self._now(), self._clock()
-        self.units.update(now)
-        width = max(NARROWEST, self._rows.row_width or self.size.width - 1)
+        self._drawn_at = self._clock()
+        self._use_rows()
+        width = max(NARROWEST, self.rows.row_width or self.size.width - 1)
         if (width, len(self.state.rows)) != self._laid_out:  # The names in a row never change.
             self._laid_out, self._layout = (width, len(self.state.rows)), layout_of(self.state, width)
-        self.set_class(not self.units.shown, "-empty")
-        if not self.units.shown:
+        self.set_class(not self.rows.items, "-empty")
+        if not self.rows.items:
             self._empty.update(Content(self._empty_text()))
         lanes = len(self._lane_rows(self.size.width))
         for view, height in (
@@ -262,12 +273,16 @@ class FleetScreen(AnyScreen):
             (self._keys, self._key_rows),
         ):
             view.show(build)
-        self._rows.show(len(self.units.shown), self.units.place, anew=True)
+        self.rows.redraw()
 
-    def _moved(self) -> None:
+    @property
+    def cursor_rows(self) -> ItemRows[UnitRow]:
+        """The units that are shown."""
+        return self.rows
+
+    def cursor_moved(self) -> None:
         """Draw what depends on the cursor: only that has moved."""
         self._message = ("", "")
-        self._rows.show(len(self.units.shown), self.units.place, anew=True)
         self._state.show(self._state_rows)
         self._keys.show(self._key_rows)
 
@@ -293,13 +308,15 @@ class FleetScreen(AnyScreen):
     def _column_rows(self, _: int) -> Sequence[Line]:
         return [column_row(self._layout)]
 
-    def _row(self, place: int, _: int) -> Line | None:
-        if place >= len(self.units.shown):
-            return None
-        row = self.units.shown[place]
+    def _lay_out_rows(self, _: int) -> Layout:
+        count = len(self.rows.items)
+        return LazyRows(count, self._row), range(count)
+
+    def _row(self, place: int) -> Line:
+        row = self.rows.items[place]
         request = self.questions.oldest_of(row.id) if row.state == "asking" else None
         question = request_in_short(request.model_copy(update={"agent": "main"})) if request is not None else ""
-        return unit_row(row, self._layout, self._now(), chosen=place == self.units.place, question=question)
+        return unit_row(row, self._layout, self._now(), chosen=place == self.rows.cursor, question=question)
 
     def _lane_rows(self, width: int) -> Sequence[Line]:
         room = min(MOST_LANES, self.size.height // 5)
@@ -315,16 +332,16 @@ class FleetScreen(AnyScreen):
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         text, style = self._message
-        if (not text and self.units.is_part) or self.units.order != "task":
-            shown = f"{len(self.units.shown):,} of {count_text(len(self.state.rows), 'unit')}"
-            text = text or f"{shown} · {self.units.filter} · by {self.units.order}"
+        if (not text and self.filter.is_part) or self.filter.order != "task":
+            shown = f"{len(self.rows.items):,} of {count_text(len(self.state.rows), 'unit')}"
+            text = text or f"{shown} · {self.filter.states} · by {self.filter.order}"
             style = style or "muted"
         if not text and self.state.notices:
             text, style = plain_text(self.state.notices[-1], width), "muted"
         return [Line(clipped([(text, style)], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        row, some = self.units.chosen, bool(self.state.rows)
+        row, some = self.rows.selected, bool(self.state.rows)
         counts = {
             **dict.fromkeys(("open", "details"), row is not None),
             **dict.fromkeys(("search", "filter", "sort"), some),
@@ -348,47 +365,33 @@ class FleetScreen(AnyScreen):
             return action in ("back", "cursor_up", "cursor_down", "page_up", "next_approval") or None
         return super().check_action(action, parameters)
 
-    def action_cursor_up(self) -> None:
-        """Move to the unit above."""
-        self._move(-1)
-
-    def action_cursor_down(self) -> None:
-        """Move to the unit below."""
-        self._move(+1)
-
     def action_page_up(self) -> None:
         """Move a page up."""
-        self._move(1 - max(2, self._rows.row_count))
+        self.move(-self.page_rows)
 
     def action_page_down(self) -> None:
         """Move a page down."""
-        self._move(max(2, self._rows.row_count) - 1)
+        self.move(self.page_rows)
 
     def action_first(self) -> None:
         """Move to the first unit."""
-        self._move(-len(self.units.shown))
+        self.move(-len(self.rows.items))
 
     def action_last(self) -> None:
         """Move to the last unit."""
-        self._move(len(self.units.shown))
-
-    def _move(self, by: int) -> None:
-        self.units.move(by)
-        self._moved()
+        self.move(len(self.rows.items))
 
     def on_click(self, event: Click) -> None:
         """Select the unit under the mouse; a click on the selected one opens it."""
-        if event.widget is not self._rows:
-            return
-        place = int(event.screen_y) - self._rows.region.y + self._rows.scroll_offset.y
-        if place == self.units.place:
+        place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
+        if place is not None and place == self.rows.cursor:
             self.action_open()
-        elif place < len(self.units.shown):
-            self._move(place - self.units.place)
+        elif place is not None:
+            self.move(place - self.rows.cursor)
 
     def action_open(self) -> None:
         """Open the conversation of the selected unit; if it has none, its details."""
-        row = self.units.chosen
+        row = self.rows.selected
         if row is not None and row.epoch and not (row.ended and not row.step):
             self.post_message(self.UnitOpened(row.id))
         elif row is not None:
@@ -396,7 +399,7 @@ class FleetScreen(AnyScreen):
 
     def action_details(self) -> None:
         """Show the task, the rights, the workers and the result of the selected unit."""
-        if (row := self.units.chosen) is not None:
+        if (row := self.rows.selected) is not None:
             text = unit_text(row, self._now())
             self.app.push_screen(TextPage(f" Unit {plain_text(row.id, 20)} ", lambda _: text))
 
@@ -408,7 +411,11 @@ class FleetScreen(AnyScreen):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        self.units.search(event.value, self._now())
+        self.filter.search(event.value)
+        self._show_others()
+
+    def _show_others(self) -> None:
+        """Show the rows that pass now, and no message."""
         self._message = ("", "")
         self.show_all()
 
@@ -420,15 +427,13 @@ class FleetScreen(AnyScreen):
 
     def action_filter(self, by: int) -> None:
         """Show units in another state, or all."""
-        self.units.turn_filter(by, self._now())
-        self._message = ("", "")
-        self.show_all()
+        self.filter.turn_filter(by)
+        self._show_others()
 
     def action_sort(self) -> None:
         """Sort by another column."""
-        self.units.turn_order(self._now())
-        self._message = ("", "")
-        self.show_all()
+        self.filter.turn_order()
+        self._show_others()
 
     def action_back(self) -> None:
         """Show all units again."""
@@ -436,9 +441,8 @@ class FleetScreen(AnyScreen):
         self.set_focus(None)
         self._input.value = ""
         self.refresh_bindings()
-        self.units.show_all(self._now())
-        self._message = ("", "")
-        self.show_all()
+        self.filter.clear()
+        self._show_others()
 
     @on(AttentionLine.Clicked)
     def action_next_approval(self) -> None:
@@ -470,7 +474,7 @@ class FleetScreen(AnyScreen):
 
     def action_stop(self) -> None:
         """Ask whether to stop the selected unit; at the second press, stop it after its step, later at once."""
-        row = self.units.chosen
+        row = self.rows.selected
         if row is None or not self._can_stop():
             return
         if row.ended:

@@ -1,6 +1,6 @@
-"""State of the screen of a fleet: its last status, and sums over its units."""
+"""State of the screen of a fleet: its last status, sums over its units, and which of them are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -84,13 +84,13 @@ def seconds_of(row: UnitRow, now: int) -> float:
     return sum(max(0, (span.ended if span.ended is not None else now) - span.started) for span in row.spans) / 1000
 
 
-UnitFilter: TypeAlias = Literal["all", "running", "needs you", "failed", "stopped", "done", "queued"]
+StateFilter: TypeAlias = Literal["all", "running", "needs you", "failed", "stopped", "done", "queued"]
 UnitOrder: TypeAlias = Literal["task", "state", "cost", "time"]
 
-FILTERS: tuple[UnitFilter, ...] = get_args(UnitFilter)
+FILTERS: tuple[StateFilter, ...] = get_args(StateFilter)
 ORDERS: tuple[UnitOrder, ...] = get_args(UnitOrder)
 
-_PASSING: dict[UnitFilter, frozenset[UnitState]] = {
+_PASSING: dict[StateFilter, frozenset[UnitState]] = {
     "running": frozenset(("starting", "running", "asking", "verifying", "resuming")),
     "needs you": frozenset(("asking",)),
     "failed": frozenset(("failed",)),
@@ -107,77 +107,54 @@ _SEARCHED = 2_000
 """Characters of a prompt that are searched."""
 
 
-class UnitList:
-    """The units that pass filter and search, in order, and the one at the cursor."""
+class UnitFilter:
+    """Filter, search words and order of the units that are shown."""
 
-    def __init__(self, state: FleetState) -> None:
-        """Create the list of a state; `update` reads it."""
-        self.filter: UnitFilter = "all"
+    def __init__(self) -> None:
+        self.states: StateFilter = "all"
         """Present filter."""
         self.order: UnitOrder = "task"
         """Present order."""
-        self.shown: Sequence[UnitRow] = ()
-        """Rows in their order."""
-        self.place = 0
-        """Index of the row at the cursor; 0 if there is none."""
-        self._state = state
         self._words: tuple[str, ...] = ()
         self._texts: dict[str, str] = {}
 
     @property
-    def chosen(self) -> UnitRow | None:
-        """The row at the cursor; None if no unit is shown."""
-        return self.shown[self.place] if self.place < len(self.shown) else None
-
-    @property
     def is_part(self) -> bool:
         """True if a filter or a search may hide units."""
-        return self.filter != "all" or bool(self._words)
+        return self.states != "all" or bool(self._words)
 
-    def update(self, now: int) -> None:
-        """Read the rows again; the cursor stays on its unit, or near the place of one that is no longer shown."""
-        chosen = self.chosen
-        passing = _PASSING.get(self.filter)
-        rows = [row for row in self._state.rows.values() if passing is None or row.state in passing]
+    def shown(self, rows: Iterable[UnitRow], now: int) -> list[UnitRow]:
+        """Return those of some rows that pass, in order, at a time in milliseconds since the epoch."""
+        passing = _PASSING.get(self.states)
+        shown = [row for row in rows if passing is None or row.state in passing]
         if self._words:
-            rows = [row for row in rows if self._matches(row)]
+            shown = [row for row in shown if self._matches(row)]
         match self.order:
             case "task":
                 pass
             case "state":
-                rows.sort(key=lambda row: _RANKS[row.state])
+                shown.sort(key=lambda row: _RANKS[row.state])
             case "cost":
-                rows.sort(key=lambda row: -row.cost)
+                shown.sort(key=lambda row: -row.cost)
             case "time":
-                rows.sort(key=lambda row: -seconds_of(row, now))
-        self.shown = rows
-        self.place = min(self.place, max(0, len(rows) - 1))
-        if chosen is not None and not (rows and rows[self.place].id == chosen.id):
-            self.place = next((place for place, row in enumerate(rows) if row.id == chosen.id), self.place)
+                shown.sort(key=lambda row: -seconds_of(row, now))
+        return shown
 
-    def move(self, by: int) -> None:
-        """Move the cursor, at most to an end."""
-        self.place = min(max(0, self.place + by), max(0, len(self.shown) - 1))
-
-    def search(self, text: str, now: int) -> None:
-        """Show only units in which all words of a text occur."""
+    def search(self, text: str) -> None:
+        """Let only units pass in which all words of a text occur."""
         self._words = tuple(text.casefold().split())
-        self.update(now)
 
-    def turn_filter(self, by: int, now: int) -> None:
+    def turn_filter(self, by: int) -> None:
         """Use the next or the previous filter."""
-        self.filter = FILTERS[(FILTERS.index(self.filter) + by) % len(FILTERS)]
-        self.update(now)
+        self.states = FILTERS[(FILTERS.index(self.states) + by) % len(FILTERS)]
 
-    def turn_order(self, now: int) -> None:
+    def turn_order(self) -> None:
         """Use the next order."""
         self.order = ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
-        self.update(now)
 
-    def show_all(self, now: int) -> None:
+    def clear(self) -> None:
         """Remove filter and search."""
-        self.filter, self._words = "all", ()
-        self.update(now)
+        self.states, self._words = "all", ()
 
     def _matches(self, row: UnitRow) -> bool:
         fixed = self._texts.get(row.id)
