@@ -28,7 +28,7 @@ from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.anthropic_provider import EndpointTraits
-from tui_agent.providers.demo.sse_writer import error_body
+from tui_agent.providers.demo.demo_server import error_body
 from tui_agent.session.history_fold import fold_history
 
 PICTURE = ImageBlock(media_type="image/png", data="aGVsbG8=", name="shot.png")

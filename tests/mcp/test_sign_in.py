@@ -12,7 +12,7 @@ import pytest
 from tests.mcp.pools import Running, running, until
 from tests.mcp.sign_in_server import SignInServer, sign_in_server
 from tests.support.table import table
-from tui_agent.mcp import limited_transport, oauth_sign_in
+from tui_agent.mcp import oauth_sign_in, protocol_repair
 from tui_agent.mcp.server_questions import QuestionAnswer, ServerQuestions
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.server_question import ServerQuestion
@@ -169,13 +169,13 @@ async def test_each_end_of_a_sign_in_is_clear(
 @table(
     ("flood", "problem"),
     [
-        ("whole", limited_transport.TOO_LONG),
-        ("events", limited_transport.TOO_LONG),
-        ("gzip", limited_transport.ENCODED),
+        ("whole", protocol_repair.TOO_LONG),
+        ("events", protocol_repair.TOO_LONG),
+        ("gzip", protocol_repair.ENCODED),
     ],
 )
 async def test_an_answer_over_http_is_bounded(flood: str, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_transport, "LONGEST_MESSAGE", 1_000_000)
+    monkeypatch.setattr(protocol_repair, "LONGEST_MESSAGE", 1_000_000)
     async with sign_in_server() as server:
         server.valid, server.flood = {"T"}, flood
         configured = ToolServer(url=server.url, startup_timeout=60, bearer_token_env="T")

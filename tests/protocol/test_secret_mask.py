@@ -14,7 +14,7 @@ from tests.support.stream_helpers import HELLO, heard
 from tests.support.table import table
 from tui_agent.protocol.secret_mask import HIDDEN, SHORTEST_MASKED, mask_secrets
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.sse_writer import error_frame
+from tui_agent.providers.demo.demo_server import error_frame
 
 KEY = "Zk91-vT_x77+q/W="
 WORD = "[A-Za-z0-9]"

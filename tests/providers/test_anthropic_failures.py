@@ -18,7 +18,7 @@ from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import StopReason, ToolCall
 from tui_agent.protocol.provider import StreamEnded, StreamEvent, UsageReported
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.sse_writer import TextOut, UsageOut, block_frames, closing_frames, frame, opening_frames
+from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, frame, opening_frames
 
 TEXT = {"type": "text", "text": "begun"}
 SECRET = "sk-ant-api03-do-not-tell-anyone"

@@ -20,7 +20,7 @@ from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_proxy import find_proxy
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.sse_writer import TextOut, UsageOut, block_frames, closing_frames, opening_frames
+from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, opening_frames
 
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
 STREAM = b"".join(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.stream_helpers import calls_of, folded, text_of
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import StreamEnded, StreamEvent
-from tui_agent.providers.demo.sse_writer import (
+from tui_agent.providers.demo.demo_server import (
     TextOut,
     ThinkingOut,
     ToolUseOut,

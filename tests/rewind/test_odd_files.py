@@ -10,7 +10,7 @@ from tests.rewind.test_rewinder import go_back
 from tui_agent.protocol.events import SessionRepaired, SessionRewinding
 from tui_agent.providers.scripted_provider import call
 from tui_agent.rewind import Rewinder
-from tui_agent.rewind.restore import carry_out
+from tui_agent.rewind.planner import carry_out
 from tui_agent.tools import tree_watch
 from tui_agent.tools.atomic_write import temporary_name
 from tui_agent.tools.content_store import CONTENT_LIMIT

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_agent.providers.demo.loopback_http import Handler, HttpReply, HttpRequest, LoopbackServer
-from tui_agent.providers.demo.sse_writer import (
+from tui_agent.providers.demo.demo_server import (
     SSE_HEADERS,
     TextOut,
     UsageOut,
@@ -15,6 +14,7 @@ from tui_agent.providers.demo.sse_writer import (
     error_body,
     opening_frames,
 )
+from tui_agent.providers.demo.loopback_http import Handler, HttpReply, HttpRequest, LoopbackServer
 
 CHARACTERS_PER_TOKEN = 4
 

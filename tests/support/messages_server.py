@@ -27,8 +27,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from tests.support.wire_rules import problems_of, read_body
-from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
-from tui_agent.providers.demo.sse_writer import (
+from tui_agent.providers.demo.demo_server import (
     SSE_HEADERS,
     BlockOut,
     RedactedOut,
@@ -44,6 +43,7 @@ from tui_agent.providers.demo.sse_writer import (
     open_block_frames,
     opening_frames,
 )
+from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
 
 
 class _Part(BaseModel):

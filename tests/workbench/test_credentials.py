@@ -13,7 +13,7 @@ from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
-from tui_agent.providers.demo.sse_writer import error_body
+from tui_agent.providers.demo.demo_server import error_body
 from tui_agent.settings import Settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.effective_settings import Credentials

@@ -13,7 +13,7 @@ from tests.support.table import table
 from tests.tools.web.conftest import Site, site
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
-from tui_agent.providers.demo.sse_writer import TextOut, block_frames, frame
+from tui_agent.providers.demo.demo_server import TextOut, block_frames, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.launch_options import LaunchOptions

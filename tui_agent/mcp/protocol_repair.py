@@ -1,10 +1,15 @@
-"""Repair of a server's answers before the SDK checks them: one bad entry costs itself, not the whole answer."""
+"""Repair of a server's answers before the SDK checks them: one bad entry costs itself, not the whole answer.
+
+Over HTTP, a response whose next message is too long ends before it takes memory.
+"""
 
 import json
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
+import httpx2
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 from mcp_types import methods
@@ -12,6 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.visible_text import escaped
+
+from .stdio_transport import LONGEST_MESSAGE
 
 _LISTS = ("tools", "prompts", "resources")
 _OTHER_RESULTS = frozenset(
@@ -202,3 +209,62 @@ async def with_repair(transport: Any, repair: Callable[[JsonObject], JsonObject]
     """Yield the streams of a transport; what comes from the server is repaired."""
     async with transport as (read, write):
         yield RepairedStream(read, repair), write
+
+
+TOO_LONG = f"it sent a message of more than {LONGEST_MESSAGE // 1024**2} MiB"
+ENCODED = "it sent a compressed answer, which it was asked not to do"
+
+
+class LimitedTransport(httpx2.AsyncHTTPTransport):
+    """Counts the bytes of each message: of a whole response, or of one event of a stream of events."""
+
+    def __init__(self, verify: ssl.SSLContext, fail: Callable[[str], object]) -> None:
+        """
+        Args:
+            verify: the certificates to trust.
+            fail: called with the reason when a response is ended.
+        """
+        super().__init__(verify=verify)
+        self._fail = fail
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request; the body of its response is limited."""
+        # The size of a compressed message is known only once it takes the memory.
+        request.headers["Accept-Encoding"] = "identity"
+        response = await super().handle_async_request(request)
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            await response.aclose()
+            self._fail(ENCODED)
+            raise httpx2.ReadError(ENCODED, request=request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        is_events = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
+        response.stream = _LimitedStream(response.stream, request, self._fail, is_events=is_events)
+        return response
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, request: httpx2.Request, fail: Callable[[str], object], *, is_events: bool
+    ) -> None:
+        self._stream = stream
+        self._request = request
+        self._fail = fail
+        self._is_events = is_events
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        size, end = 0, b""
+        async for chunk in self._stream:
+            size += len(chunk)
+            if self._is_events:
+                # An empty line ends an event; it may come in two chunks.
+                seen = (end + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                end = chunk[-3:]
+                if (place := seen.rfind(b"\n\n")) >= 0:
+                    size = len(seen) - place
+            if size > LONGEST_MESSAGE:
+                self._fail(TOO_LONG)
+                raise httpx2.ReadError(TOO_LONG, request=self._request)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,21 +1,114 @@
-"""All servers of a session, and their tools among those of the agent."""
+"""All servers of a session, and their tools among those of the agent; too many are searched by `find_tools`."""
 
 import asyncio
 import json
+import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, McpStatus, Noticed, Warned
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_server import ToolServer
 
-from .find_tools import FindTools
 from .server_task import ServerParts, ServerTask
-from .server_tool import ServerTool
 from .tool_listing import PREFIX, ListedTool
+
+CallTool: TypeAlias = Callable[[ListedTool, JsonObject, ToolContext], Awaitable[ToolResult]]
+
+
+class ServerTool(Tool):
+    """A tool of a server. Whatever the server claims about it, each call counts as one that changes something."""
+
+    def __init__(self, listed: ListedTool, call: CallTool, seconds: float) -> None:
+        """
+        Args:
+            listed: the tool, checked.
+            call: makes the call.
+            seconds: time limit of a call.
+        """
+        self.spec = ToolSpec(name=listed.name, description=listed.description, input_schema=listed.schema)
+        self.listed = listed
+        """The tool in the server's list."""
+        self._call = call
+        self._seconds = seconds
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Make the call."""
+        return await self._call(self.listed, arguments, context)
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        """Return the time limit of the server."""
+        return self._seconds
+
+    def summarise(self, arguments: JsonObject) -> str:
+        """Return the arguments in one line."""
+        if len(arguments) == 1 and isinstance(only := next(iter(arguments.values())), str):
+            return only
+        return json.dumps(arguments, ensure_ascii=False, default=str) if arguments else ""
+
+
+MOST_FOUND = 10
+
+_SPEC = ToolSpec(
+    name="find_tools",
+    description=(
+        "Search the tools of the connected MCP servers, which are too many to list, by words in their names and "
+        "descriptions. The tools it returns can be called from the next response on."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "Words, such as: create issue."}},
+        "required": ["query"],
+    },
+)
+
+
+class FindTools(Tool):
+    """Finds tools and loads their schemas. Only tui-agent's own lists are searched; nothing is called."""
+
+    spec = _SPEC
+
+    def __init__(self, tools: Callable[[], Sequence[ListedTool]], load: Callable[[Iterable[str]], object]) -> None:
+        """
+        Args:
+            tools: returns all tools of servers.
+            load: called with the names of the tools that were found.
+        """
+        self._tools = tools
+        self._load = load
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        """Return True: the search changes nothing."""
+        return True
+
+    def summarise(self, arguments: JsonObject) -> str:
+        """Return the words."""
+        return str(arguments.get("query", ""))
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Return the best matches and load them."""
+        words = set(re.findall(r"\w+", str(arguments["query"]).casefold()))
+        if not words:
+            raise ToolError("The query has no words.")
+        scored = [(_score(tool, words), tool) for tool in self._tools()]
+        found = [tool for score, tool in sorted(scored, key=lambda one: (-one[0], one[1].name)) if score][:MOST_FOUND]
+        if not found:
+            servers = ", ".join(sorted({tool.server for _, tool in scored}))
+            return ToolResult.of_text(f"No tool matches. The servers are {servers}.")
+        self._load(tool.name for tool in found)
+        lines = [f"{tool.name}: {tool.description[:200]}" for tool in found]
+        return ToolResult.of_text("\n".join(["You can call these tools from your next response on:", *lines]))
+
+
+def _score(tool: ListedTool, words: set[str]) -> int:
+    name, description = tool.name.casefold(), tool.description.casefold()
+    return sum(3 * (word in name) + (word in description) for word in words)
+
 
 CHARACTERS_PER_TOKEN = 4
 FIRST_WAIT = 10.0

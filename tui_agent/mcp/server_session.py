@@ -29,9 +29,8 @@ from tui_agent.protocol.tool_server import ToolServer
 
 from .call_result import ImageCheck, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
-from .limited_transport import LimitedTransport
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
-from .protocol_repair import repaired, with_repair
+from .protocol_repair import LimitedTransport, repaired, with_repair
 from .server_log import ServerLog
 from .server_questions import ServerQuestions
 from .stdio_transport import ProcessTree, ServerProcess, start_process, stdio_streams

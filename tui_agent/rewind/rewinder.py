@@ -33,8 +33,7 @@ from .file_history import (
     uncovered_targets,
     unobserved_commands,
 )
-from .planner import plan_call_undo, plan_rewind
-from .restore import carry_out, order_steps
+from .planner import carry_out, order_steps, plan_call_undo, plan_rewind
 from .rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NAMED_FILES = 20

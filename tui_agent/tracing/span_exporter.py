@@ -1,16 +1,174 @@
-"""The exporter: sends the spans of a session to a collector, over HTTP."""
+"""Spans of a session: recorded from its events, and sent to a collector over HTTP.
+
+They are named by OpenTelemetry's conventions for generative AI. A span has names, numbers and times, but no text: no
+prompt, path, argument or result.
+"""
 
 import asyncio
+from collections.abc import Mapping
 from types import TracebackType
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentCreated,
+    RunEnded,
+    RunStarted,
+    StepEnded,
+    StepRetry,
+    StepStarted,
+    ToolEnded,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import Usage
 
-from .span_recorder import SpanRecorder
+_PROVIDER = {"gen_ai.provider.name": "anthropic"}
+
+_FAILED_RUNS = frozenset({"error", "guardrail", "budget", "max_steps"})
+"""Reasons of ended runs that a trace shows as errors."""
+
+
+class SpanRecorder:
+    """Makes spans from the events of one session."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        """Store the tracer; spans begin and end with the times of their events."""
+        self._tracer = tracer
+        self._runs: dict[str, Span] = {}
+        """Open runs by agent."""
+        self._models: dict[str, str] = {}
+        """Models by agent."""
+        self._steps: dict[str, tuple[Span, int]] = {}
+        """Open responses by agent, with their beginnings."""
+        self._calls: dict[str, Span] = {}
+        """Running calls by id."""
+
+    def record(self, envelope: Envelope) -> None:
+        """Begin or end a span if the event does."""
+        origin, time = envelope.origin, envelope.ts * 1_000_000
+        match envelope.event:
+            case AgentCreated(model=model):
+                self._models[origin.agent_id] = model
+            case RunStarted() as event:
+                self._begin_run(event, origin, time)
+            case RunEnded() as event:
+                self._end_run(event, origin, time)
+            case StepStarted():
+                self._begin_step(origin, time)
+            case StepRetry() as event:
+                self._retry(event, origin, time)
+            case StepEnded() as event:
+                self._end_step(event, origin)
+            case ToolStarted() as event:
+                self._begin_call(event, origin, time)
+            case ToolEnded() as event:
+                self._end_call(event, origin, time)
+            case _:
+                pass
+
+    def end_all(self) -> None:
+        """End the spans that are still open, innermost first."""
+        for span in (*self._calls.values(), *(span for span, _ in self._steps.values()), *self._runs.values()):
+            span.end()
+        self._calls.clear()
+        self._steps.clear()
+        self._runs.clear()
+
+    def _begin_run(self, event: RunStarted, origin: Origin, time: int) -> None:
+        agent = origin.agent_id
+        model = self._models[agent] = event.model or self._models.get(agent, "")
+        attributes = _PROVIDER | {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": agent,
+            "gen_ai.conversation.id": origin.session_id,
+            "gen_ai.request.model": model,
+            "tui_agent.run.trigger": event.trigger,
+        }
+        parent = self._calls.get(origin.parent_call_id or "")
+        self._runs[agent] = self._begin(f"invoke_agent {agent}", parent, SpanKind.INTERNAL, attributes, time)
+
+    def _end_run(self, event: RunEnded, origin: Origin, time: int) -> None:
+        span = self._runs.pop(origin.agent_id, None)
+        if span is None:
+            return
+        span.set_attributes(
+            _usage(event.usage) | {"tui_agent.run.reason": event.reason, "tui_agent.steps": event.steps}
+        )
+        if event.reason in _FAILED_RUNS:
+            _fail(span, event.reason)
+        span.end(time)
+
+    def _begin_step(self, origin: Origin, time: int) -> None:
+        model = self._models.get(origin.agent_id, "")
+        attributes = _PROVIDER | {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+        parent = self._runs.get(origin.agent_id)
+        self._steps[origin.agent_id] = (self._begin(f"chat {model}", parent, SpanKind.CLIENT, attributes, time), time)
+
+    def _retry(self, event: StepRetry, origin: Origin, time: int) -> None:
+        if origin.agent_id in self._steps:
+            attributes = {"error.type": event.error_kind, "tui_agent.attempt": event.attempt}
+            self._steps[origin.agent_id][0].add_event("retry", attributes, time)
+
+    def _end_step(self, event: StepEnded, origin: Origin) -> None:
+        """End the span of a response when its stream ended; the calls of the step have spans of their own."""
+        if origin.agent_id not in self._steps:
+            return
+        span, began = self._steps.pop(origin.agent_id)
+        span.set_attributes(_usage(event.usage))
+        span.set_attribute("gen_ai.response.finish_reasons", [event.finish_reason])
+        span.end(began + int(event.llm_ms * 1_000_000))
+
+    def _begin_call(self, event: ToolStarted, origin: Origin, time: int) -> None:
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": event.call_id,
+        }
+        parent = self._runs.get(origin.agent_id)
+        span = self._begin(f"execute_tool {event.name}", parent, SpanKind.INTERNAL, attributes, time)
+        self._calls[event.call_id] = span
+
+    def _end_call(self, event: ToolEnded, origin: Origin, time: int) -> None:
+        span = self._calls.pop(event.call_id, None)
+        if span is None:
+            # The call never ran: it was denied, skipped or invalid.
+            if (run := self._runs.get(origin.agent_id)) is not None:
+                # The name of a tool that does not exist is any text of the model.
+                name = {} if event.status == "not_found" else {"gen_ai.tool.name": event.name}
+                run.add_event("call not run", name | {"tui_agent.status": event.status}, time)
+            return
+        span.set_attributes({"tui_agent.status": event.status, "tui_agent.approval_ms": event.approval_ms})
+        if event.is_error:
+            _fail(span, event.error_kind or event.status)
+        span.end(time)
+
+    def _begin(self, name: str, parent: Span | None, kind: SpanKind, attributes: Mapping[str, str], time: int) -> Span:
+        context = None if parent is None else set_span_in_context(parent)
+        return self._tracer.start_span(name, context, kind, dict(attributes), start_time=time)
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    """Return the tokens; those of the cache are part of the input's."""
+    cached = usage.cache_read_tokens + usage.cache_write_tokens
+    return {
+        "gen_ai.usage.input_tokens": usage.input_tokens + cached,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+    }
+
+
+def _fail(span: Span, kind: str) -> None:
+    span.set_attribute("error.type", kind)
+    span.set_status(Status(StatusCode.ERROR))
+
 
 TIMEOUT = 3.0
 """Seconds in which the collector must accept a batch, and those that the end of a session waits for the last one."""

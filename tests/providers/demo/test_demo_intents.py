@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.demo_intents import HELP, understand, unquoted
+from tui_agent.providers.demo.demo_policy import HELP, understand, unquoted
 from tui_agent.providers.demo.guided_tour import DemoWorkspace
 
 WORKSHOP = DemoWorkspace("/tmp/tour", "python3 -m pytest -q /tmp/tour")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.workbench.plugins.conftest import Install
 from tui_agent.definitions.skill_tool import SkillTool
-from tui_agent.mcp.find_tools import FindTools
+from tui_agent.mcp.server_pool import FindTools
 from tui_agent.settings import Settings
 from tui_agent.workbench.plugins.plugin_entries import (
     OTHER_TOOLS,
