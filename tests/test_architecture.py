@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
-    "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "rewind.rewind_plan"},
+    "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "protocol"},
     "ui.replay": {"protocol", "ui"},
     "ui.app.session_shelf": {
         "protocol",

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
+from tui_agent.protocol.facts.rewind_facts import FileStep
 from tui_agent.tools.atomic_write import replace_file, temporary_name
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, read_file_state, same_file
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
-
-from .rewind_plan import FileStep
 
 
 def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[TreeChange, ...]:

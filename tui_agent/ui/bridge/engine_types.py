@@ -6,8 +6,8 @@ checkers or when a page is opened.
 
 from tui_agent.agent import AgentLoop, ContextBreakdown
 from tui_agent.agent.steering_queue import SteeringQueue
+from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.rewind import Rewinder
-from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 
 __all__ = [
     "AgentLoop",
