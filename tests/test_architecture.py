@@ -46,18 +46,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
-    "ui.bridge.engine_types": {"agent", "rewind.Rewinder", "rewind.rewind_plan"},
     "ui.replay": {"protocol", "ui"},
-    "ui.fleet": {"fleet", "protocol", "ui"},
-    "ui.app.session_shelf": {
-        "protocol",
-        "session.journal",
-        "session.message_counts",
-        "session.preview",
-        "session.store",
-        "session.summary",
-        "ui",
-    },
+    "ui.fleet": {"fleet", "protocol", "ui", "workbench"},
     "headless": {"protocol", "agent", "session"},
     "acp": {"protocol", "agent", "session"},
     "fleet": {"protocol", "git"},
@@ -467,8 +457,8 @@ def test_records_stay_small() -> None:
     assert {name for fields, name in measured if fields > MAX_FIELDS} == set(LARGE_RECORDS)
 
 
-def test_two_files_of_the_screen_import_the_engine() -> None:
-    assert structure.ui_files_on_engine() == ["ui.app.session_shelf", "ui.bridge.engine_types"]
+def test_no_file_of_the_screen_imports_the_engine() -> None:
+    assert structure.ui_files_on_engine() == []
 
 
 def test_the_screen_has_no_loose_module_and_at_most_thirteen_folders() -> None:

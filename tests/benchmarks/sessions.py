@@ -26,8 +26,8 @@ from tui_agent.cli.subcommands.sessions_command import sessions
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
-from tui_agent.ui.app.session_shelf import SessionShelf
 from tui_agent.ui.app.themes import DEFAULT_THEME
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
 COUNT = 1_000
 FOLDERS = 50
@@ -76,7 +76,7 @@ async def measure(root: Path, folder: Path) -> dict[str, float]:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         before = time.process_time()
-        screen = SessionScreen(SessionShelf(SessionStore(root), folder))
+        screen = SessionScreen(SessionCatalogue(SessionStore(root), folder))
         drawn: list[float] = []
         row_of = screen._row
 

@@ -35,7 +35,7 @@ def test_the_table_has_every_common_addition() -> None:
     assert [goal for goal, _, _ in ROWS] == [
         "a slash command",
         "a key",
-        "a method of the agent for the screen",
+        "a method of the session for the screen",
         "a page with a list",
         "a page with data from the engine",
         "a part of the screen that shows events",

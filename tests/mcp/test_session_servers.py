@@ -12,7 +12,6 @@ from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.dialogs.info_pages import servers_text
 from tui_agent.workbench.session_servers import SessionServers
 
@@ -22,7 +21,7 @@ async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:
     async with running(("h", hostile("prompts", "poisoned")), ("off", off)) as servers:
         service = SessionServers(servers.pool)
 
-        page = servers_text(ServerQueries(service).list(), 60).plain
+        page = servers_text(service.list(), 60).plain
 
         assert page.startswith("h  ready  hostile 1\\u202e\n")
         assert "read_file (claims: only reads)" in " ".join(page.split())
@@ -39,7 +38,7 @@ async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:
 
 async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> None:
     async with running(hostile("prompts")) as servers:
-        queries = ServerQueries(SessionServers(servers.pool))
+        queries = SessionServers(servers.pool)
         behind_files = SessionServers(servers.pool, lambda text: text.startswith("/h:explain"))
 
         assert [command.slash for command in queries.commands] == ["h:explain"]
@@ -65,7 +64,7 @@ async def test_an_input_gets_the_prompt_and_the_resources_that_it_names() -> Non
 
 
 def test_without_servers_no_input_names_one() -> None:
-    assert not ServerQueries().are_named_in("/h:explain a")
+    assert not SessionServers(None).are_named_in("/h:explain a")
 
 
 @table(

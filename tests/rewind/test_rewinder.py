@@ -10,11 +10,11 @@ from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.errors import AlreadyRunningError
 from tui_agent.protocol.events import FileChanged, SessionRepaired, SessionRewinding, SessionRewound
+from tui_agent.protocol.facts.rewind_facts import Scope
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.providers.scripted_provider import Call, call
 from tui_agent.rewind.planner import CHANGED_BETWEEN, CHANGED_LATER, CHANGED_SINCE, NOT_KEPT
-from tui_agent.rewind.rewind_plan import Scope
 
 
 async def go_back(shop: Kept, words: str, scope: Scope = "both", *overwritten: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from tests.ui.open_bench import bench_of
 from tests.ui.story import Story
 from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.bus import EventBus
@@ -100,7 +101,7 @@ class FakeAgent:
 def bridge_to(agent: Any, bus: EventBus | None = None, past: Sequence[Envelope] = (), **services: Any) -> AgentBridge:
     """Return a bridge that is open to an agent, with the past and services of its session."""
     bridge = AgentBridge()
-    bridge.open(agent, EventBus() if bus is None else bus, past, **services)
+    bridge.open(bench_of(agent, bus, past, **services))
     return bridge
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual.events import Paste
 
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
 from tests.ui.test_queue_flows import queueing, texts
 from tui_agent.protocol.errors import ToolError
@@ -49,7 +50,7 @@ class Images:
 def give_images(on: Stage) -> Images:
     """Open the bridge to a folder with images."""
     images = Images()
-    on.chat.bridge.open(on.loop, on.bus, prompt_files=images)
+    on.chat.bridge.open(bench_of(on.loop, on.bus, attachments=images))
     return images
 
 

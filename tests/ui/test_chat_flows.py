@@ -14,6 +14,7 @@ from textual.screen import Screen
 from tests.support.table import table
 from tests.ui.approval.test_change_parts import NEW, OLD
 from tests.ui.bridge.test_agent_bridge import FakeDefinitions
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
 from tui_agent.agent.run_hooks import PromptCheck
@@ -924,12 +925,13 @@ class LeftoverCommands:
 async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_command() -> None:
     left = LeftoverCommands()
     async with stage([]) as on:
+        on.chat.bridge.open(bench_of(on.loop, on.bus))
         await on.say("/jobs kill all of them")
         await on.until(lambda: on.draft == "/jobs kill all of them")
         await on.pilot.press("ctrl+c")
         await on.say("/jobs")
         await on.until(lambda: on.draft == "")
-        on.chat.bridge.open(on.loop, on.bus, left_running=left)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, leftovers=left))
         await on.say("/jobs")
         await on.until(lambda: left.asked)
         await on.say("/jobs kill 12")
@@ -1047,7 +1049,7 @@ class FakeFiles:
 async def test_files_are_completed_and_the_next_key_cancels_a_search() -> None:
     async with stage(["Read."]) as on:
         found = FakeFiles()
-        on.chat.bridge.open(on.loop, on.bus, files=found)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, files=found))
         await on.type("see ")
         await on.pilot.press("at", *"slow")
         await on.until(lambda: "slow" in found.asked)
@@ -1106,7 +1108,8 @@ class FakePrompts:
 
 async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
     async with stage(["Done."]) as on:
-        on.chat.bridge.earlier.memory = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
+        prompts = on.chat.bridge.prompts = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, prompts=prompts)
         menu = on.chat.entry._suggestions
         await on.pilot.press("ctrl+r")
         await on.until(lambda: menu.display)
@@ -1120,13 +1123,13 @@ async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
         await on.pilot.press("enter")
         await on.settled()
         assert on.told() == ["fix price\nand rice"]
-        assert on.chat.bridge.earlier.memory.prompts[0] == "fix price\nand rice"
+        assert prompts.prompts[0] == "fix price\nand rice"
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
     async with stage() as on:
-        on.chat.bridge.earlier.memory = FakePrompts("fix the docs")
+        on.chat.bridge.prompts = FakePrompts("fix the docs")
         await on.type("fix")
         await on.pilot.press("ctrl+r", "x")
         await on.until(lambda: "No earlier prompt" in on.chat.entry._suggestions.render().plain)
@@ -1141,8 +1144,8 @@ async def test_a_search_that_is_left_returns_the_draft(key: str) -> None:
 
 async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
     async with stage() as on:
-        kept = on.chat.bridge.earlier.memory = FakePrompts("half a sentence", draft="half a sentence")
-        await on.chat.input.offer_draft()
+        kept = on.chat.bridge.prompts = FakePrompts("half a sentence", draft="half a sentence")
+        await on.chat.input.load_prompts()
         await on.pilot.pause()
         line = on.chat.entry.refusal
         assert line.render().plain.strip() == "▲ ctrl+r brings back your unsent draft: half a sentence"
@@ -1158,9 +1161,9 @@ async def test_a_draft_is_kept_while_it_is_typed_and_offered_again() -> None:
 
 async def test_an_offered_draft_does_not_meet_the_typing() -> None:
     async with stage() as on:
-        on.chat.bridge.earlier.memory = FakePrompts(draft="half a sentence")
+        on.chat.bridge.prompts = FakePrompts(draft="half a sentence")
         await on.type("ne")
-        await on.chat.input.offer_draft()
+        await on.chat.input.load_prompts()
         await on.type("w")
 
         assert on.draft == "new"
@@ -1178,13 +1181,15 @@ class FakeCommands:
             raise TuiAgentError("taken.md exists.")
         return f"/shop/{file or 'session.md'}"
 
+    commands = ()
+
     async def doctor(self) -> str:
         return "ok    git        works"
 
-    def models(self) -> tuple[()]:
+    def list(self) -> tuple[()]:
         return ()
 
-    def choose_model(self, name: str) -> None:
+    def choose(self, name: str) -> None:
         self.chosen.append(name)
 
     async def keep_default(self, setting: str) -> str:
@@ -1203,7 +1208,7 @@ async def test_commands_of_the_program_answer_in_words() -> None:
             "/model --default": told,
         }.items():
             commands = FakeCommands()
-            on.chat.bridge.open(on.loop, on.bus, commands=commands)
+            on.chat.bridge.open(bench_of(on.loop, on.bus, commands=commands, models=commands))
             before = notes(on.app)
             await on.say(typed)
             await on.until(lambda before=before: notes(on.app) != before)
@@ -1219,7 +1224,7 @@ async def test_doctor_opens_a_page_and_a_program_without_it_says_so() -> None:
     async with stage() as on:
         await on.say("/doctor")
         await on.until(lambda: any("does not have this command" in note for note in notes(on.app)))
-        on.chat.bridge.open(on.loop, on.bus, commands=FakeCommands())
+        on.chat.bridge.open(bench_of(on.loop, on.bus, commands=FakeCommands()))
         await on.say("/doctor")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
 
@@ -1253,7 +1258,7 @@ async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
 async def test_commands_of_files_complete_and_run_and_others_keep_their_message() -> None:
     files = FakeDefinitions()
     async with stage([]) as on:
-        on.chat.bridge.open(on.loop, on.bus, definitions=files)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, definitions=files))
         await on.until(lambda: on.chat.entry.composer.own_commands)
         await on.type("/lo")
         await on.until(lambda: on.chat.entry._suggestions.display)

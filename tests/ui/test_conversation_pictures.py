@@ -19,7 +19,6 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts import change_parts
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
@@ -252,7 +251,7 @@ def asking(request: ApprovalRequest, *keys: str) -> Callable[[Pilot[None]], Awai
             apply_to(conversation, envelope)
         conversation.flush()
         clock = Clock()
-        screen = ApprovalScreen(request, 2, 5, facts=GrantQueries(), clock=clock)
+        screen = ApprovalScreen(request, 2, 5, facts=None, clock=clock)
         await pilot.app.push_screen(screen)
         while not screen.was_drawn:
             await pilot.pause()

@@ -181,7 +181,7 @@ def test_files_are_offered_with_a_preview(snap_compare: Compare, size: tuple[int
         await drawn(pilot)
 
     app = TuiAgentApp(
-        bridge_to(FakeAgent(), files=FakeFiles(), prompt_files=Heads()),
+        bridge_to(FakeAgent(), files=FakeFiles(), attachments=Heads()),
         place=WorkingDirectory("~/shop", "main"),
         surroundings=TerminalEnvironment(reduced_motion=True, clock=still_clock),
     )

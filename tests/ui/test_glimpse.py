@@ -3,6 +3,7 @@
 import pytest
 from textual.pilot import Pilot
 
+from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
@@ -59,7 +60,7 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
         assert app.chat.state.ledger.total == RUNS
         assert [call.number for call in app.chat.state.ledger.calls] == [26, 27, 28, 29, 30]
 
-        bridge.open(FakeAgent(), EventBus(), story.envelopes)
+        bridge.open(bench_of(FakeAgent(), EventBus(), story.envelopes))
         await all_there(app, pilot, parts)
         assert rows(app) == before
         assert [call.number for call in app.chat.state.ledger.calls] == list(range(1, RUNS + 1))
@@ -83,7 +84,7 @@ async def test_a_user_who_scrolled_up_or_searched_meanwhile_keeps_the_position()
         before = rows(app)
         assert not app.chat.body.conversation.following
 
-        bridge.open(FakeAgent(), EventBus(), story.envelopes)
+        bridge.open(bench_of(FakeAgent(), EventBus(), story.envelopes))
         await all_there(app, pilot, parts)
         assert rows(app) == before
         assert app.chat.body.conversation.news == ""
@@ -109,7 +110,7 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         assert "◌ opening 1:0" in line.render().plain
         assert bridge.status.unsent == ("hello",)
 
-        bridge.open(agent, bus := EventBus())
+        bridge.open(bench_of(agent, bus := EventBus()))
         bus.publish(Noticed(code="x", text="it is there"))
         while ("run", "hello") not in agent.asked:
             await pilot.pause()
@@ -153,7 +154,7 @@ async def test_ctrl_c_recalls_messages_for_a_pending_agent_and_then_quits() -> N
         await drawn(pilot)
         assert any("again quits" in note for note in notes(app))
 
-        bridge.open(agent, EventBus())
+        bridge.open(bench_of(agent, EventBus()))
         await drawn(pilot)
         assert agent.asked == []
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
@@ -44,7 +45,7 @@ def menu_of(on: Stage) -> str:
 async def test_the_highlighted_file_shows_its_first_lines_sanitised() -> None:
     async with stage() as on:
         heads = Heads()
-        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=heads)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=heads))
         preview = on.chat.entry.preview
         await on.pilot.press("at", *"price")
         await on.until(lambda: preview.display)
@@ -61,7 +62,7 @@ async def test_the_highlighted_file_shows_its_first_lines_sanitised() -> None:
 async def test_another_file_replaces_the_preview_and_cancels_its_reading() -> None:
     async with stage() as on:
         heads = Heads()
-        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=heads)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=heads))
         preview = on.chat.entry.preview
         await on.pilot.press("at")
         await on.until(lambda: preview.place[0] == "docs/slower.md")
@@ -86,7 +87,7 @@ class Symbols:
 async def test_symbols_join_the_files_and_complete_to_their_lines() -> None:
     async with stage() as on:
         symbols = Symbols()
-        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), symbols=symbols, prompt_files=Heads())
+        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), symbols=symbols, attachments=Heads()))
         await on.pilot.press("at", *"price")
         await on.until(lambda: "src/price.py" in menu_of(on))
         symbols.built.set()
@@ -102,7 +103,7 @@ async def test_symbols_join_the_files_and_complete_to_their_lines() -> None:
 
 async def test_a_low_window_shows_no_preview() -> None:
     async with stage(size=(80, 20)) as on:
-        on.chat.bridge.open(on.loop, on.bus, files=FakeFiles(), prompt_files=Heads())
+        on.chat.bridge.open(bench_of(on.loop, on.bus, files=FakeFiles(), attachments=Heads()))
         await on.pilot.press("at", *"price")
         await on.until(lambda: on.chat.entry._suggestions.display)
         await on.pilot.pause()

@@ -7,6 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.support.examples import only_long
+from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
@@ -15,8 +16,6 @@ from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.bridge.job_queries import JobQueries
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +97,7 @@ def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]
         await shown(pilot)
         app = pilot.app
         assert isinstance(app, TuiAgentApp)
-        app.chat.bridge.rules = RuleQueries(FakeRules(OWN))
+        app.chat.bridge.bench = bench_of(None, rules=FakeRules(OWN))
         await pilot.press("slash", *command.removeprefix("/"), "enter")
         while app.screen is app.chat:
             await pilot.pause()
@@ -154,7 +153,7 @@ def test_background_commands_look_as_they_should(snap_compare: Compare, page: st
         await shown(pilot)
         app = pilot.app
         assert isinstance(app, TuiAgentApp)
-        app.chat.bridge.jobs = JobQueries(FakeJobs(*facts))
+        app.chat.bridge.bench = bench_of(None, jobs=FakeJobs(*facts))
         await pilot.press("slash", *"jobs", "enter")
         await drawn(pilot)
         if page == "mark":

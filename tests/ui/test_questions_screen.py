@@ -12,7 +12,6 @@ from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen, GroupGrant
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS
 
@@ -36,7 +35,7 @@ async def page(
     *requests: ApprovalRequest, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[QuestionPage[Answer | None]]:
     clock = Clock()
-    screen = ApprovalListScreen(requests, facts=GrantQueries(), clock=clock)
+    screen = ApprovalListScreen(requests, facts=None, clock=clock)
     async with shown_page(screen, clock, size) as found:
         yield found
 

@@ -80,7 +80,7 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
     async with kept_session(root, tmp_path / "sessions") as kept:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
         app = TuiAgentApp(
-            bridge_to(kept.loop, kept.bus, rewinding=kept.rewinder if rewinds else None),
+            bridge_to(kept.loop, kept.bus, rewind=kept.rewinder if rewinds else None),
             surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
         )
         async with app.run_test(size=(120, 40)) as pilot:

@@ -143,7 +143,7 @@ class Symbols:
 
 @both_sizes
 def test_an_image_and_a_symbol_in_the_composer(snap_compare: Compare, size: tuple[int, int]) -> None:
-    app = still_app(Story(), files=Workspace(), prompt_files=Workspace(), symbols=Symbols())
+    app = still_app(Story(), files=Workspace(), attachments=Workspace(), symbols=Symbols())
     keys = (*"see ", "at", *"shop.png", "space", "at", *"price", "down", "down")
 
     assert snap_compare(app, terminal_size=size, run_before=pressing(*keys))

@@ -17,7 +17,7 @@ from tui_agent.providers.demo.demo_server import TextOut, block_frames, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.launch_options import LaunchOptions
-from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.session_models import SessionModels
 
 __all__ = ["site"]
 
@@ -98,18 +98,18 @@ async def test_a_broken_small_model_is_replaced_by_the_own_one(tmp_path: Path) -
 
 async def test_another_model_changes_window_price_and_completion(tmp_path: Path) -> None:
     async with FussyServer() as server, engine_with(server, tmp_path) as engine:
-        commands = SessionCommands(engine, LaunchOptions.for_command(tmp_path))
+        models = SessionModels(engine, LaunchOptions.for_command(tmp_path))
         await engine.loop.run("Hello")
         with engine.bus.subscribe() as heard:
-            commands.choose_model("box/tiny")
+            models.choose("box/tiny")
             events = [envelope.event for envelope in heard.drain()]
         await engine.loop.run("And again")
 
         assert [event.window for event in events if isinstance(event, ContextUsage)] == [4_096]
-        marked = [(fact.name, fact.is_current) for fact in commands.models() if fact.provider == "box"]
+        marked = [(fact.name, fact.is_current) for fact in models.list() if fact.provider == "box"]
         assert marked == [("box/big", False), ("box/tiny", True)]
         with pytest.raises(ConfigurationError, match=r"no provider 'bix'.*did you mean box/tiny"):
-            commands.choose_model("bix/tiny")
+            models.choose("bix/tiny")
         assert engine.loop.provider.model.name == "box/tiny"
 
     assert [body["model"] for body in server.bodies] == ["big", "tiny"]

@@ -1,7 +1,5 @@
 """The agent loop: it asks the model, runs its calls, and takes messages of the user meanwhile."""
 
-from tui_agent.context.breakdown import ContextBreakdown
-
 from .agent_stream import (
     AgentStream,
     AgentStreamEvent,
@@ -36,7 +34,6 @@ __all__ = [
     "Budget",
     "ChainResult",
     "CheckpointStore",
-    "ContextBreakdown",
     "Done",
     "Guardrail",
     "GuardrailContext",

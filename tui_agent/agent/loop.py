@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from types import NoneType
 from typing import Literal, Self
 
-from tui_agent.context.breakdown import ContextBreakdown, measure_context
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, ToolLike
 from tui_agent.protocol.bus import EventBus
@@ -440,10 +439,6 @@ class AgentLoop:
         return await answer_beside(self._agent, self._run, request, provider, take)
 
     # --- the conversation between runs --------------------------------------------------------------------------------
-
-    def context_breakdown(self) -> ContextBreakdown:
-        """Return the parts that fill the model's context window: layers, tools, messages, and calls with results."""
-        return measure_context(self._agent.history, self._agent.tools.specs)
 
     async def compact(self, focus: str = "") -> bool:
         """Compact the conversation now, if possible to half its size. False if that failed: see `compaction.ended`.

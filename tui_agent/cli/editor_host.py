@@ -98,7 +98,7 @@ class EngineControls:
         self._engine = bench.engine
         self._tasks = tasks
         self._first_mode = bench.engine.loaded.settings.permissions.mode
-        self._servers: list[SessionServers] = [] if bench.servers is None else [bench.servers]
+        self._servers: list[SessionServers] = [bench.servers]
         self._over = asyncio.Event()
 
     def close(self) -> None:
@@ -131,13 +131,13 @@ class EngineControls:
         found = next((choice for choice in self.choices if choice.name == name), None)
         if found is None:
             raise ConfigurationError(f"no option {name!r} here")
-        commands = self._bench.commands
+        models = self._bench.models
         if name == "effort":
-            commands.choose_effort(value)
+            models.choose_effort(value)
         elif value not in found.values:
             raise ConfigurationError(f"no model {value!r} here; there are {', '.join(found.values)}")
         else:
-            commands.choose_model(value)
+            models.choose(value)
 
     @property
     def server_answer(self) -> ServerAnswer:

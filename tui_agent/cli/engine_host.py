@@ -52,9 +52,10 @@ async def serve(
             screen_problems=screen_problems,
             use_on_screen=use_on_screen,
             examine=examined,
+            prompts=bridge.prompts,
         ) as bench,
     ):
-        bridge.open_to(bench)
+        bridge.open(bench)
         bench.hooks.begin("clear" if follows and options.resume is None else None)
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(_freeze_loaded(bridge)), tasks.create_task(bench.symbols.keep())]

@@ -85,15 +85,15 @@ def _resolve_session_choice(options: LaunchOptions, locations: Locations, theme:
     """
     from tui_agent.session.store import SessionStore
     from tui_agent.ui.app.session_picker import SessionPicker
-    from tui_agent.ui.app.session_shelf import SessionShelf
     from tui_agent.workbench.sessions.resume import find_session_to_resume, resolve_continue
+    from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
     options = resolve_continue(options, locations)
     store = SessionStore(locations.sessions_dir)
     if options.resume != PICK_SESSION:
         session_id: str | None = find_session_to_resume(options, store)[0]
     else:
-        session_id = run_dialog(SessionPicker(SessionShelf(store, options.cwd), theme=theme))
+        session_id = run_dialog(SessionPicker(SessionCatalogue(store, options.cwd), theme=theme))
     return None if session_id is None else replace(options, resume=session_id)
 
 

@@ -1,6 +1,5 @@
 """The model's input: conversation history, layers of the system prompt, instruction files (AGENTS.md)."""
 
-from .breakdown import CallShare, ContextBreakdown, measure_context
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
 from .history_entries import HistoryEntry, HistorySnapshot, MessageView
@@ -20,9 +19,7 @@ __all__ = [
     "CONTEXT_LAYER",
     "LEGACY_LAYER",
     "SYSTEM_LAYER",
-    "CallShare",
     "Compaction",
-    "ContextBreakdown",
     "ContextGuard",
     "ContextLayer",
     "ContextRegistry",
@@ -43,7 +40,6 @@ __all__ = [
     "load_instructions",
     "load_own_instructions",
     "load_project_instructions",
-    "measure_context",
     "repair_messages",
     "system_parts",
     "write_layer",

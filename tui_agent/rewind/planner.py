@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
+from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
 from tui_agent.tools.atomic_write import replace_file, temporary_name
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
 from .file_history import RecordedChange
-from .rewind_plan import FileStep, StepKind
 
 NOT_KEPT = "its earlier content was not saved: the file was too large, or the session's limit was reached"
 NOT_KNOWN = "its earlier content was not recorded"

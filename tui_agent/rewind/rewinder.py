@@ -14,6 +14,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
+from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
@@ -34,7 +35,6 @@ from .file_history import (
     unobserved_commands,
 )
 from .planner import carry_out, order_steps, plan_call_undo, plan_rewind
-from .rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NAMED_FILES = 20
 """Most files named in a message to the model."""

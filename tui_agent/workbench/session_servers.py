@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ToolError
@@ -21,53 +21,60 @@ _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):(\S+)(?:\s+(.*))?\Z", re.DOTALL)
 _MENU_NAME = re.compile(r"[\w.:-]+", re.ASCII)
 """Names of prompts that the menu offers; the user can type others in full."""
 _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):(\S+)")
+_NAMED = re.compile(r"(?:\A/|(?:\A|(?<=\s))@)([A-Za-z0-9_-]+):\S")
 
 
 class SessionServers:
     """Lists and restarts the servers, and fetches the prompts and resources that the user names."""
 
-    def __init__(self, pool: "ServerPool", is_defined: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, pool: "ServerPool | None", is_defined: Callable[[str], bool] | None = None) -> None:
         """
         Args:
-            pool: the servers.
+            pool: the servers; None: none is configured.
             is_defined: True for a text that runs a command file or loads a skill: these come before prompts.
         """
-        self._pool = pool
+        self._configured: Sequence[ConfiguredServer] = pool.configured if pool is not None else ()
+        self._tasks: Mapping[str, ServerTask] = pool.tasks if pool is not None else {}
         self._is_defined = is_defined or _is_never_defined
 
     @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The prompts of the servers that run, for menus."""
-        prompts = [(name, prompt) for name, task in sorted(self._pool.tasks.items()) for prompt in task.prompts]
+        prompts = [(name, prompt) for name, task in sorted(self._tasks.items()) for prompt in task.prompts]
         commands = [_command(name, prompt) for name, prompt in prompts if _MENU_NAME.fullmatch(prompt.name)]
         return tuple(command for command in commands if not self._is_defined(f"/{command.slash}"))
 
     def list(self) -> tuple[ServerFact, ...]:
         """Return the servers, in the order of their configuration."""
-        return tuple(_fact(one, self._pool.tasks.get(one.name)) for one in self._pool.configured)
+        return tuple(_fact(one, self._tasks.get(one.name)) for one in self._configured)
 
     def restart(self, name: str, /) -> str:
         """Start a server anew; return why that is impossible."""
-        task = self._pool.tasks.get(name)
+        task = self._tasks.get(name)
         if task is None:
-            return f"No server {name} runs here; there are: {', '.join(self._pool.tasks) or 'none'}."
+            return f"No server {name} runs here; there are: {', '.join(self._tasks) or 'none'}."
         task.restart()
         return ""
 
     def log(self, name: str, /) -> str:
         """Return the last lines of a server."""
-        task = self._pool.tasks.get(name)
+        task = self._tasks.get(name)
         return task.log.text if task is not None else ""
 
     def login(self, name: str, /) -> str:
         """Sign in to a server; return why that is impossible."""
-        task = self._pool.tasks.get(name)
+        task = self._tasks.get(name)
         return task.login() if task is not None else f"No server {name} runs here."
 
     def logout(self, name: str, /) -> str:
         """Forget the sign-in to a server; return what was done."""
-        task = self._pool.tasks.get(name)
+        task = self._tasks.get(name)
         return task.logout() if task is not None else f"No server {name} runs here."
+
+    def are_named_in(self, text: str, /) -> bool:
+        """True if a text names a prompt or a resource of a server."""
+        named = {match[1] for match in _NAMED.finditer(text)}
+        return bool(named) and not named.isdisjoint(one.name for one in self._configured)
 
     async def expand(self, text: str, /) -> str:
         """Return an input with the prompt and the resources of servers that it names.
@@ -76,11 +83,11 @@ class SessionServers:
             ToolError: a server does not have what the text names, or does not run.
         """
         named = _PROMPT.match(text)
-        if named is not None and not self._is_defined(text) and (task := self._pool.tasks.get(named[1])) is not None:
+        if named is not None and not self._is_defined(text) and (task := self._tasks.get(named[1])) is not None:
             return await _prompt(task, named[2], named[3] or "")
         parts = [text]
         for match in _RESOURCE.finditer(text):
-            if (task := self._pool.tasks.get(match[1])) is not None:
+            if (task := self._tasks.get(match[1])) is not None:
                 blocks = await task.resource(match[2])
                 parts += [block.text for block in blocks if isinstance(block, TextBlock)]
         return "\n\n".join(parts)

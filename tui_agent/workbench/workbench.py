@@ -6,8 +6,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tui_agent.agent import AgentLoop
+from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
+from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.rewind import Rewinder
 
 from .build_engine import Engine, ScreenProblems, open_engine
 from .configuration.live_settings import LiveSettings, UseOnScreen
@@ -15,12 +19,16 @@ from .configuration.permission_rules import RuleImpact
 from .launch_options import LaunchOptions
 from .session_hooks import SessionHooks
 from .session_jobs import SessionJobs
+from .session_models import SessionModels
 from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
+from .sessions.prompt_store import PromptStore
 from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 from .workspace_symbols import WorkspaceSymbols
+
+__all__ = ["AgentLoop", "Rewinder", "SteeringQueue", "Workbench"]
 
 RUN_END_TIMEOUT = 4.0
 """Seconds that a run gets to end when the user quits in the middle of it."""
@@ -29,12 +37,19 @@ RUN_END_TIMEOUT = 4.0
 class Workbench:
     """One open session, subject by subject."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions, examine: Callable[[Path], str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        options: LaunchOptions,
+        examine: Callable[[Path], str] | None = None,
+        prompts: PromptStore | None = None,
+    ) -> None:
         """
         Args:
             engine: the parts of the session.
             options: the options that it was opened with.
             examine: returns the checks of the installation, a line each; None: the front end has none.
+            prompts: the prompts of the project; None: the front end did not need them before.
         """
         self.engine = engine
         """The parts below; front ends use the subjects."""
@@ -56,13 +71,16 @@ class Workbench:
         self.definitions = engine.definitions
         """Skills and command files; None: no file defines anything."""
         is_defined = None if engine.definitions is None else engine.definitions.knows
-        self.servers = None if engine.servers is None else SessionServers(engine.servers, is_defined)
-        """The tool servers; None: none is configured."""
+        self.servers = SessionServers(engine.servers, is_defined)
         self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
         self.rewind = engine.rewinder
         """Goes back to earlier moments; None: the session is not saved."""
         self.commands = SessionCommands(engine, options, examine)
-        """Export, copy, checks of the installation, model and effort."""
+        """Export, copy, checks of the installation, state of the work tree."""
+        self.models = SessionModels(engine, options)
+        kept_in = engine.locations.sessions_dir if options.keep_session else None
+        self.prompts = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
+        """The prompts of the project."""
         self.files = WorkspaceFiles(options.cwd)
         self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         self.attachments = PromptFiles(options.cwd, engine.policy)
@@ -78,6 +96,7 @@ class Workbench:
         screen_problems: ScreenProblems | None = None,
         use_on_screen: UseOnScreen | None = None,
         examine: Callable[[Path], str] | None = None,
+        prompts: PromptStore | None = None,
     ) -> AsyncGenerator["Workbench"]:
         """Open a session, and apply changed settings until the context closes; then save and close everything.
 
@@ -88,6 +107,7 @@ class Workbench:
             watched: True if a user can answer approval requests, also those that waited when the session ended.
             screen_problems, use_on_screen: check and apply the settings of the screen; None without one.
             examine: returns the checks of the installation for a folder; None: the front end has none.
+            prompts: the prompts of the project; None: the front end did not need them before.
 
         Raises:
             ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
@@ -97,7 +117,7 @@ class Workbench:
         async with open_engine(
             options, watched=watched, resume_pending_calls=watched, screen_problems=screen_problems
         ) as engine:
-            bench = cls(engine, options, examine)
+            bench = cls(engine, options, examine, prompts)
             live = LiveSettings(engine, options, use_on_screen)
             async with asyncio.TaskGroup() as tasks:
                 watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
@@ -105,6 +125,12 @@ class Workbench:
                     yield bench
                 finally:
                     watching.cancel()
+
+    @property
+    def slash_commands(self) -> tuple[PromptCommand, ...]:
+        """The `/` commands that the session defines: those of files, prompts of tool servers, models."""
+        defined = () if self.definitions is None else self.definitions.commands
+        return (*defined, *self.servers.commands, *self.models.commands)
 
     async def end_run(self) -> None:
         """Abort the current run, if any, and wait for its end, so that the journal contains it."""

@@ -8,7 +8,7 @@ from tests.ui.app.saved_sessions import MINUTE, NOW
 from tui_agent.session.preview import ChangedFile, SessionPreview
 from tui_agent.session.store import SessionStore
 from tui_agent.session.summary import SessionSummary
-from tui_agent.ui.app.session_shelf import SessionEntry, SessionShelf
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue, SessionEntry
 
 HOUR, DAY = 60, 24 * 60
 SHOP, WEB = "/srv/shop", "/srv/web-front-end"
@@ -33,7 +33,7 @@ PREVIEW = SessionPreview(
 )
 
 
-class StillShelf(SessionShelf):
+class StillShelf(SessionCatalogue):
     """A shelf of fixed sessions, seen from the folder of the shop."""
 
     def __init__(self, rows: Sequence[tuple[str, int, str, str, int, float | None, int, bool]] = ROWS) -> None:

@@ -3,9 +3,9 @@
 from textual.screen import Screen
 
 from tests.support.table import table
+from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 
 
 def thick_bars(screen: Screen[object]) -> list[str]:
@@ -33,7 +33,7 @@ async def test_scrollbars_are_thin(keys: tuple[str, ...]) -> None:
 
 async def test_scrollbars_of_the_pages_are_thin() -> None:
     async with stage() as on_stage:
-        on_stage.chat.bridge.rules = RuleQueries(FakeRules())
+        on_stage.chat.bridge.bench = bench_of(on_stage.loop, on_stage.bus, rules=FakeRules())
         for typed in ("/permissions", "/tools", "/rewind"):
             await on_stage.say(typed)
             await on_stage.pilot.pause()

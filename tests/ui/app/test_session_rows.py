@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.ui.app.saved_sessions import NOW
 from tests.ui.app.still_sessions import PREVIEW, StillShelf
 from tui_agent.ui.app.session_rows import preview_rows, title_of
-from tui_agent.ui.app.session_shelf import SessionEntry
+from tui_agent.workbench.sessions.session_catalogue import SessionEntry
 
 OPEN = StillShelf().fixed[1]
 

@@ -14,11 +14,11 @@ from tui_agent.session.journal import JournalFile
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
-from tui_agent.ui.app.session_shelf import SessionShelf
 from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
 
 class Clock:
@@ -91,7 +91,7 @@ async def listed(
     root: Path, folder: Path, *, size: tuple[int, int] = (120, 40), current: str = "", words: str = ""
 ) -> AsyncIterator[Listed]:
     clock = Clock()
-    shelf = SessionShelf(SessionStore(root), folder)
+    shelf = SessionCatalogue(SessionStore(root), folder)
     app = ListApp(SessionScreen(shelf, current=current, words=words, clock=clock, now=lambda: NOW))
     async with app.run_test(size=size) as pilot:
         found = Listed(app, pilot, clock, root)

@@ -59,7 +59,7 @@ async def switching(*, running: bool = False, begun: bool = True, can_switch: bo
         story = story.answer("The first answer.") or story
         story.end("The first answer.")
     rewinding: Any = SavedRewinds()
-    bridge = bridge_to(agent, EventBus(Origin(session_id="one")), past=story.envelopes, rewinding=rewinding)
+    bridge = bridge_to(agent, EventBus(Origin(session_id="one")), past=story.envelopes, rewind=rewinding)
     app = TuiAgentApp(
         bridge,
         surroundings=TerminalEnvironment(reduced_motion=True, clock=lambda: story.now),

@@ -160,7 +160,7 @@ async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None
         await shown(pilot)
         assert app.chat.body.has_class("-begun")
         assert app.chat.state.ledger.places["running"] == set()
-        agent = app.chat.bridge._agent
+        agent = app.chat.bridge.agent
         assert isinstance(agent, FakeAgent)
         assert [(message.kind, message.text) for message in agent.waiting_messages] == [
             ("steer", "also update the changelog"),
@@ -312,7 +312,7 @@ async def test_the_palette_stays_closed_over_a_dialog() -> None:
 
 async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     app = still_app(Story())
-    agent = app.chat.bridge._agent
+    agent = app.chat.bridge.agent
     assert isinstance(agent, FakeAgent)
     agent.refusal = RuntimeError("boom")
 

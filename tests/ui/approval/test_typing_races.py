@@ -86,7 +86,7 @@ class Desk:
             call_after_refresh=lambda do: self.after(0.005, do),
             notify=lambda *_, **__: None,
         )
-        bridge: Any = SimpleNamespace(decide=self._decide, grants=None, shares_rules=True)
+        bridge: Any = SimpleNamespace(decide=self._decide, bench=None, shares_rules=True)
         entry: Any = SimpleNamespace(composer=SimpleNamespace(region=None), type_text=self._type)
         self.controller = ApprovalController(screen, bridge, self.clock, self.pending, lambda: entry)
         self.controller.line = cast(Any, SimpleNamespace(announce=lambda *_: None))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.message import Message
 
+from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent, bridge_to
 from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
@@ -186,17 +187,6 @@ def test_interrupts_and_answers_reach_the_agent() -> None:
     assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
 
 
-def test_the_mode_cycle_leaves_out_dangerous_modes() -> None:
-    bridge = AgentBridge(FakeAgent(mode=PermissionMode.ALLOW), EventBus())
-
-    modes: list[PermissionMode] = []
-    for _ in range(4):
-        bridge.cycle_mode()
-        modes.append(bridge.status.mode)
-
-    assert modes == ["ask", "accept_edits", "plan", "ask"]
-
-
 def test_a_mode_that_the_agent_refuses_is_reported() -> None:
     agent, bus = FakeAgent(), EventBus()
     agent.refusal = ConfigurationError("this agent has no policy")
@@ -287,10 +277,9 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
     assert bridge.status.pending
     assert bridge.run_shell("ls", "!ls", shared=True)
     bridge.rename("a  title")
-    bridge.cycle_mode()
+    bridge.set_mode(PermissionMode.ACCEPT_EDITS)
     assert bridge.status.mode is PermissionMode.ACCEPT_EDITS
-    assert "still being read" in bridge.undo_compaction()
-    assert bridge.context_breakdown() is None
+    assert "still being read" in bridge.no_bench
     assert bridge.messages.drop(agent.steer("waits").id) is None
     bridge.send_now()
     bridge.leave()
@@ -298,7 +287,7 @@ async def test_commands_to_a_pending_agent_are_deferred_or_refused() -> None:
         task = group.create_task(bridge.serve())
         await turns()
         with bus.subscribe() as heard:
-            bridge.open(agent, bus)
+            bridge.open(bench_of(agent, bus))
             await turns()
             assert [envelope.type for envelope in heard.drain()] == ["session.renamed"]
         task.cancel()
@@ -320,7 +309,7 @@ async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_
     assert bridge.status.unsent == ("first", "and this", "then that")
 
     async with serving(bridge):
-        bridge.open(agent, EventBus())
+        bridge.open(bench_of(agent, EventBus()))
         assert [(message.kind, message.text) for message in agent.waiting_messages] == [
             ("steer", "and this"),
             ("follow_up", "then that"),
@@ -407,7 +396,7 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
         bridge.submit(text)
 
     async with serving(bridge):
-        bridge.open(agent, EventBus(), definitions=files)
+        bridge.open(bench_of(agent, EventBus(), definitions=files))
         assert [one.slash for one in bridge.status.commands] == ["say", "look"]
         bridge.submit("/say now")
         await turns(40)
@@ -419,7 +408,7 @@ async def test_command_files_run_also_if_they_were_typed_before_the_agent_was_th
 def test_a_command_file_steers_a_running_agent_unless_it_needs_a_run_of_its_own() -> None:
     agent = FakeAgent(running=True)
     bridge = AgentBridge()
-    bridge.open(agent, EventBus(), definitions=FakeDefinitions())
+    bridge.open(bench_of(agent, EventBus(), definitions=FakeDefinitions()))
 
     bridge.submit("/say hello")
 

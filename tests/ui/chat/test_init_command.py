@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.support.table import table
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage
 from tests.ui.still import notes
 from tui_agent.protocol.errors import ConfigurationError
@@ -76,18 +77,8 @@ async def test_init_waits_for_the_run(tmp_path: Path) -> None:
 
 
 async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
-    class Commands:
-        async def export(self, file: str) -> str:
-            return file
-
-        async def doctor(self) -> str:
-            return ""
-
-        def models(self) -> tuple[()]:
-            return ()
-
-        def choose_model(self, name: str) -> None:
-            pass
+    class Models:
+        commands = ()
 
         def choose_effort(self, name: str) -> str:
             if name == "wild":
@@ -95,7 +86,7 @@ async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
             return f"effort {name or 'shown'}"
 
     async with stage() as on_stage:
-        on_stage.chat.bridge.open(on_stage.loop, on_stage.bus, commands=Commands())
+        on_stage.chat.bridge.open(bench_of(on_stage.loop, on_stage.bus, models=Models()))
         for typed, answer in (
             ("/effort", "effort shown"),
             ("/effort HIGH", "effort high"),

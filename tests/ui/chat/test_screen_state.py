@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.session.played_sessions import FULL_SESSION, play
+from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent, drawn
 from tests.ui.story import Story
 from tests.ui.test_any_order import TOLD
@@ -78,7 +79,7 @@ async def test_live_resumed_and_replayed_screens_have_equal_states(events: list[
         known = user_message(message.text, message.kind)
         agent.queue.put(known.model_copy(update={"id": message.message_id}))
     bridge = AgentBridge()
-    bridge.open(agent, EventBus(), past)
+    bridge.open(bench_of(agent, EventBus(), past))
     resumed = app_on(bridge)
     async with resumed.run_test(size=SIZE) as pilot:
         while not resumed.chat.state.begun:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import stage
 from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
@@ -54,7 +55,7 @@ async def test_the_open_pages_follow_the_servers(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(text_page, "POLL_SECONDS", 0.02)
     servers = Servers()
     async with stage([]) as on:
-        on.chat.bridge.open(on.loop, on.bus, servers=servers)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, servers=servers))
 
         def shown() -> str:
             page = on.pilot.app.screen
@@ -79,7 +80,7 @@ async def test_resources_of_a_server_complete_behind_its_name() -> None:
     servers = Servers()
     servers.fact = replace(servers.fact, state="ready", resources=("@docs:memo://one", "@docs:memo://two"))
     async with stage([]) as on:
-        on.chat.bridge.open(on.loop, on.bus, servers=servers)
+        on.chat.bridge.open(bench_of(on.loop, on.bus, servers=servers))
         await on.type("see @docs:tw")
         menu = on.chat.entry._suggestions
         await on.until(lambda: "@docs:memo://two" in menu.render().plain and "memo://one" not in menu.render().plain)

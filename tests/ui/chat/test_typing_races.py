@@ -21,6 +21,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 
 from tests.support.leaping_loop import LeapingLoop
+from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
@@ -146,7 +147,7 @@ def theatre(opened: list[Opened]) -> Generator[Theatre]:
         bus = EventBus()
         agent = ScriptedAgent(bus, loop.time)
         bridge: Any = AgentBridge()
-        bridge.open(agent, bus)
+        bridge.open(bench_of(agent, bus))
         surroundings = TerminalEnvironment(reduced_motion=True, clock=loop.time)
         return TuiAgentApp(bridge, place=WorkingDirectory("~/shop", "main"), surroundings=surroundings), agent
 

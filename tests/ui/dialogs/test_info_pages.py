@@ -1,7 +1,6 @@
 """The pages about the context window and about a run."""
 
 from tests.ui.story import Story
-from tui_agent.context.breakdown import CallShare, ContextBreakdown
 from tui_agent.protocol.events import FileChanged
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.prompt_command import PromptCommand
@@ -9,6 +8,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, definitions_text, files_text, run_text
 from tui_agent.ui.state.changed_files import ChangedFiles
+from tui_agent.workbench.context_breakdown import CallShare, ContextBreakdown
 
 
 def rows(breakdown: ContextBreakdown, window: int = 200_000, width: int = 80) -> list[str]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.facts.job_facts import JobFact
-from tui_agent.ui.bridge.job_queries import JobQueries
 from tui_agent.ui.dialogs.answer_guard import CONFIRM_SECONDS, FOCUS_SECONDS, QUIET_SECONDS, RESTING_SECONDS
 from tui_agent.ui.dialogs.jobs_screen import JobsScreen
 from tui_agent.ui.text.rows_view import RowsView
@@ -66,7 +66,7 @@ async def jobs_page() -> AsyncIterator[Page]:
     """Show the page with a command that runs and one that has ended."""
     jobs = Jobs()
     async with stage(size=(100, 30)) as on:
-        on.chat.bridge.jobs = JobQueries(jobs)
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, jobs=jobs)
         await on.say("/jobs")
         await on.until(lambda: isinstance(on.app.screen, JobsScreen))
         screen = on.app.screen

@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.support.table import table
+from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.events import ApprovalRequested, PermissionDecided, ToolEnded, ToolQueued
 from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.tool_events import ToolStarted
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -23,7 +23,7 @@ async def page(
 ) -> AsyncIterator[tuple[Stage, PermissionsScreen, FakeRules]]:
     service = rules or FakeRules(OWN)
     async with stage(size=size) as on_stage:
-        on_stage.chat.bridge.rules = RuleQueries(service)
+        on_stage.chat.bridge.bench = bench_of(on_stage.loop, on_stage.bus, rules=service)
         await on_stage.say("/permissions")
         await on_stage.until(lambda: isinstance(on_stage.app.screen, PermissionsScreen))
         screen = on_stage.app.screen

@@ -1,5 +1,6 @@
 """`/report` and `/tools` as the user sees them."""
 
+from tests.ui.open_bench import bench_of
 from tests.ui.rule_stage import FakeRules
 from tests.ui.stage import Stage, stage
 from tests.ui.story import Story
@@ -7,7 +8,6 @@ from tests.ui.trial_story import formatted, settle, trial
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, RunStarted
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 from tui_agent.ui.dialogs.report_page import ReportPage, kept_text
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -16,7 +16,7 @@ from tui_agent.ui.state.call_records import CallTrial
 
 def set_up(on_stage: Stage) -> FakeRules:
     rules = FakeRules()
-    on_stage.chat.bridge.rules = RuleQueries(rules)
+    on_stage.chat.bridge.bench = bench_of(on_stage.loop, on_stage.bus, rules=rules)
     return rules
 
 

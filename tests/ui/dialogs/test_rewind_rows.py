@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.ui.rewinds import CONFLICT, PLAN, POINTS, STUCK
-from tui_agent.rewind.rewind_plan import RewindOutcome, RewindPlan
+from tui_agent.protocol.facts.rewind_facts import RewindOutcome, RewindPlan
 from tui_agent.ui.dialogs.rewind_rows import key_row, plan_rows, point_rows, rewind_outcome_text, state_row
 
 WHEN = ["11-21 14:05", "11-21 14:02", "11-21 13:40"]

@@ -18,6 +18,7 @@ from tui_agent.session import StoredSession
 from tui_agent.workbench import build_engine
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.session_models import SessionModels
 from tui_agent.workbench.sessions.resume import open_session
 from tui_agent.workbench.sessions.session_commands import SessionCommands
 
@@ -90,14 +91,18 @@ async def test_another_model_is_used_by_the_next_request(tmp_path: Path, monkeyp
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False)
     async with open_engine(options, watched=True) as engine:
-        SessionCommands(engine, options).choose_model("claude-test")
+        SessionModels(engine, options).choose("claude-test")
         assert engine.loop.provider.model.name == "claude-test"
 
 
-async def test_the_demo_keeps_its_model(tmp_path: Path) -> None:
-    async with commands_in(options_for(tmp_path)) as commands:
+async def test_the_demo_keeps_its_model_and_does_not_think(tmp_path: Path) -> None:
+    options = options_for(tmp_path)
+    async with open_engine(options, watched=True) as engine:
+        models = SessionModels(engine, options)
         with pytest.raises(ConfigurationError, match="offline demo has one model"):
-            commands.choose_model("claude-test")
+            models.choose("claude-test")
+        with pytest.raises(ConfigurationError, match="does not think"):
+            models.choose_effort("high")
 
 
 async def test_the_effort_changes_what_the_next_request_may_think(
@@ -106,16 +111,16 @@ async def test_the_effort_changes_what_the_next_request_may_think(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-sonnet-4-5"})
     async with open_engine(options, watched=True) as engine:
-        commands, config = SessionCommands(engine, options), engine.loop.config
-        assert "The model's effort is left to the provider. /effort NAME" in commands.choose_effort("")
-        assert commands.choose_effort("high") == (
+        models, config = SessionModels(engine, options), engine.loop.config
+        assert "The model's effort is left to the provider. /effort NAME" in models.choose_effort("")
+        assert models.choose_effort("high") == (
             "From the next request on, the model's effort is high, up to 24,576 tokens."
         )
         assert config.thinking_tokens == 24_576
-        assert "The model's effort is high" in commands.choose_effort("")
-        assert "effort is off" in commands.choose_effort("off")
+        assert "The model's effort is high" in models.choose_effort("")
+        assert "effort is off" in models.choose_effort("off")
         assert config.thinking_tokens == 0
-        commands.choose_effort("default")
+        models.choose_effort("default")
         assert config.thinking_tokens is None
 
 
@@ -123,12 +128,12 @@ async def test_the_effort_fits_the_model_in_use(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-opus-5-5"})
     async with open_engine(options, watched=True) as engine:
-        commands, config = SessionCommands(engine, options), engine.loop.config
-        commands.choose_effort("max")
+        models, config = SessionModels(engine, options), engine.loop.config
+        models.choose_effort("max")
         assert config.thinking_tokens == 49_152
         with pytest.raises(ConfigurationError, match="always thinks"):
-            commands.choose_effort("off")
-        commands.choose_model("qwen-local")
+            models.choose_effort("off")
+        models.choose("qwen-local")
         assert config.thinking_tokens == 4_096
 
 
@@ -140,7 +145,7 @@ async def test_an_unknown_effort_changes_nothing(
     options = replace(options_for(tmp_path), demo=False)
     async with open_engine(options, watched=True) as engine:
         with pytest.raises(ConfigurationError, match=refusal):
-            SessionCommands(engine, options).choose_effort(name)
+            SessionModels(engine, options).choose_effort(name)
         assert engine.loop.config.thinking_tokens is None
 
 
@@ -153,9 +158,9 @@ async def test_a_resumed_session_keeps_the_model_and_the_effort_that_were_chosen
         await engine.loop.run("hello")
     again = replace(options, demo=False, session_id=None, resume="talk")
     async with open_engine(again, watched=True) as engine:
-        commands = SessionCommands(engine, again)
-        commands.choose_model("claude-test")
-        commands.choose_effort("low")
+        models = SessionModels(engine, again)
+        models.choose("claude-test")
+        models.choose_effort("low")
 
     async with open_engine(again, watched=True) as engine:
         assert engine.choice.model == "claude-test"
@@ -171,20 +176,14 @@ async def test_the_default_for_new_sessions_goes_into_the_users_settings(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-of-no-account")
     options = replace(options_for(tmp_path), demo=False)
     async with open_engine(options, watched=True) as engine:
-        commands = SessionCommands(engine, options)
-        commands.choose_model("claude-test")
-        commands.choose_effort("low")
-        path = Path(await commands.keep_default("model"))
-        assert str(path) == await commands.keep_default("effort")
+        models = SessionModels(engine, options)
+        models.choose("claude-test")
+        models.choose_effort("low")
+        path = Path(await models.keep_default("model"))
+        assert str(path) == await models.keep_default("effort")
 
     assert path == engine.locations.user_file
     assert 'model = "claude-test"' in path.read_text("utf-8")
     async with open_engine(options, watched=True) as engine:
         assert engine.choice.model == "claude-test"
         assert engine.loop.config.thinking_tokens == 2_048
-
-
-async def test_the_demo_does_not_think(tmp_path: Path) -> None:
-    async with commands_in(options_for(tmp_path)) as commands:
-        with pytest.raises(ConfigurationError, match="does not think"):
-            commands.choose_effort("high")

@@ -63,10 +63,10 @@ class AppSessions:
         with IMPORTING:
             from tui_agent.session.store import SessionStore
             from tui_agent.ui.app.session_screen import SessionScreen
-            from tui_agent.ui.app.session_shelf import SessionShelf
+            from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
         store = SessionStore(self._locations.sessions_dir)
-        return SessionScreen(SessionShelf(store, self.options.cwd), current=current, words=words)
+        return SessionScreen(SessionCatalogue(store, self.options.cwd), current=current, words=words)
 
     async def find(self, words: str, /) -> str | None:
         """Return the only session with this id or these words in its title; None if there are several.
@@ -145,7 +145,7 @@ class AppSessions:
         self._wanted.clear()
         if self._next is not None:
             if session_id := self.bridge.session_id:
-                self._left = SessionTarget(session_id if self.bridge.rewinding is not None else None)
+                self._left = SessionTarget(session_id if self.bridge.is_saved else None)
             self.options, self.bridge = self._next.options, self._next.bridge
             self._next = None
 

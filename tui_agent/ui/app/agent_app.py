@@ -11,7 +11,7 @@ from .themes import DEFAULT_THEME
 from .tui_agent_app import TuiAgentApp
 
 if TYPE_CHECKING:
-    from tui_agent.ui.bridge.engine_types import AgentLoop
+    from tui_agent.workbench.workbench import AgentLoop
 
 _STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
 

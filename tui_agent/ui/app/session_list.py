@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tui_agent.ui.base.commands import hint
-
-from .session_shelf import SessionEntry
+from tui_agent.workbench.sessions.session_catalogue import SessionEntry
 
 
 class SessionList:

@@ -13,11 +13,11 @@ from textual.widgets.option_list import Option
 
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
 from .base_app import THIN_SCROLLBARS
 from .question_app import QuestionApp
 from .session_screen import SessionScreen
-from .session_shelf import SessionShelf
 from .themes import DEFAULT_THEME
 
 
@@ -89,9 +89,9 @@ class _Choice(QuestionApp[str | None]):
 class SessionPicker(QuestionApp[str | None]):
     """The list of sessions. Returns the id of the chosen one, or None if the user quits."""
 
-    def __init__(self, shelf: SessionShelf, *, theme: str = DEFAULT_THEME) -> None:
+    def __init__(self, catalogue: SessionCatalogue, *, theme: str = DEFAULT_THEME) -> None:
         super().__init__(theme)
-        self._list = SessionScreen(shelf)
+        self._list = SessionScreen(catalogue)
 
     def on_mount(self) -> None:
         """Show the list; the choice ends the app."""

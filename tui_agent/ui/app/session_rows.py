@@ -11,8 +11,7 @@ from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, visible, with_controls
 from tui_agent.ui.text.styled_lines import clipped, wrapped
-
-from .session_shelf import Preview, SessionEntry
+from tui_agent.workbench.sessions.session_catalogue import Preview, SessionEntry
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 AGE_WIDTH = 9

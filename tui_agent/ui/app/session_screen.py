@@ -26,10 +26,10 @@ from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import key_rows
+from tui_agent.workbench.sessions.session_catalogue import Preview, SessionCatalogue, SessionEntry
 
 from .session_list import SessionList
 from .session_rows import entry_row, heading_row, preview_rows, title_of
-from .session_shelf import Preview, SessionEntry, SessionShelf
 
 QUESTION = "Resume which session?"
 BESIDE = 100
@@ -90,7 +90,7 @@ class SessionScreen(CursorKeys, ModalScreen[str | None]):
 
     def __init__(
         self,
-        shelf: SessionShelf,
+        catalogue: SessionCatalogue,
         *,
         current: str = "",
         words: str = "",
@@ -100,14 +100,14 @@ class SessionScreen(CursorKeys, ModalScreen[str | None]):
         """Create the list; nothing is read yet.
 
         Args:
-            shelf: the sessions.
+            catalogue: the sessions.
             current: id of the session on the screen; empty before the app.
             words: first text of the search.
             clock: monotonic seconds.
             now: milliseconds since the epoch.
         """
         super().__init__()
-        self._shelf = shelf
+        self._catalogue = catalogue
         self._current = current
         self._clock = clock
         self._now = now()
@@ -183,12 +183,12 @@ class SessionScreen(CursorKeys, ModalScreen[str | None]):
         await run_service("counting messages", self._count_messages())
 
     async def _read_all(self) -> None:
-        async for entries in self._shelf.read():
+        async for entries in self._catalogue.read():
             self._sessions.add(entries)
             self._show()
 
     async def _count_messages(self) -> None:
-        async for entries in self._shelf.count(self._sessions.entries):
+        async for entries in self._catalogue.count(self._sessions.entries):
             self._sessions.replace(entries)
             self._show()
             self._side.show(self._preview_rows)
@@ -213,7 +213,7 @@ class SessionScreen(CursorKeys, ModalScreen[str | None]):
             self.run_worker(self._load_preview(entry, key), group="preview", exclusive=True, exit_on_error=False)
 
     async def _load_preview(self, entry: SessionEntry, key: object) -> None:
-        preview = await run_service("previewing a session", self._shelf.preview(entry))
+        preview = await run_service("previewing a session", self._catalogue.preview(entry))
         if key == self._previewed:
             self._preview, self._is_previewing = preview, False
             self._side.show(self._preview_rows, anew=True)
@@ -399,17 +399,17 @@ class SessionScreen(CursorKeys, ModalScreen[str | None]):
         return None
 
     async def _rename(self, entry: SessionEntry, title: str) -> None:
-        renamed = await self._shelf.rename(entry, title)
+        renamed = await self._catalogue.rename(entry, title)
         self._end_renaming()
         if renamed is not None:
             self._sessions.replace((renamed,))
             self._show()
 
     async def _fork(self, entry: SessionEntry) -> None:
-        self.dismiss(await self._shelf.fork(entry))
+        self.dismiss(await self._catalogue.fork(entry))
 
     async def _delete(self, entry: SessionEntry) -> None:
-        await self._shelf.delete(entry)
+        await self._catalogue.delete(entry)
         self._sessions.remove(entry)
         self._show()
 

@@ -8,8 +8,7 @@ from textual.screen import Screen
 
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.history_tail import HistoryTail
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.chat.app_requests import SessionRequested
 from tui_agent.ui.chat.chat_options import ChatOptions, FirstPageService
 from tui_agent.ui.chat.screen_state import ScreenState
@@ -161,18 +160,18 @@ class SessionSwitcher(Generic[ChatT]):
             self._say("/fork copies the whole session; /fork 2 leaves out your last two messages.")
         elif bridge.status.running:
             self._say("The agent is working. /fork copies the session when it is done.")
-        elif bridge.rewinding is None:
+        elif (bench := bridge.bench) is None or bench.rewind is None:
             self._say("This session is not saved, so it cannot be copied.")
         else:
             at_seq, left_out = None, ""
             if argument:
-                moments = [moment for moment in await bridge.rewinding.points() if moment.is_turn]
+                moments = [moment for moment in await bench.rewind.points() if moment.is_turn]
                 if int(argument) > len(moments):
                     self._say(f"This session has only {len(moments)} messages of yours. Nothing was copied.")
                     return
                 moment = moments[int(argument) - 1]
                 at_seq, left_out = moment.seq, moment.text
-            copy = await bridge.commands.fork(at_seq)
+            copy = await bench.commands.fork(at_seq)
             note = f"You are in a copy, session {copy}. /resume {bridge.session_id} returns to the original."
             await self._switch(SessionTarget(copy), note, left_out)
 
@@ -184,7 +183,7 @@ class SessionSwitcher(Generic[ChatT]):
         lost: list[str] = []
         if bridge.status.running:
             lost.append("The agent is working here. Its run is cancelled; results so far and queued messages are kept.")
-        if (bridge.rewinding is None or chat.state.status.unsaved) and chat.state.begun:
+        if (not bridge.is_saved or chat.state.status.unsaved) and chat.state.begun:
             lost.append("This session is not saved: its conversation is lost.")
         if not lost:
             self._work(self._switch(target))
@@ -202,7 +201,7 @@ class SessionSwitcher(Generic[ChatT]):
         if self._service is None:
             return
         chat = self._chat()
-        left, is_saved = chat.bridge.session_id, chat.bridge.rewinding is not None and chat.state.begun
+        left, is_saved = chat.bridge.session_id, chat.bridge.is_saved and chat.state.begun
         opened = await self._service.prepare(target)
         if not note and is_saved and target.session_id is None:
             note = f"New session. /resume {left} returns to the one before, which is saved."

@@ -8,7 +8,7 @@ drawn.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
@@ -17,7 +17,6 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
@@ -27,7 +26,11 @@ from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
 from .change_parts_screen import ChangePartsScreen
 from .proposed_parts import ChangedText, keep_all, proposed_parts
-from .server_question_screen import OpensPages, ServerQuestionScreen
+from .server_question_screen import ServerQuestionScreen
+
+if TYPE_CHECKING:
+    # The first screen must not wait until the engine is loaded.
+    from tui_agent.workbench.workbench import Workbench
 
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
@@ -57,13 +60,8 @@ class AnswerTaker(Protocol):
     """True if one stored rule applies to all requests."""
 
     @property
-    def grants(self) -> GrantQueries:
-        """Facts about rules that an approval would store."""
-        ...
-
-    @property
-    def servers(self) -> OpensPages:
-        """Opens pages for the questions of tool servers."""
+    def bench(self) -> "Workbench | None":
+        """Knows the effects of rules, and opens pages for the questions of tool servers; None: nothing does."""
         ...
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
@@ -175,14 +173,14 @@ class ApprovalController:
 
     def _open(self, request: ApprovalRequest, edit: ChangedText | None = None) -> None:
         position, total = self._pending.position_of(request)
-        question = request.question
+        question, bench = request.question, self._bridge.bench
         self._drawn = request
         if question is not None and question.kind != "sampling":
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,
                 total,
-                browser=self._bridge.servers,
+                browser=bench.servers if bench is not None else None,
                 clock=self._clock,
                 target=self._target,
                 foot=self._foot,
@@ -194,7 +192,7 @@ class ApprovalController:
             request,
             position,
             total,
-            facts=self._bridge.grants,
+            facts=bench.grants if bench is not None else None,
             clock=self._clock,
             target=self._target,
             foot=self._foot,
@@ -228,7 +226,8 @@ class ApprovalController:
 
     def _open_list(self) -> None:
         calls = tuple(request for request in self._pending.all if request.question is None)
-        page = ApprovalListScreen(calls, facts=self._bridge.grants, clock=self._clock, target=self._target)
+        facts = self._bridge.bench.grants if self._bridge.bench is not None else None
+        page = ApprovalListScreen(calls, facts=facts, clock=self._clock, target=self._target)
         self._page = page
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 

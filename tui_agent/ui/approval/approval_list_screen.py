@@ -5,7 +5,7 @@ Each is shown with its whole input; a yes counts only after the user saw the end
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +15,6 @@ from textual.content import Content
 
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.amounts import count_text
@@ -27,6 +26,9 @@ from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 from .approval_marks import danger_marks
 from .approval_rows import ApprovalRows, request_title, unread_row
 from .rule_offer import RuleOffer
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         self,
         requests: Sequence[ApprovalRequest],
         *,
-        facts: GrantQueries,
+        facts: "RuleImpact | None",
         clock: Callable[[], float],
         target: TextTarget = NOWHERE,
     ) -> None:
@@ -63,7 +65,7 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
 
         Args:
             requests: the requests that wait.
-            facts: facts about the rules that an answer may store.
+            facts: facts about the rules that an answer may store; None: none is stored.
             clock: monotonic seconds.
             target: the composer, which receives text.
         """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -25,7 +25,6 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Gr
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
@@ -34,6 +33,9 @@ from .input_edit import InputEdit
 from .proposed_parts import ChangedText, keep_all, new_texts, proposed_parts
 from .rule_offer import RuleOffer
 from .whole_diffs_page import WholeDiffsPage, whole_diffs
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
 
 PageRequested = Literal["list", "parts"]
 """Result in place of a decision: show every waiting request, or the parts of this change."""
@@ -82,7 +84,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         position: int = 1,
         total: int = 1,
         *,
-        facts: GrantQueries,
+        facts: "RuleImpact | None",
         clock: Callable[[], float] = time.monotonic,
         target: TextTarget = NOWHERE,
         foot: FootRows = lambda: (0, 0),
@@ -96,7 +98,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
             request: the request to answer.
             position: its number among all requests, from 1.
             total: number of all requests.
-            facts: facts about the rules that an answer may store.
+            facts: facts about the rules that an answer may store; None: none is stored.
             clock: monotonic seconds.
             target: the composer, which receives all other text.
             foot: returns the rows to leave free below the dialog.

@@ -3,14 +3,19 @@
 The rule is shown word for word before it is stored. It is one of those offered, or a typed one that the policy accepts.
 """
 
+from typing import TYPE_CHECKING
+
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, folded, wrapped
+
+if TYPE_CHECKING:
+    # The first screen must not wait until the engine is loaded.
+    from tui_agent.workbench.configuration.permission_rules import RuleImpact
 
 MAX_LISTED_CALLS = 3
 """Calls of this session that are listed; the others are only counted."""
@@ -19,7 +24,7 @@ MAX_LISTED_CALLS = 3
 class RuleOffer:
     """The rules that one request offers, one of them chosen."""
 
-    def __init__(self, request: ApprovalRequest, facts: GrantQueries) -> None:
+    def __init__(self, request: ApprovalRequest, facts: "RuleImpact | None") -> None:
         self._request = request
         self._facts = facts
         self._past: dict[str, tuple[str, ...]] = {}
@@ -42,7 +47,11 @@ class RuleOffer:
     def scopes(self) -> tuple[GrantScope, ...]:
         """Scopes in which a lasting rule can be stored."""
         lasting: tuple[GrantScope, ...] = ("project", "user")
-        return tuple(scope for scope in lasting if self._facts.file_of(scope) is not None)
+        return tuple(scope for scope in lasting if self._file_of(scope) is not None)
+
+    def _file_of(self, scope: GrantScope) -> str | None:
+        """Return the file that keeps rules of a scope; None: none does."""
+        return self._facts.file_of(scope) if self._facts is not None else None
 
     @property
     def can_change(self) -> tuple[bool, bool]:
@@ -69,7 +78,11 @@ class RuleOffer:
             # A rule on paths keeps changes, whatever the command.
             paths = [*(file.path for file in changes.files), *(tree.path for tree in changes.trees)]
             tool, args = "edit", {"path": paths[0] if paths else ""}
-        return "" if text in self._rules else self._facts.refusal(text, tool, args)
+        if text in self._rules:
+            return ""
+        if self._facts is None:
+            return "Rules can only be taken as proposed here."
+        return self._facts.refusal(text, tool, args)
 
     def type(self, text: str) -> None:
         """Choose a rule that was typed and not refused."""
@@ -127,14 +140,15 @@ class RuleOffer:
         rows: list[Line] = []
         for scope in self.scopes:
             name, text = words[scope]
-            file = visible(self._facts.file_of(scope) or "")
+            file = visible(self._file_of(scope) or "")
             label = f"{command(name).key_text}  {text}"
             rows.extend(beside(label, lambda room, file=file: folded([(file, "exact")], room), width, least=16))
         return rows
 
     def _past_rows(self, rule: str, width: int) -> list[Line]:
         if rule not in self._past:
-            self._past[rule] = tuple(self._facts.answered(rule, self._request.call_id))
+            facts = self._facts
+            self._past[rule] = () if facts is None else tuple(facts.answered(rule, self._request.call_id))
         calls = self._past[rule]
         if not calls:
             return wrapped([("It would have answered no other question of this session.", "muted")], width)

@@ -43,7 +43,7 @@ _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, p
 class OpensPages(Protocol):
     """Opens pages in the user's browser."""
 
-    async def open_page(self, url: str) -> str:
+    async def open_page(self, url: str, /) -> str:
         """Open a page; return why that is impossible."""
         ...
 
@@ -66,7 +66,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         position: int = 1,
         total: int = 1,
         *,
-        browser: OpensPages,
+        browser: OpensPages | None = None,
         clock: Callable[[], float] = time.monotonic,
         target: TextTarget = NOWHERE,
         foot: FootRows = lambda: (0, 0),
@@ -78,7 +78,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             question: the question to answer.
             position: its number among all requests, from 1.
             total: number of all requests.
-            browser: opens pages.
+            browser: opens pages; None: nothing can open one here.
             clock: monotonic seconds.
             target: the composer, which receives all other text.
             foot: returns the rows to leave free below the dialog.
@@ -267,7 +267,8 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         self.lay_out()
 
     async def _open_page(self) -> None:
-        refused = await self._browser.open_page(self._question.url)
+        browser = self._browser
+        refused = "No browser can be opened here." if browser is None else await browser.open_page(self._question.url)
         if refused:
             self._show_error(f"{refused} Copy the address ({command('server.copy_address').key_text}) and open it.")
         elif self._question.kind == "url":

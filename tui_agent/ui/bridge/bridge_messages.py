@@ -24,9 +24,6 @@ class AgentStatus:
     """Prompts and commands that have not started, in order."""
     restored_messages: tuple[str, ...] = ()
     """Ids of the queued messages that the agent restored with the session."""
-    can_rewind: bool = False
-    has_leftovers: bool = False
-    """True if commands of an earlier tui-agent may still run."""
     commands: tuple[PromptCommand, ...] = ()
     """The `/` commands of the user's and the project's files, skills included."""
 

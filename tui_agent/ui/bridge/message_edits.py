@@ -8,7 +8,7 @@ from .prompt_attachments import PromptAttachments
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
-    from .engine_types import AgentLoop, SteeringQueue
+    from tui_agent.workbench.workbench import AgentLoop, SteeringQueue
 
 MAX_DROPPED = 20
 """Dropped messages that can be restored."""

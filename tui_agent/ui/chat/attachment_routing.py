@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.file_mentions import file_mentions, mention_of
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 

@@ -34,7 +34,7 @@ from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
 from .screen_state import ScreenState
-from .status_bars import StatusBars
+from .status_bars import ReadTree, StatusBars
 
 
 class ChatScreen(AnyScreen):
@@ -57,16 +57,14 @@ class ChatScreen(AnyScreen):
         """The connection to the agent."""
         self.state = self._new_state()
         """Everything that the parts show."""
-        tree = lambda: bridge.commands.work_tree()  # noqa: E731, PLW0108 - the commands change with the agent
+        tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree)
         """Title bar and status line."""
-        self.body = ChatBody(
-            self.state,
-            options,
-            self.focus_composer,
-            lambda text: self.entry.composer.put_back(text),  # noqa: PLW0108 - the composer is made below
-            id="main",
-        )
+
+        def put_back(text: str) -> None:
+            self.entry.composer.put_back(text)
+
+        self.body = ChatBody(self.state, options, self.focus_composer, put_back, id="main")
         """Conversation, tool panel and search."""
         self.approvals = ApprovalController(
             self,
@@ -301,8 +299,7 @@ class ChatScreen(AnyScreen):
 
     def action_cycle_mode(self) -> None:
         """Choose the next permission mode."""
-        self.bridge.cycle_mode()
-        self.show_pending_agent()
+        self.commands.settings.choose_next_mode()
 
     @on(AttentionLine.Clicked)
     def action_next_approval(self) -> None:

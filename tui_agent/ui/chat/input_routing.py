@@ -1,7 +1,7 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from textual.timer import Timer
 from textual.worker import Worker
@@ -13,8 +13,7 @@ from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
@@ -38,6 +37,11 @@ from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys
 from .queue_routing import QueueRouter, Say
 from .screen_state import ScreenState
+
+if TYPE_CHECKING:
+    # The first screen must not wait until the engine is loaded.
+    from tui_agent.workbench.session_servers import SessionServers
+    from tui_agent.workbench.workbench import AgentLoop
 
 BUSY = "The agent is working, and this command needs a run of its own. Send it when the agent is done."
 FILES_FIRST = 4
@@ -171,7 +175,7 @@ class InputRouter(Generic[Runner]):
     def _submit(self, event: Composer.Submitted) -> None:
         """Send one input to where its first characters direct it."""
         if self._bridge.prompts is not None:
-            self._keep(self._bridge.keep_prompt(event.text))
+            self._keep(self._keep_prompt(event.text))
         parsed = parse_shell_call(event.text) or parse_slash_call(event.text, self._bridge.status.commands)
         if event.text.lstrip().startswith("\\/"):
             event.text = event.text.lstrip()[1:]
@@ -190,16 +194,16 @@ class InputRouter(Generic[Runner]):
                     self.commands.say(NOT_READY, wrong=True)
                 else:
                     self.commands.explain(unknown)
-            case None if self._bridge.servers.are_named_in(event.text):
-                self._entry.run_worker(self._expand(event), group="servers", exit_on_error=False)
+            case None if (bench := self._bridge.bench) is not None and bench.servers.are_named_in(event.text):
+                self._entry.run_worker(self._expand(event, bench.servers), group="servers", exit_on_error=False)
             case None:
                 self.attachments.submit(event)
         self._show_pending_agent()
 
-    async def _expand(self, event: Composer.Submitted) -> None:
+    async def _expand(self, event: Composer.Submitted, servers: "SessionServers") -> None:
         """Send an input with the prompt or the resources of tool servers that it names."""
         try:
-            text = await self._bridge.servers.expand(event.text)
+            text = await servers.expand(event.text)
         except (TuiAgentError, TimeoutError) as error:
             self._return(event)
             self.commands.say(str(error) or "The tool server did not answer in time.", wrong=True)
@@ -263,16 +267,17 @@ class InputRouter(Generic[Runner]):
             call = self._state().ledger.numbered(message.number)
             if call is None:
                 return f"Call {message.target} does not exist."
-            is_cancelled = self._bridge.cancel_call(call.view.call_id, message.text)
+            agent = self._bridge.agent
+            is_cancelled = agent is not None and agent.cancel_call(call.view.call_id, message.text)
             return "" if is_cancelled else f"Call {message.target} is not running."
-        if self._bridge.sub_agents.steer(message.target, message.text):
-            return ""
-        if self._bridge.status.pending:
+        if (agent := self._bridge.agent) is None:
             return NOT_READY
-        return None if self._bridge.files.is_in_workspace(message.target) else self._unknown_target(message.target)
+        if agent.steer_child(message.target, message.text) is not None:
+            return ""
+        return None if self._bridge.has_file(message.target) else self._unknown_target(message.target, agent)
 
-    def _unknown_target(self, name: str) -> str:
-        names = self._bridge.sub_agents.names()
+    def _unknown_target(self, name: str, agent: "AgentLoop") -> str:
+        names = _running_sub_agents(agent)
         running = f"Running: {', '.join(f'@{name}' for name in names)}." if names else "None is running."
         return f"No sub-agent is named {name}. {running} A blank before @ sends it to the agent."
 
@@ -288,27 +293,29 @@ class InputRouter(Generic[Runner]):
 
     async def _offer_mentions(self, text: str, *, at_start: bool) -> None:
         aims = (*self._calls_to_aim_at(text), *self._agents_to_aim_at(text)) if at_start else ()
-        files = () if text.startswith("#") else await self._bridge.files.find(text)
+        bench = self._bridge.bench
+        files = () if bench is None or text.startswith("#") else await bench.files.find(text)
         resources = tuple(self._resources_to_read(text))
         others = (*aims, *resources, *map(Suggestion.of_file, files[:FILES_FIRST]))
         more = tuple(map(Suggestion.of_file, files[FILES_FIRST:]))
         self._entry.composer.offer_mentions(text, (*others, *more))
         # The index of the symbols may still be built; the files are shown meanwhile.
-        if symbols := await self._bridge.files.find_symbols(text):
+        if bench is not None and (symbols := await bench.symbols.find(text)):
             named = tuple(Suggestion.of_symbol(one.name, one.path, one.first, one.last) for one in symbols)
             self._entry.composer.offer_mentions(text, (*others, *named, *more))
 
     def _resources_to_read(self, text: str) -> Iterator[Suggestion]:
         """Yield the resources of the tool server whose name the text begins with."""
-        server = text.partition(":")[0]
-        for fact in self._bridge.servers.list() if ":" in text else ():
+        server, bench = text.partition(":")[0], self._bridge.bench
+        for fact in bench.servers.list() if bench is not None and ":" in text else ():
             for resource in fact.resources if fact.name == server else ():
                 if matches_in_order(resource, text):
                     yield Suggestion(resource, resource, f"resource of {server}")
 
     def _agents_to_aim_at(self, text: str) -> Iterator[Suggestion]:
         """Yield the running sub-agents whose name matches, with their task."""
-        for name, call_id in self._bridge.sub_agents.calls().items():
+        agent = self._bridge.agent
+        for name, call_id in _running_sub_agents(agent).items() if agent is not None else ():
             if matches_in_order(name, text):
                 call = self._state().ledger.find(call_id)
                 task = call.view.summary if call is not None else ""
@@ -334,23 +341,23 @@ class InputRouter(Generic[Runner]):
             self._preview_work = self._entry.screen.run_worker(work, group="preview", exit_on_error=False)
 
     async def _show_head(self, path: str, line: int) -> None:
-        files = self._bridge.files
-        text = await files.head(path) if line == 1 else await files.head_from(path, line)
+        bench = self._bridge.bench
+        text = await bench.attachments.head(path, line) if bench is not None else ""
         self._entry.preview.show(path, line, text)
 
     async def _offer_prompts(self, text: str) -> None:
-        self._entry.composer.offer_prompts(text, await self._bridge.earlier.find(text))
+        prompts = self._bridge.prompts
+        self._entry.composer.offer_prompts(text, await prompts.find(text) if prompts is not None else ())
 
     # --- drafts -------------------------------------------------------------------------------------------------------
 
     async def load_prompts(self) -> None:
         """Let ↑ recall the prompts of the project, and offer the draft that was not sent."""
-        self._entry.composer.remember_project(await self._bridge.earlier.all())
-        await self.offer_draft()
-
-    async def offer_draft(self) -> None:
-        """Offer the draft of a program that did not end properly; put into the composer, it would meet the typing."""
-        if draft := await self._bridge.earlier.earlier_draft():
+        if (prompts := self._bridge.prompts) is None:
+            return
+        self._entry.composer.remember_project(await prompts.all())
+        # A draft that were put into the composer would meet the typing.
+        if draft := await prompts.earlier_draft():
             self._entry.offer(f"{command('composer.search_prompts').key_text} brings back your unsent draft: {draft}")
 
     def note_draft(self) -> None:
@@ -365,6 +372,12 @@ class InputRouter(Generic[Runner]):
         self._draft_timer = None
         if (prompts := self._bridge.prompts) is not None:
             self._keep(prompts.save_draft(self._entry.composer.draft))
+
+    async def _keep_prompt(self, text: str) -> None:
+        """Add a prompt to those of the project, once its session is known."""
+        await self._bridge.opened()
+        if (bench := self._bridge.bench) is not None:
+            await bench.prompts.add(text, self._bridge.session_id)
 
     def _keep(self, work: Coroutine[None, None, None]) -> None:
         """Write prompts or drafts beside the screen."""
@@ -391,12 +404,14 @@ class InputRouter(Generic[Runner]):
 
     def _cancel_call(self, call_id: str) -> None:
         """Cancel one call because the user asked for it."""
-        if not self._bridge.cancel_call(call_id, "the user cancelled this call"):
+        agent = self._bridge.agent
+        if agent is None or not agent.cancel_call(call_id, "the user cancelled this call"):
             self.commands.say("This call has already ended.")
 
     def _extend_call(self, view: CallViewState) -> None:
         """Give a running call more time because the user asked for it."""
-        limit = self._bridge.extend_call(view.call_id, EXTRA_SECONDS)
+        agent = self._bridge.agent
+        limit = agent.extend_call(view.call_id, EXTRA_SECONDS) if agent is not None else None
         call = self._state().ledger.find(view.call_id)
         name = f"#{call.number}" if call is not None else "The call"
         if limit is not None:
@@ -436,3 +451,20 @@ class InputRouter(Generic[Runner]):
         else:
             return False
         return True
+
+
+def _running_sub_agents(agent: "AgentLoop") -> dict[str, str]:
+    """Return the id of the call that started each running sub-agent, at any depth.
+
+    Its key is the name by which the user steers it: a short one for the oldest of each kind, or its id for the others.
+    """
+    calls: dict[str, str] = {}
+    waiting = [agent]
+    while waiting:
+        children = waiting.pop(0).children
+        for agent_id, child in children.items():
+            short = agent_id.rpartition("-")[0]
+            name = short if short and short not in calls else agent_id
+            calls[name] = child.origin.parent_call_id or ""
+        waiting += children.values()
+    return calls

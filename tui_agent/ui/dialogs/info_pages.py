@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -10,11 +11,13 @@ from tui_agent.protocol.facts.rule_facts import ToolFact
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.engine_types import ContextBreakdown
 from tui_agent.ui.state.changed_files import ChangedFiles
 from tui_agent.ui.text.amounts import count_text, share_text, tokens_text
 from tui_agent.ui.text.report_text import report_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.context_breakdown import ContextBreakdown
 
 MAX_LISTED_CALLS = 12
 """Calls that are listed, the largest first."""
@@ -41,7 +44,7 @@ _Entry = tuple[str, int]
 
 
 def context_text(
-    breakdown: ContextBreakdown, window: int, number_of: Callable[[str], int | None], width: int
+    breakdown: "ContextBreakdown", window: int, number_of: Callable[[str], int | None], width: int
 ) -> Content:
     """Return each part of the context with its size, then the largest calls.
 

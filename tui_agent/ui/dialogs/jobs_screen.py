@@ -1,14 +1,13 @@
 """The page of background commands: state, time and output of each, and keys to read, stop and detach it."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.facts.job_facts import JobFact
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.bridge.job_queries import JobQueries
 from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
@@ -16,6 +15,9 @@ from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .list_page import ListPage
 from .text_page import POLL_SECONDS, TextPage
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_jobs import SessionJobs
 
 _ID = 9
 _STATE = 12
@@ -33,7 +35,7 @@ class JobsScreen(ListPage[JobFact, None]):
     KEYS = ("open_output", "stop", "detach", "close")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("jobs")]
 
-    def __init__(self, jobs: JobQueries, clock: Callable[[], float]) -> None:
+    def __init__(self, jobs: "SessionJobs", clock: Callable[[], float]) -> None:
         """
         Args:
             jobs: lists, reads and ends the commands.

@@ -1,7 +1,7 @@
 """The permissions page: all rules in force with the calls they decided; rules of the session come and go here."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import BindingType
@@ -11,7 +11,6 @@ from textual.widgets import Input
 
 from tui_agent.protocol.facts.rule_facts import RulesInForce
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.panel.call_page import state_text
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.rule_hits import RuleHits
@@ -24,6 +23,9 @@ from tui_agent.ui.text.sanitiser import sanitise
 
 from .list_page import ListPage
 from .permission_rows import Entry, call_rows, detail_rows, entries_of, entry_row, heading_rows, origin_room
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_rules import SessionRules
 
 POLL_SECONDS = 0.5
 """Seconds between two looks at rules and decisions while the page is open."""
@@ -49,7 +51,7 @@ class PermissionsScreen(ListPage[Entry, None]):
 
     def __init__(
         self,
-        rules: RuleQueries,
+        rules: "SessionRules",
         status: Callable[[], SessionStatus],
         hits: Callable[[], RuleHits],
         ledger: Callable[[], CallLedger],

@@ -1,14 +1,13 @@
 """The report of the last run, with the time that questions waited for the user and the rule that would save most."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
 
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.state.attention import Attention, Figures, Saving, best_saving, figures
 from tui_agent.ui.state.call_records import CallTrial
 from tui_agent.ui.text.amounts import count_text, seconds_text
@@ -16,6 +15,9 @@ from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .info_pages import run_text
 from .text_page import PageBody, TextPage
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_rules import SessionRules
 
 _LABEL = 14
 _LONGEST = 70
@@ -32,7 +34,7 @@ class ReportPage(TextPage):
         self,
         report: AgentRunReport | None,
         attention: Attention,
-        rules: RuleQueries,
+        rules: "SessionRules | None",
         clock: Callable[[], float],
         show_permissions: Callable[[], object],
         kept: Sequence[tuple[str, CallTrial]] = (),
@@ -42,7 +44,7 @@ class ReportPage(TextPage):
         Args:
             report: report of the last run; None if none has ended.
             attention: the questions of the session.
-            rules: lists and adds rules.
+            rules: lists and adds rules; None where another program made the agent.
             clock: monotonic seconds.
             show_permissions: opens the permissions page.
             kept: commands of the last run whose changes were kept, each with its trial.
@@ -64,7 +66,7 @@ class ReportPage(TextPage):
 
     def action_add_rule(self) -> None:
         """Add the rule for the rest of the session."""
-        if self.saving is None or self._added:
+        if self.saving is None or self._added or self._rules is None:
             return
         allowed = self._allowed()
         for line in (line for line in self.saving.rule.splitlines() if line not in allowed):
@@ -77,7 +79,8 @@ class ReportPage(TextPage):
 
     def _allowed(self) -> set[str]:
         """Return the allow rules in force."""
-        return {rule.text for rule in self._rules.in_force().rules if rule.verdict == "allow"}
+        rules = self._rules.in_force().rules if self._rules is not None else ()
+        return {rule.text for rule in rules if rule.verdict == "allow"}
 
     def _text(self, _: int) -> Content:
         parts = [attention_text(self._run, self._session, self.saving, added=self._added)]

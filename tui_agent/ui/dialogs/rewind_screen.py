@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,9 +12,8 @@ from textual.content import Content
 from textual.events import Paste
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
-from tui_agent.ui.bridge.queries import RewindQueries
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
@@ -22,6 +21,9 @@ from tui_agent.ui.text.styled_lines import clipped, wrapped
 
 from .answer_keys import AnswerKeys
 from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows, state_row
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.workbench import Rewinder
 
 BUSY = "The agent is working. Stop it before you go back."
 
@@ -39,7 +41,7 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
 
     def __init__(
         self,
-        rewinding: RewindQueries,
+        rewinding: "Rewinder",
         busy: Callable[[], bool],
         clock: Callable[[], float],
         *,

@@ -6,8 +6,6 @@ from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval.approval_rows import UNIT
-from tui_agent.ui.bridge.queries import GrantQueries
-from tui_agent.ui.bridge.server_queries import ServerQueries
 from tui_agent.ui.state.pending_approvals import PendingApprovals
 
 from .fleet_files import FleetFiles
@@ -57,10 +55,8 @@ class UnitAnswers:
     def __init__(self, files: FleetFiles) -> None:
         """Send answers to the units of a fleet."""
         self._files = files
-        self.grants = GrantQueries()
-        """No facts: a unit's rules last as long as its session."""
-        self.servers = ServerQueries()
-        """No browser is opened for a unit."""
+        self.bench = None
+        """A unit's session is open in another process: its rules last as long as it, and no browser opens here."""
 
     def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
         """Send an answer to the unit of a question. The first answer wins; a refusal follows as an update."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.content import Content
 
@@ -11,6 +11,10 @@ from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.dialogs.text_page import TextPage
+
+if TYPE_CHECKING:
+    # The first screen must not wait until the engine is loaded.
+    from tui_agent.workbench.workbench import Workbench
 
 Handlers: TypeAlias = Mapping[str, Callable[[str], bool | None]]
 """Actions by id of their command; each takes the argument, and returns False if that is missing or unknown."""
@@ -30,6 +34,12 @@ class ActionContext:
     """Receives messages that an action returns to the user."""
     show_pending_agent: Callable[[], object]
     """Called after a change that has to wait until the agent is loaded."""
+
+    def bench(self) -> "Workbench | None":
+        """Return the open session; without one, say why and return None."""
+        if self.bridge.bench is None:
+            self.say(self.bridge.no_bench, wrong=True)
+        return self.bridge.bench
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """Show a short message for a few seconds; `wrong` marks a refusal."""

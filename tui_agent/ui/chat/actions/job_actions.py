@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.panel.call_list import CallList
 
 from .action_context import ActionContext, Handlers
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_jobs import SessionJobs
 
 _NAMED = re.compile(r"(stop|detach)[ \t]+(\S+)")
 _KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
@@ -39,7 +42,9 @@ class JobActions:
         if view is None:
             self._context.say("No command is running that could go to the background.", wrong=True)
             return
-        task_id, refused = self._context.bridge.jobs.send(view.call_id)
+        if (bench := self._context.bench()) is None:
+            return
+        task_id, refused = bench.jobs.send(view.call_id)
         call = self._state().ledger.find(view.call_id)
         name = f"#{call.number}" if call is not None else "The call"
         if refused:
@@ -48,45 +53,39 @@ class JobActions:
             self._context.say(f"{name} runs on in the background as {task_id}. /jobs lists it.")
 
     def _jobs(self, argument: str) -> bool:
-        bridge = self._context.bridge
-        if bridge.status.pending:
-            self._context.say(NOT_READY, wrong=True)
+        if (bench := self._context.bench()) is None:
             return False
         if (named := _NAMED.fullmatch(argument)) is not None:
-            return self._on(named[1], named[2])
+            return self._on(bench.jobs, named[1], named[2])
         wanted = _KILL.fullmatch(argument)
         if argument and wanted is None:
             self._context.say(_USAGE, wrong=True)
             return False
-        if wanted is None and bridge.jobs.list():
-            self._open_page()
-        if bridge.status.has_leftovers:
-            work = (
-                bridge.report_leftovers()
-                if wanted is None
-                else bridge.end_leftovers(int(wanted[1]) if wanted[1] else None)
-            )
+        if wanted is None and bench.jobs.list():
+            self._open_page(bench.jobs)
+        if (left := bench.leftovers) is not None:
+            work = left.report() if wanted is None else left.end(int(wanted[1]) if wanted[1] else None)
             self._context.start("jobs", work)
         elif wanted is not None:
             self._context.say("No command of an earlier tui-agent is running.")
-        elif not bridge.jobs.list():
+        elif not bench.jobs.list():
             self._context.say("No command runs in the background.")
         return True
 
-    def _on(self, action: str, task_id: str) -> bool:
+    def _on(self, jobs: "SessionJobs", action: str, task_id: str) -> bool:
         """Stop or detach a background command by its name."""
         if action == "detach":
-            self._context.start("jobs", self._detach(task_id))
+            self._context.start("jobs", self._detach(jobs, task_id))
             return True
-        refused = self._context.bridge.jobs.stop(task_id)
+        refused = jobs.stop(task_id)
         self._context.say(refused or f"{task_id} stops.", wrong=bool(refused))
         return not refused
 
-    async def _detach(self, task_id: str) -> None:
-        self._context.say(await self._context.bridge.jobs.detach(task_id))
+    async def _detach(self, jobs: "SessionJobs", task_id: str) -> None:
+        self._context.say(await jobs.detach(task_id))
 
-    def _open_page(self) -> None:
+    def _open_page(self, jobs: "SessionJobs") -> None:
         from tui_agent.ui.dialogs.jobs_screen import JobsScreen
 
         context = self._context
-        context.screen.app.push_screen(JobsScreen(context.bridge.jobs, context.options.surroundings.clock))
+        context.screen.app.push_screen(JobsScreen(jobs, context.options.surroundings.clock))

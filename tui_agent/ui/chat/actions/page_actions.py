@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textual.content import Content
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
@@ -44,25 +44,29 @@ class PageActions:
         self._context.start("doctor", self._examine())
 
     async def _examine(self) -> None:
+        if (bench := self._context.bench()) is None:
+            return
         try:
-            text = sanitise(await self._context.bridge.commands.doctor())
+            text = sanitise(await bench.commands.doctor())
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
         else:
             self._context.show_page("Doctor", lambda _: Content(text))
 
     def _show_context_page(self, _: str) -> None:
-        breakdown, window = self._context.bridge.context_breakdown(), self._state().status.window
-        if breakdown is None:
+        agent, window = self._context.bridge.agent, self._state().status.window
+        if agent is None:
             self._context.say(NOT_READY, wrong=True)
             return
         # Imports the whole agent, which a thread may still be importing as long as it is not ready.
         from tui_agent.ui.dialogs.info_pages import context_text
+        from tui_agent.workbench.context_breakdown import context_breakdown
 
+        breakdown = context_breakdown(agent.history, agent.tools)
         self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
 
     def _report(self, _: str) -> None:
-        # Imports the whole agent, as the other pages do.
+        # Pages are loaded on demand.
         from tui_agent.ui.dialogs.report_page import ReportPage
 
         context, state = self._context, self._state()
@@ -76,7 +80,8 @@ class PageActions:
         found = (state.ledger.find(call.call_id) for call in calls)
         views = [call.view for call in found if call is not None and call.view.changes.trial.kept]
         kept = [(view.summary, view.changes.trial) for view in views]
-        page = ReportPage(report, state.attention, context.bridge.rules, clock, self.show_permissions, kept)
+        rules = context.bridge.bench.rules if context.bridge.bench is not None else None
+        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept)
         context.screen.app.push_screen(page)
 
     def show_permissions(self) -> None:
@@ -84,11 +89,10 @@ class PageActions:
         from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 
         context = self._context
-        if context.bridge.status.pending:
-            context.say(NOT_READY, wrong=True)
+        if (bench := context.bench()) is None:
             return
         screen = PermissionsScreen(
-            context.bridge.rules,
+            bench.rules,
             lambda: self._state().status,
             lambda: self._state().rule_hits,
             lambda: self._state().ledger,
@@ -119,19 +123,16 @@ class PageActions:
     def _show_tools(self, _: str) -> None:
         from tui_agent.ui.dialogs.info_pages import tools_text
 
-        tools = self._context.bridge.rules.tools()
-        if not tools:
-            self._context.say(NOT_READY, wrong=True)
-        else:
+        if (bench := self._context.bench()) is not None:
+            tools = bench.rules.tools()
             self._context.show_page("Tools", lambda width: tools_text(tools, width))
 
     def _show_skills(self, _: str) -> None:
         from tui_agent.ui.dialogs.info_pages import definitions_text
 
-        if self._context.bridge.status.pending:
-            self._context.say(NOT_READY, wrong=True)
+        if (bench := self._context.bench()) is None:
             return
-        facts = self._context.bridge.definitions()
+        facts = bench.definitions.facts() if bench.definitions is not None else ()
         self._context.show_page("Skills, commands, sub-agents", lambda width: definitions_text(facts, width))
 
     def _show_cost(self, _: str) -> None:
@@ -155,10 +156,10 @@ class PageActions:
     def _show_hooks(self, _: str) -> bool:
         from tui_agent.ui.dialogs.hook_page import hooks_text
 
-        context, hooks = self._context, self._context.bridge.hooks
-        if context.bridge.status.pending:
-            context.say(NOT_READY, wrong=True)
+        context = self._context
+        if (bench := context.bench()) is None:
             return False
+        hooks = bench.hooks
         if not hooks.list():
             context.say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
             return True

@@ -1,8 +1,9 @@
 """Actions on the run and the context window, and the prompt of `/init`."""
 
+from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 
 from .action_context import ActionContext, Handlers
 
@@ -35,9 +36,7 @@ class RunActions:
 
     def _compact(self, focus: str) -> bool:
         if focus == UNDO:
-            refused = self._context.bridge.undo_compaction()
-            if refused:
-                self._context.say(refused, wrong=True)
+            self._undo_compaction()
             return True
         begun = self._context.bridge.compact(focus)
         if not begun:
@@ -45,9 +44,20 @@ class RunActions:
             self._context.say(NOT_READY if self._context.bridge.status.pending else busy, wrong=True)
         return begun
 
+    def _undo_compaction(self) -> None:
+        agent = self._context.bridge.agent
+        if agent is None:
+            self._context.say(NOT_READY, wrong=True)
+            return
+        try:
+            agent.undo_compaction()
+        except TuiAgentError as error:
+            self._context.say(str(error), wrong=True)
+
     def _init(self, argument: str) -> bool:
         """Let the model write `AGENTS.md`. A mode that allows edits must not overwrite an existing file unasked."""
         bridge = self._context.bridge
+        exists = bridge.has_file(FILE)
         refused = ""
         if argument not in ("", UPDATE):
             refused = f"/init writes {FILE}; /init {UPDATE} revises it."
@@ -56,7 +66,7 @@ class RunActions:
         elif bridge.status.mode is PermissionMode.PLAN:
             other = hint("chat.cycle_mode", "chooses another mode")
             refused = f"Plan mode changes no files. {other}, to write {FILE}."
-        elif (exists := bridge.files.is_in_workspace(FILE)) and not argument:
+        elif exists and not argument:
             refused = f"{FILE} exists and was not changed. /init {UPDATE} lets the model revise it."
         elif argument and not exists:
             refused = f"This project has no {FILE}. /init writes one."

@@ -4,7 +4,6 @@ import re
 
 from textual.content import Content
 
-from tui_agent.ui.bridge.queries import NOT_READY
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers
@@ -25,10 +24,10 @@ class ServerActions:
         """Actions by id of their command."""
 
     def _servers(self, argument: str) -> bool:
-        context, servers = self._context, self._context.bridge.servers
-        if context.bridge.status.pending:
-            context.say(NOT_READY, wrong=True)
+        context = self._context
+        if (bench := context.bench()) is None:
             return False
+        servers = bench.servers
         named = _NAMED.fullmatch(argument.strip())
         if argument and named is None:
             context.say(_USAGE, wrong=True)

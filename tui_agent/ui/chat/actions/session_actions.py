@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.bridge.queries import NOT_READY
+from tui_agent.protocol.facts.rewind_facts import RewindOutcome
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.app_requests import ReplayRequested, SessionRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.call_view_state import CallViewState
@@ -16,9 +17,6 @@ from tui_agent.ui.transcript.answers import answer_texts, code_texts
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .action_context import ActionContext, Handlers
-
-if TYPE_CHECKING:
-    from tui_agent.ui.bridge.engine_types import RewindOutcome
 
 _COPY = re.compile(r"(code)?[ \t]*([1-9][0-9]{0,5})?", re.IGNORECASE)
 
@@ -40,23 +38,33 @@ class SessionActions:
         }
         """Actions by id of their command."""
 
+    async def work_tree(self) -> tuple[str, bool] | None:
+        """Return the branch and True if files are changed; None if that is not known.
+
+        Raises:
+            TuiAgentError: the session is still being read.
+        """
+        if (bench := self._context.bridge.bench) is None:
+            raise TuiAgentError(self._context.bridge.no_bench)
+        return await bench.commands.work_tree()
+
     def rewind(self, view: CallViewState | None = None) -> None:
         """Show the points to go back to; with `view`, what undoing this call's changes would do."""
-        rewinding = self._context.bridge.rewinding
-        if rewinding is None:
+        bench = self._context.bridge.bench
+        if bench is None or bench.rewind is None:
             unsaved = "This session is not saved, so there is nothing to go back to."
             nothing = self._context.bridge.refusal("chat.rewind") or unsaved
             self._context.say(NOT_READY if self._context.bridge.status.pending else nothing, wrong=True)
             return
-        # Imports sessions and tools, which must not delay the first screen.
+        # Pages are loaded on demand.
         from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 
         call = (view.call_id, f"{view.name} {view.summary}".strip()) if view is not None else None
         clock = self._context.options.surroundings.clock
-        screen = RewindScreen(rewinding, lambda: self._context.bridge.status.running, clock, call=call)
+        screen = RewindScreen(bench.rewind, lambda: self._context.bridge.status.running, clock, call=call)
         self._context.screen.app.push_screen(screen, self._report_rewind)
 
-    def _report_rewind(self, outcome: "RewindOutcome | None") -> None:
+    def _report_rewind(self, outcome: RewindOutcome | None) -> None:
         """Say what a rewind did, and put the message it removed into the empty composer."""
         from tui_agent.ui.dialogs.rewind_rows import rewind_outcome_text
 
@@ -82,8 +90,10 @@ class SessionActions:
         self._context.start("export", self._write_export(file))
 
     async def _write_export(self, file: str) -> None:
+        if (bench := self._context.bench()) is None:
+            return
         try:
-            self._context.say(f"The session was exported to {await self._context.bridge.commands.export(file)}.")
+            self._context.say(f"The session was exported to {await bench.commands.export(file)}.")
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
 

@@ -12,6 +12,9 @@ from .action_context import ActionContext, Handlers
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
 
+CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
+"""Modes that the mode key cycles through; the others are set by name only."""
+
 
 class SettingActions:
     """Change the settings of this session."""
@@ -31,6 +34,12 @@ class SettingActions:
         """Set the permission mode."""
         self._context.bridge.set_mode(mode)
         self._context.show_pending_agent()
+
+    def choose_next_mode(self) -> None:
+        """Set the next of `CYCLED_MODES`; after any other mode, the first."""
+        mode = self._context.bridge.status.mode
+        place = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
+        self.choose_mode(CYCLED_MODES[place % len(CYCLED_MODES)])
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -74,7 +83,8 @@ class SettingActions:
         return True
 
     def _show_models(self) -> None:
-        if models := self._context.bridge.commands.models():
+        bench = self._context.bridge.bench
+        if bench is not None and (models := bench.models.list()):
             # Pages are loaded on demand.
             from tui_agent.ui.dialogs.model_rows import models_text
 
@@ -84,12 +94,15 @@ class SettingActions:
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
 
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
-        commands = self._context.bridge.commands
+        if (bench := self._context.bench()) is None:
+            return
         try:
-            said = f"The next request uses {await commands.choose_model(name)}. " if name else ""
+            if name:
+                bench.models.choose(name)
+            said = f"The next request uses {name}. " if name else ""
             rest = f"/model {DEFAULT} makes it the model of new sessions, too."
             if keeps:
-                rest = f"New sessions begin with this model: saved in {await commands.keep_default('model')}."
+                rest = f"New sessions begin with this model: saved in {await bench.models.keep_default('model')}."
             self._context.say(said + rest)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
@@ -99,11 +112,12 @@ class SettingActions:
         self._context.start("effort", self._choose_effort(name.casefold(), keeps=keeps))
 
     async def _choose_effort(self, name: str, *, keeps: bool) -> None:
-        commands = self._context.bridge.commands
+        if (bench := self._context.bench()) is None:
+            return
         try:
-            said = await commands.choose_effort(name)
+            said = bench.models.choose_effort(name)
             if keeps:
-                said += f" New sessions begin with this effort: saved in {await commands.keep_default('effort')}."
+                said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
             self._context.say(said)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)

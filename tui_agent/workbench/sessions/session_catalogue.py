@@ -43,7 +43,7 @@ class SessionEntry:
         return self.summary.said or self.summary.damaged
 
 
-class SessionShelf:
+class SessionCatalogue:
     """The sessions of one store, seen from one folder."""
 
     def __init__(self, store: SessionStore, folder: Path) -> None:

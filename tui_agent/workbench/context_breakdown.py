@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tui_agent.context.compaction import condensed
+from tui_agent.context.history import ConversationHistory
+from tui_agent.context.tokens import estimate_content, estimate_message, estimate_text
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
-from tui_agent.protocol.tool import ToolSpec
-
-from .compaction import condensed
-from .history import ConversationHistory
-from .tokens import estimate_content, estimate_message, estimate_text
+from tui_agent.protocol.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,13 @@ class ContextBreakdown:
         return parts + self.user + self.assistant + self.condensed + sum(call.tokens for call in self.calls)
 
 
-def measure_context(history: ConversationHistory, tools: Iterable[ToolSpec] = ()) -> ContextBreakdown:
-    """Estimate the tokens of everything that the next request sends; linear time."""
+def context_breakdown(history: ConversationHistory, tools: Iterable[Tool] = ()) -> ContextBreakdown:
+    """Estimate the tokens of everything that the next request sends; linear time.
+
+    Args:
+        history: the conversation.
+        tools: the tools that the model can call.
+    """
     spoken: Counter[str] = Counter()
     names: dict[str, str] = {}
     sizes: Counter[str] = Counter()
@@ -74,7 +78,7 @@ def measure_context(history: ConversationHistory, tools: Iterable[ToolSpec] = ()
                 spoken["user" if condensed(message) is None else "condensed"] += estimate_message(message)
     return ContextBreakdown(
         layers=tuple((layer.name, estimate_text(layer.text)) for layer in history.registry.layers("system")),
-        tools=tuple((tool.name, estimate_text(tool.model_dump_json())) for tool in tools),
+        tools=tuple((tool.name, estimate_text(tool.spec.model_dump_json())) for tool in tools),
         user=spoken["user"],
         assistant=spoken["assistant"],
         condensed=spoken["condensed"],

@@ -2,13 +2,13 @@
 
 from hypothesis import given
 
-from tui_agent.context import ContextLayer, ConversationHistory, measure_context
+from tests.context.conversations import answered, result, said, sound_conversations
+from tests.ui.stage import StageTool
+from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.context.compaction import build_replacement
 from tui_agent.context.tokens import estimate_message
 from tui_agent.protocol.messages import Message, ThinkingBlock
-from tui_agent.protocol.tool import ToolSpec
-
-from .conversations import answered, result, said, sound_conversations
+from tui_agent.workbench.context_breakdown import context_breakdown
 
 
 def test_layers_tools_messages_and_calls_are_counted_separately() -> None:
@@ -18,7 +18,7 @@ def test_layers_tools_messages_and_calls_are_counted_separately() -> None:
     history.registry.set(ContextLayer(name="who", content="abcd" * 7))
     history.registry.set(ContextLayer(name="rules", content="abcd" * 9, priority=60))
 
-    found = measure_context(history, [ToolSpec(name="read", description="reads", input_schema={})])
+    found = context_breakdown(history, [StageTool("read")])
 
     assert found.layers == (("who", 7), ("rules", 9))
     assert [name for name, _ in found.tools] == ["read"]
@@ -31,7 +31,7 @@ def test_layers_tools_messages_and_calls_are_counted_separately() -> None:
 def test_replacement_messages_are_counted_separately() -> None:
     history = ConversationHistory([said("goal"), build_replacement([said("more")], "Much was done.", "", 1_000)])
 
-    found = measure_context(history)
+    found = context_breakdown(history)
 
     assert (found.user, found.condensed > 20) == (1, True)
 
@@ -42,6 +42,6 @@ def test_everything_is_counted_exactly_once(messages: list[Message]) -> None:
 
     whole = sum(map(estimate_message, messages))
 
-    assert abs(measure_context(history).total - whole) <= 2 * len(messages) + 3 * sum(
+    assert abs(context_breakdown(history).total - whole) <= 2 * len(messages) + 3 * sum(
         len(message.content) for message in messages
     )

@@ -1,4 +1,4 @@
-"""Rewind points, plans and outcomes as plain data for the screen."""
+"""Rewind points, plans and outcomes as plain data."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

@@ -1,0 +1,90 @@
+"""The models of a session, and how much they think."""
+
+import asyncio
+import difflib
+from functools import cached_property
+from typing import Literal
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.prompt_command import PromptCommand
+
+from .build_engine import Engine
+from .configuration.model_list import listed_models
+from .configuration.user_settings import store_setting
+from .launch_options import LaunchOptions
+from .sessions.model_choice import BUDGETS
+
+
+class SessionModels:
+    """Lists the models, and chooses model and effort of the next requests."""
+
+    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+        self._engine = engine
+        self._options = options
+
+    @cached_property
+    def commands(self) -> tuple[PromptCommand, ...]:
+        """The models as completions of `/model`, the present one first."""
+        return tuple(
+            PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window:,} tokens · {model.price}")
+            for model in sorted(self.list(), key=lambda model: not model.is_current)
+        )
+
+    def list(self) -> tuple[ModelFact, ...]:
+        """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""
+        model = self._engine.loop.provider.model
+        if self._options.demo:
+            return (ModelFact("Built in", model.name, model.context_window, 0.0, 0.0, is_current=True),)
+        return listed_models(self._engine.loaded.settings, model)
+
+    def choose(self, name: str, /) -> None:
+        """Use another model of the same endpoint from the next request on, for the rest of the session.
+
+        Raises:
+            ConfigurationError: this is the offline demo, or no key is set.
+        """
+        if self._options.demo:
+            raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
+        self._engine.choice.use_model(name)
+
+    def choose_effort(self, name: str, /) -> str:
+        """Change how much the model thinks from the next request on, for the rest of the session; return what applies.
+
+        Args:
+            name: a key of `BUDGETS`; empty to change nothing.
+
+        Raises:
+            ConfigurationError: no effort has this name, the model cannot stop thinking, or this is the offline demo.
+        """
+        if self._options.demo:
+            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
+        if name and name not in BUDGETS:
+            near = difflib.get_close_matches(name, BUDGETS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUDGETS)}."
+            raise ConfigurationError(f"Unknown effort {name}; {hint}")
+        model = self._engine.loop.provider.model
+        if name == "off" and model.thinking == "always":
+            raise ConfigurationError(f"{model.name} always thinks. The least effort is low.")
+        if name not in ("", "off", "default") and model.thinking == "none":
+            raise ConfigurationError(f"{model.name} does not think, as the settings say.")
+        if name:
+            self._engine.choice.use_effort(name)
+        tokens = self._engine.loop.config.thinking_tokens
+        limit = f", up to {tokens:,} tokens" if tokens and model.thinking == "budget" else ""
+        effort = self._engine.choice.effort
+        begin = "From the next request on, the" if name else "The"
+        state = {"off": "is off", "default": "is left to the provider"}.get(effort, f"is {effort}{limit}")
+        rest = "" if name else f" /effort NAME changes it: {', '.join(BUDGETS)}."
+        return f"{begin} model's effort {state}.{rest}"
+
+    async def keep_default(self, setting: Literal["model", "effort"], /) -> str:
+        """Store the model or the effort in force in the user's settings, for new sessions, and return their file.
+
+        Raises:
+            ConfigurationError: the file cannot be written; nothing was changed.
+        """
+        file = self._engine.locations.user_file
+        choice = self._engine.choice
+        await asyncio.to_thread(store_setting, file, setting, choice.model if setting == "model" else choice.effort)
+        return str(file)
