@@ -6,9 +6,9 @@ from pathlib import Path
 from time import monotonic
 
 from tui_agent.fleet.driver import FleetDriver
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.fleet_counts import FleetCounts, count_rows
 from tui_agent.protocol.fleet_records import FleetStatus
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 
 PAUSE = 5.0
 """Seconds between two lines."""

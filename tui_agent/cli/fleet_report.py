@@ -6,10 +6,10 @@ from pathlib import PurePath
 from xml.etree import ElementTree
 
 from tui_agent.fleet.results import RepositoryResult, TaskResult, by_repository, rank_attempts
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text
 from tui_agent.protocol.fleet_records import FleetStatus, UnitRow
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text
 
 HEAD = ("unit", "state", "verify", "changes", "cost", "time", "repository", "reason")
 MOST_BARS = 60

@@ -7,12 +7,12 @@ from pathlib import Path
 from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
 from tui_agent.fleet.unit_lines import UnitLines
+from tui_agent.protocol.amounts import money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_counts import count_rows
 from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.text.amounts import money_text, seconds_text, tokens_text
 
 from .fleet_progress import end_line, progress_text
 from .process.controlling_terminal import say, say_error, say_json_line

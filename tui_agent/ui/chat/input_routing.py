@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from textual.timer import Timer
 from textual.worker import Worker
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
@@ -32,7 +33,6 @@ from tui_agent.ui.composer.prompt_parser import (
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.amounts import seconds_text
 
 from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys

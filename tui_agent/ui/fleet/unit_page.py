@@ -4,8 +4,8 @@ from datetime import datetime
 
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.fleet_records import UnitRow
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .fleet_state import seconds_of

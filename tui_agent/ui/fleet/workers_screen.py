@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.panel.timeline_screen import TimelinePage
-from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import clipped
