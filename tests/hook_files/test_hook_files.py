@@ -37,10 +37,10 @@ from tui_agent.ui.dialogs.hook_page import hooks_text
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_for, trust_request_for
 from tui_agent.workbench.file_hooks import FileHooks
-from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.session_hooks import hook_file_facts
 
 # --- reading ----------------------------------------------------------------------------------------------------------

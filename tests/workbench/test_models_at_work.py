@@ -16,8 +16,8 @@ from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, Us
 from tui_agent.providers.demo.sse_writer import TextOut, block_frames, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.build_engine import Engine, open_engine
-from tui_agent.workbench.launch_options import LaunchOptions
-from tui_agent.workbench.sessions.session_commands import SessionCommands
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.session_commands import SessionCommands
 
 __all__ = ["site"]
 

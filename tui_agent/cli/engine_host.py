@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.messages import UserBlock
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.live_settings import UseOnScreen
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.live_settings import UseOnScreen
 from tui_agent.workbench.workbench import Workbench
 
 from .process.controlling_terminal import say

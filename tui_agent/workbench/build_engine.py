@@ -53,11 +53,11 @@ from .built_in_tools import built_in_tools, own_directories
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings
 from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
+from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, trust_for
 from .hook_commands import command_hooks
-from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news

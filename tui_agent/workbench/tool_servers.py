@@ -24,9 +24,9 @@ from tui_agent.tools.media.image_files import image_type, load_image
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 
+from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
 from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
-from .launch_options import LaunchOptions
 
 TOKENS = "mcp-tokens"
 """Directory of the tokens of servers, below that of the state."""

@@ -10,15 +10,16 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 
 from .build_engine import Engine, ScreenProblems, open_engine
-from .configuration.live_settings import LiveSettings, UseOnScreen
-from .configuration.permission_rules import RuleImpact
-from .launch_options import LaunchOptions
+from .built_in_tools import tool_finder
+from .configuration.launch_options import LaunchOptions
+from .configuration.permission_rules import RuleImpact, RuleStore
+from .live_settings import LiveSettings, UseOnScreen
+from .session_commands import SessionCommands
 from .session_hooks import SessionHooks
 from .session_jobs import SessionJobs
 from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
-from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 from .workspace_symbols import WorkspaceSymbols
 
@@ -48,7 +49,8 @@ class Workbench:
         self.save = engine.flush_journal
         """Returns once every event so far is saved; None if the session is not saved."""
         self.rules = SessionRules(engine)
-        self.grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
+        find = tool_finder(options.cwd, engine.loop.tools)
+        self.grants = RuleImpact(engine.loop, engine.policy, RuleStore(engine.locations, options.cwd), find)
         """Effects of a rule that an approval would store."""
         self.jobs = SessionJobs(engine.jobs)
         self.leftovers = engine.leftover_commands

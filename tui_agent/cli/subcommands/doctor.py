@@ -26,9 +26,9 @@ from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials
 from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
 from tui_agent.workbench.configuration.project_trust import folder_trust, trust_for
-from tui_agent.workbench.launch_options import LaunchOptions
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 

@@ -17,8 +17,8 @@ from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.user_settings import remove_server, store_server
-from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.tool_servers import configured_servers, server_parts
 
 if TYPE_CHECKING:

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
     from tui_agent.workbench.leftover_commands import LeftoverCommands
+    from tui_agent.workbench.session_commands import SessionCommands
     from tui_agent.workbench.session_hooks import SessionHooks
     from tui_agent.workbench.session_jobs import SessionJobs
     from tui_agent.workbench.session_rules import SessionRules
     from tui_agent.workbench.session_servers import SessionServers
     from tui_agent.workbench.sessions.prompt_files import PromptFiles
     from tui_agent.workbench.sessions.prompt_store import PromptStore
-    from tui_agent.workbench.sessions.session_commands import SessionCommands
     from tui_agent.workbench.typed_definitions import TypedDefinitions
     from tui_agent.workbench.workbench import Workbench
     from tui_agent.workbench.workspace_files import WorkspaceFiles

@@ -15,9 +15,9 @@ from tui_agent.protocol.prompt_command import PromptCommand
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
+    from tui_agent.workbench.session_commands import SessionCommands
     from tui_agent.workbench.sessions.prompt_files import PromptFiles
     from tui_agent.workbench.sessions.prompt_store import PromptStore
-    from tui_agent.workbench.sessions.session_commands import SessionCommands
     from tui_agent.workbench.workspace_files import WorkspaceFiles
     from tui_agent.workbench.workspace_symbols import WorkspaceSymbols
 

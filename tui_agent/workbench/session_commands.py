@@ -12,13 +12,13 @@ from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.git_branch import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.workbench.build_engine import Engine
-from tui_agent.workbench.configuration.model_list import listed_models
-from tui_agent.workbench.configuration.user_settings import store_setting
-from tui_agent.workbench.launch_options import LaunchOptions
 
-from .model_choice import BUDGETS
-from .session_facts import has_changes
+from .build_engine import Engine
+from .configuration.launch_options import LaunchOptions
+from .configuration.model_list import listed_models
+from .configuration.user_settings import store_setting
+from .sessions.model_choice import BUDGETS
+from .sessions.session_facts import has_changes
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
