@@ -175,8 +175,10 @@ JSON: dict[str, Put] = {
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON})
 def test_an_unreadable_trust_file_means_no_trust(put: Put, locations: Locations, tmp_path: Path) -> None:
-    locations.state_dir.mkdir(parents=True)
-    put(locations.state_dir / "trust.json")
+    TrustStore(locations).renew(tmp_path, b"")
+    [answer] = (locations.state_dir / "trust").iterdir()
+    answer.unlink()
+    put(answer)
 
     assert TrustStore(locations).trust_in(tmp_path) is None
 

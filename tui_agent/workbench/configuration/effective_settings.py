@@ -11,7 +11,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
-from .hook_file_trust import with_file_rules
+from .found_hooks import with_file_rules
 from .project_trust import trust_for
 
 
