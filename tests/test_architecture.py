@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "session.summary",
         "ui",
     },
-    "headless": {"protocol", "agent", "session"},
+    "headless": {"protocol", "workbench"},
     "acp": {"protocol", "agent", "session"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},

@@ -17,6 +17,7 @@ from .live_settings import LiveSettings, UseOnScreen
 from .session_commands import SessionCommands
 from .session_hooks import SessionHooks
 from .session_jobs import SessionJobs
+from .session_prompts import SessionPrompts
 from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
@@ -69,6 +70,8 @@ class Workbench:
         self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         self.attachments = PromptFiles(options.cwd, engine.policy)
         """Files that the user names in a prompt."""
+        self.prompts = SessionPrompts(engine.loop, engine.definitions, self.attachments)
+        """Runs and sends what the user types."""
 
     @classmethod
     @asynccontextmanager
