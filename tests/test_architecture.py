@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
     "ui.replay": {"protocol", "ui"},
     "ui.fleet": {"fleet", "protocol", "ui", "workbench"},
-    "headless": {"protocol", "agent", "session"},
+    "headless": {"protocol", "workbench"},
     "acp": {"protocol", "agent", "session"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
@@ -280,6 +280,11 @@ def test_no_module_imports_from_a_package_that_contains_it() -> None:
     assert found == []
 
 
+@table("room", ["permissions", "workbench"])
+def test_folders_of_a_room_import_each_other_in_one_direction(room: str) -> None:
+    assert structure.back_arrows(room) == []
+
+
 def test_only_one_module_starts_git() -> None:
     starts = re.compile(r"""(?:find_program|which|run|Popen|exec)\(\s*[(\[]?\s*['"]git['"]""")
     found = [path.relative_to(PACKAGE).as_posix() for path in modules() if starts.search(path.read_text("utf-8"))]
@@ -389,7 +394,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 READS_WITHOUT_BLOCKING = {
     "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
-        "workbench.configuration.live_settings",
+        "workbench.live_settings",
         "ui.app.themes",
     },
     "tui_agent.tools.pinned_directory.open_file": {
@@ -427,9 +432,7 @@ def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
 
 @pytest.mark.slow
 def test_aiofiles_is_loaded_with_the_first_file() -> None:
-    script = (
-        "import sys, tui_agent.tools, tui_agent.workbench.configuration.live_settings; print('aiofiles' in sys.modules)"
-    )
+    script = "import sys, tui_agent.tools, tui_agent.workbench.live_settings; print('aiofiles' in sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 

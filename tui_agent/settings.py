@@ -365,24 +365,12 @@ class Locations:
 
 @dataclass(frozen=True, slots=True)
 class ProjectTrust:
-    """The user's answer to the question of whether to trust a project."""
+    """Trust in the settings of a project."""
 
     digest: str | None = None
     """`content_digest` of the settings the user trusted; None for any content."""
     allows: bool = False
-    """True if the user accepted the project's allow rules, tool servers and hooks, too; otherwise only the rest
-    applies."""
-    instructions: str | None = None
-    """`content_digest` of the instructions the user trusted; None for any content."""
-    servers: str | None = None
-    """`content_digest` of the file of tool servers the user answered about, which start only if `allows` is set, too;
-    None if there was none."""
-    hooks: str | None = None
-    """Digest of the project's hooks the user answered about, which run only if `allows` is set, too; None if there were
-    none."""
-    git: str | None = None
-    """Digest of the settings of git the user answered about, which apply only if `allows` is set, too; None if there
-    were none."""
+    """True if the user accepted its allow rules and tool servers, too; otherwise only the rest applies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from tui_agent.acp.session_host import OpenedSession
 from tui_agent.agent import AgentLoop
 from tui_agent.cli.editor_host import EditorHost
 from tui_agent.settings import Locations
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 PATIENCE = 10.0
 """Seconds that a test waits for a fact."""

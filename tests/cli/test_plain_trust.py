@@ -39,7 +39,7 @@ def ask(project: Path, locations: Locations, settings: str, typed: Sequence[str 
         (ALLOW, ["t"], False),
         (ALLOW, ["a"], True),
         (ALLOW, ["y", "a"], True),
-        (DENY, ["a", "YES "], False),
+        (DENY, ["a", "YES "], True),
     ],
 )
 def test_a_clear_yes_is_kept(

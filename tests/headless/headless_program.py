@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.headless.scripted_agent import bench_of
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for
 from tui_agent.execution import ApprovalGate
 from tui_agent.headless import HeadlessOptions, run_headless
@@ -50,7 +51,7 @@ async def main(root: Path, chosen: dict[str, Any]) -> int:
             gate=ApprovalGate(interactive=options.interactive),
             max_steps=chosen.get("max_steps"),
         )
-        return await run_headless(agent, bus, options, keep=recorder.flush)
+        return await run_headless(bench_of(agent, bus, save=recorder.flush), options)
 
 
 if __name__ == "__main__":

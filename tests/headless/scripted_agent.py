@@ -3,9 +3,9 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable
-from types import TracebackType
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace, TracebackType
+from typing import Any, Literal, cast
 
 from tui_agent.headless import HeadlessOptions, StandardStreams, run_headless
 from tui_agent.protocol.bus import EventBus
@@ -25,10 +25,12 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
-from tui_agent.protocol.messages import TextBlock, Usage, UserMessage, user_message
+from tui_agent.protocol.messages import TextBlock, Usage, UserBlock, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.workbench.session_prompts import SessionPrompts
+from tui_agent.workbench.workbench import Workbench
 
 SESSION = "headless"
 
@@ -185,6 +187,36 @@ async def until_aborted(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     return report("aborted", "")
 
 
+class NoFiles:
+    """Files of a prompt that names none."""
+
+    async def attached(self, text: str, *, typed: bool) -> Sequence[UserBlock]:
+        return ()
+
+
+def bench_of(
+    agent: Any,
+    events: EventBus | None = None,
+    *,
+    save: Callable[[], Awaitable[None]] | None = None,
+    definitions: Any = None,
+    files: Any = None,
+) -> Workbench:
+    """Return the parts of an open session that the headless front end uses, with this agent."""
+
+    async def end_all() -> None: ...
+
+    parts = {
+        "agent": agent,
+        "events": events or getattr(agent, "bus", None),
+        "save": save,
+        "jobs": SimpleNamespace(end_all=end_all),
+        "options": SimpleNamespace(prompt=None),
+        "prompts": SessionPrompts(agent, definitions, files or NoFiles()),
+    }
+    return cast(Workbench, SimpleNamespace(**parts))
+
+
 class Program:
     """A headless program with pipes. The exit of the context closes its input and waits for its exit code."""
 
@@ -219,7 +251,7 @@ class Program:
     async def _run(self) -> None:
         streams = StandardStreams(self._stdin, self._stdout, self._stderr)
         try:
-            self.code = await run_headless(self.agent, self.agent.bus, self._options, streams=streams)
+            self.code = await run_headless(bench_of(self.agent), self._options, streams=streams)
         finally:
             self._close(self._stdout)
             self._close(self._stderr)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.headless.scripted_agent import Part, Program, ScriptedAgent, answering, report, until_aborted
+from tests.headless.scripted_agent import Part, Program, ScriptedAgent, answering, bench_of, report, until_aborted
 from tests.support.table import table
-from tui_agent.headless import CommandAgent, HeadlessOptions
+from tui_agent.headless import HeadlessOptions
 from tui_agent.headless.command_handler import PromptQueue
 from tui_agent.headless.plain_commands import QUIT_SECONDS, PlainCommands
 from tui_agent.headless.plain_reporter import INTRODUCTION, PlainReporter
@@ -25,6 +25,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 
 FILE = DocumentBlock(media_type="text/plain", data="1\tx", name="a.py:1-2")
@@ -262,7 +263,7 @@ def test_ctrl_c_cancels_and_quits_only_the_second_time(running: bool) -> None:
     def say(*texts: str) -> None:
         lines.extend(texts)
 
-    typed = PlainCommands(agent, PromptQueue(), PlainReporter(lambda _: ("",)), say, lambda: now[0])
+    typed = PlainCommands(bench_of(agent), PromptQueue(), PlainReporter(lambda _: ("",)), say, lambda: now[0])
 
     assert typed.absorbs_interrupt()
     assert agent.said == ([("abort", "interrupted by the user")] if running else [])
@@ -284,6 +285,8 @@ def test_the_options_of_plain_mode_ask_the_user() -> None:
 
 async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
     class Files:
+        commands = (PromptCommand("say", "[what]", "Say it"),)
+
         def knows(self, text: str, /) -> bool:
             return text.startswith("/say")
 
@@ -298,16 +301,18 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
     lines = list[str]()
     scripted = plain_agent(answering())
 
-    async def attach(text: str) -> list[DocumentBlock]:
-        return [FILE] if "@" in text else []
+    class Attached:
+        async def attached(self, text: str, *, typed: bool) -> list[DocumentBlock]:
+            assert typed
+            return [FILE] if "@" in text else []
 
-    agent = CommandAgent(scripted, Files(), attach)
+    bench = bench_of(scripted, definitions=Files(), files=Attached())
     scripted.running = True
 
     def say(*texts: str) -> None:
         lines.extend(texts)
 
-    typed = PlainCommands(agent, PromptQueue(), PlainReporter(lambda _: ("",)), say, commands=["/say [what]  Say it"])
+    typed = PlainCommands(bench, PromptQueue(), PlainReporter(lambda _: ("",)), say)
 
     class Lines:
         def __init__(self) -> None:
@@ -317,9 +322,9 @@ async def test_commands_of_files_are_input_and_unknown_ones_are_not() -> None:
             return self._left.pop(0) if self._left else None
 
     await typed.serve(Lines())  # pyright: ignore[reportArgumentType]
-    await agent.run("/say now")
-    await agent.run("plain")
-    await agent.run("see @a.py:1-2")
+    await bench.prompts.run("/say now", typed=True)
+    await bench.prompts.run("plain", typed=True)
+    await bench.prompts.run("see @a.py:1-2", typed=True)
 
     assert scripted.said == [("steer", "Say hello")]
     assert scripted.prompts == ["plain", "see @a.py:1-2"]

@@ -12,6 +12,7 @@ from tests.headless.scripted_agent import (
     Program,
     ScriptedAgent,
     answering,
+    bench_of,
     headless,
     report,
     until_aborted,
@@ -191,7 +192,7 @@ async def test_only_saved_events_are_written() -> None:
 
     async with asyncio.TaskGroup() as tasks:
         streams = StandardStreams(0, write, errors)
-        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, keep=keep, streams=streams))
+        running = tasks.create_task(run_headless(bench_of(agent, save=keep), STREAM, streams=streams))
         lines = LineReader(read)
         lines.start()
         first = await lines.next()
@@ -276,7 +277,7 @@ async def test_a_missing_prompt_is_refused(prompt: str | None) -> None:
     agent = ScriptedAgent(answering())
 
     with pytest.raises(ConfigurationError, match="-p needs a prompt"):
-        await run_headless(agent, agent.bus, HeadlessOptions(prompt))
+        await run_headless(bench_of(agent), HeadlessOptions(prompt))
     assert agent.prompts == []
 
 
@@ -619,7 +620,7 @@ async def test_a_reader_that_does_not_read_does_not_delay_a_signal(monkeypatch: 
     streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, os.open(os.devnull, os.O_WRONLY))
 
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, streams=streams))
+        running = tasks.create_task(run_headless(bench_of(agent), STREAM, streams=streams))
         async with asyncio.timeout(60):
             while agent.running or not agent.prompts:
                 await asyncio.sleep(0.005)
@@ -645,7 +646,7 @@ async def test_a_closed_output_ends_the_run_without_an_error() -> None:
     os.close(read)
 
     async with asyncio.timeout(60):
-        code = await run_headless(agent, agent.bus, STREAM, streams=streams)
+        code = await run_headless(bench_of(agent), STREAM, streams=streams)
 
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):
         os.close(descriptor)
@@ -659,7 +660,7 @@ async def test_unwritable_output_is_a_reported_failure() -> None:
     complaints, errors = os.pipe()
     full = os.open("/dev/full", os.O_WRONLY)
 
-    code = await run_headless(agent, agent.bus, TEXT, streams=StandardStreams(0, full, errors))
+    code = await run_headless(bench_of(agent), TEXT, streams=StandardStreams(0, full, errors))
 
     os.close(errors)
     os.close(full)

@@ -36,11 +36,11 @@ from tui_agent.settings import Locations, RuleSetting
 from tui_agent.ui.dialogs.hook_page import hooks_text
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.permission_rules import parse_rules
-from tui_agent.workbench.configuration.project_trust import TrustStore, trust_for, trust_request_for
+from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_request_for
 from tui_agent.workbench.file_hooks import FileHooks
-from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.session_hooks import hook_file_facts
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -282,8 +282,8 @@ def locations(tmp_path: Path) -> Locations:
 
 
 def runs(project: Path, locations: Locations, *, given: bool = False) -> tuple[int, str]:
-    found, note = trusted_project_hooks(project, lambda: trust_for(project, locations, given=given))
-    return len(found.hooks), note
+    found = folder_trust(project, locations, given=given)
+    return len(found.hooks.hooks), found.hooks_refusal
 
 
 def accept(project: Path, locations: Locations, answer: Any = "all") -> None:
@@ -334,7 +334,7 @@ def test_an_answer_is_bound_to_commands_and_scripts(
 
     change(project)
 
-    assert "they changed since you answered" in runs(project, locations)[1]
+    assert " changed since you trusted this folder" in runs(project, locations)[1]
     offer = trust_request_for(project, locations)
     assert offer is not None
     assert not TrustStore(locations).knows(offer)

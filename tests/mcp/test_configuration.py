@@ -22,7 +22,7 @@ from tui_agent.settings import Locations, load_settings
 from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import can_scale_images, size_of_image
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
-from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
+from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_request_for
 from tui_agent.workbench.tool_servers import check_image, configured_servers
 
 MCP_JSON = {
@@ -56,7 +56,9 @@ def user_settings(locations: Locations, text: str) -> None:
 
 def names(folder: Path, locations: Locations, **options: object) -> tuple[list[str], str]:
     launch = replace(options_for(folder), **{"demo": False, "rules": (), **options})  # pyright: ignore
-    servers, notes = configured_servers(launch, locations, load_effective_settings(launch, locations))
+    servers, notes = configured_servers(
+        launch, folder_trust(launch.cwd, locations, given=launch.trust), load_effective_settings(launch, locations)
+    )
     return [one.name for one in servers], "\n".join(notes)
 
 
@@ -239,14 +241,14 @@ def test_the_question_lists_the_servers_as_they_are_written(project: Path, locat
     offer = trust_request_for(project, locations)
 
     assert offer is not None
-    assert offer.settings == ()
     assert offer.powers == "tool servers"
-    assert offer.servers[:3] == (
+    [(heading, servers)] = offer.sections
+    assert "tool servers" in heading
+    assert servers[:3] == (
         "mine: run it  cwd: /x",
         'files: npx -y \'${PACKAGE:-files}\'  env: {"TOKEN": "${T}"}  receives your variables: PACKAGE, T',
         'git_hub: https://mcp.example/${TEAM}  headers: {"X-Key": "${KEY}"}  receives your variables: TEAM, KEY',
     )
-    assert any("tool servers" in heading for heading, _ in offer.sections)
 
 
 def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
@@ -273,7 +275,7 @@ def test_the_servers_of_a_project_start_only_once_exactly_they_were_accepted(
     (project / ".mcp.json").write_text(json.dumps(MCP_JSON).replace("npx", "evil"))
     found, notes = names(project, locations)
     assert found == []
-    assert "they changed since you answered" in notes
+    assert ".mcp.json changed since you trusted this folder" in notes
     offer = trust_request_for(project, locations)
     assert offer is not None
     assert not TrustStore(locations).knows(offer)
@@ -301,7 +303,7 @@ def test_no_server_of_a_project_takes_the_name_of_the_users(project: Path, locat
 
     launch = replace(options_for(project), demo=False, rules=())
     loaded = load_effective_settings(launch, locations)
-    servers, notes = configured_servers(launch, locations, loaded)
+    servers, notes = configured_servers(launch, folder_trust(launch.cwd, locations), loaded)
 
     assert next((one.name, one.server.shown) for one in servers) == ("files", "mine")
     assert any("you have a server of this name" in text for text in loaded.ignored)

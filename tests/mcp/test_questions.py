@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.headless.scripted_agent import bench_of
 from tests.mcp.pools import hostile, running
 from tests.mcp.test_agent import config_file
 from tests.support.table import table
@@ -144,7 +145,7 @@ class Lines:
 async def test_a_client_answers_a_form_and_a_wrong_answer_leaves_it_open() -> None:
     agent, errors = FakeAgent(), list[str]()
     line: JsonObject = {"type": "approval", "request_id": "q", "decision": "approve"}
-    handler = CommandHandler(agent, PromptQueue(), lambda text, _: errors.append(text))  # type: ignore[arg-type]
+    handler = CommandHandler(bench_of(agent), PromptQueue(), lambda text, _: errors.append(text))
 
     await handler.serve(Lines(line, {**line, "input": {"name": "Ada"}}, {**line, "decision": "skip"}))  # type: ignore[arg-type]
 
@@ -156,7 +157,9 @@ async def test_a_form_is_answered_in_plain_mode() -> None:
     agent, said = FakeAgent(), list[str]()
     reporter = PlainReporter(lambda request: [request.tool], clock=lambda: 0.0)
     reporter.questions["q"] = OpenQuestion(agent.pending_calls[0], -10.0)
-    commands = PlainCommands(agent, PromptQueue(), reporter, lambda *lines: said.extend(lines), clock=lambda: 0.0)  # type: ignore[arg-type]
+    commands = PlainCommands(
+        bench_of(agent), PromptQueue(), reporter, lambda *lines: said.extend(lines), clock=lambda: 0.0
+    )  # type: ignore[arg-type]
 
     for line in ("y", "name=A", "nobody=1", "name=Ada; age=30; tags=a,c"):
         await commands._handle(line)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.permissions import PermissionMode, Rule
-from tui_agent.permissions.verdicts import (
+from tui_agent.permissions.rules.verdicts import (
     MAX_TRACE,
     STRICTNESS,
     Finding,

@@ -12,6 +12,7 @@ from tests.support.table import table
 from tui_agent.prelude.early_start import leads_to_start_page
 from tui_agent.prelude.frame_names import FrameNames, user_directories
 from tui_agent.settings import Locations
+from tui_agent.workbench.configuration.project_trust import TrustStore
 
 LOADED_FIRST = {"_blake2", "_locale", "_signal", "_thread", "errno", "resource", "select", "termios", "time"}
 """Modules outside of the prelude that may be loaded before the first output; no longer list, please."""
@@ -106,10 +107,14 @@ class Start:
         path.write_text(text, "utf-8")
 
 
+def accept(folder: Path, state: Path) -> None:
+    TrustStore(Locations(state, state)).renew(folder, b"")
+
+
 CHANGES = {
     "arguments": lambda start: start.arguments.append("--demo"),
     "project": lambda start: start.write(start.work / "deep/.tui-agent/config.toml", "x"),
-    "trust": lambda start: start.write(start.config.parent / "state/trust.json", "{}"),
+    "trust": lambda start: accept(start.work / "deep", start.config.parent / "state"),
     "branch": lambda start: start.write(start.work / ".git/HEAD", "ref: refs/heads/x\n"),
 }
 LOOKS = {

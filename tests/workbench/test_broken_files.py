@@ -20,9 +20,9 @@ from tui_agent.protocol.events import Warned
 from tui_agent.session import SessionStore
 from tui_agent.settings import PROJECT_FILE, Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
-from tui_agent.workbench.configuration.live_settings import LiveSettings
 from tui_agent.workbench.configuration.permission_rules import RuleStore
 from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
+from tui_agent.workbench.live_settings import LiveSettings
 
 Put = Callable[[Path], None]
 BROKEN = {**NOT_A_FILE, **NO_TEXT, **NO_TOML, **NO_SETTINGS}
@@ -175,8 +175,10 @@ JSON: dict[str, Put] = {
 @pytest.mark.slow
 @each({**NOT_A_FILE, **NO_TEXT, **JSON})
 def test_an_unreadable_trust_file_means_no_trust(put: Put, locations: Locations, tmp_path: Path) -> None:
-    locations.state_dir.mkdir(parents=True)
-    put(locations.state_dir / "trust.json")
+    TrustStore(locations).renew(tmp_path, b"")
+    [answer] = (locations.state_dir / "trust").iterdir()
+    answer.unlink()
+    put(answer)
 
     assert TrustStore(locations).trust_in(tmp_path) is None
 

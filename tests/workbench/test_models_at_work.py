@@ -16,7 +16,7 @@ from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, Us
 from tui_agent.providers.demo.demo_server import TextOut, block_frames, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.build_engine import Engine, open_engine
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_models import SessionModels
 
 __all__ = ["site"]

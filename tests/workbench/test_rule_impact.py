@@ -9,7 +9,8 @@ from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, user_message
 from tui_agent.providers import ScriptedProvider
 from tui_agent.settings import Locations
-from tui_agent.workbench.configuration.permission_rules import RuleImpact
+from tui_agent.workbench.built_in_tools import tool_finder
+from tui_agent.workbench.configuration.permission_rules import RuleImpact, RuleStore
 
 
 def call(number: int, name: str, **arguments: object) -> ToolCall:
@@ -35,7 +36,8 @@ def record(tmp_path: Path) -> RuleImpact:
     loop = AgentLoop(AgentLoopConfig(provider=ScriptedProvider(), tools=[], policy=policy))
     loop.history.append(user_message("go"))
     loop.history.append(AssistantMessage(content=CALLS, id="a1", model="m"))
-    return RuleImpact(loop, policy, Locations(tmp_path / "config", tmp_path / "state"), tmp_path)
+    store = RuleStore(Locations(tmp_path / "config", tmp_path / "state"), tmp_path)
+    return RuleImpact(loop, policy, store, tool_finder(tmp_path, loop.tools))
 
 
 def test_each_scope_has_its_file(record: RuleImpact, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.rule_facts import RuleFact
 from tui_agent.protocol.trial import TrialFacts
 from tui_agent.workbench.build_engine import Engine, open_engine
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_rules import SessionRules, trial_fact
 
 pytestmark = pytest.mark.slow

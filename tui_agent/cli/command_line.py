@@ -19,7 +19,7 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.workbench.launch_options import PICK_SESSION, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchOptions
 
 from .completion import ModelName, SessionId, ThemeName
 from .option_types import OneOf, StrategyName

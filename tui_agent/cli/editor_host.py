@@ -26,8 +26,8 @@ from tui_agent.settings import Locations
 from tui_agent.tools.media.media_files import media_of, media_type_of
 from tui_agent.tools.text_format import SAMPLE_SIZE
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import require_key
-from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.session_servers import SessionServers
 from tui_agent.workbench.sessions.model_choice import BUDGETS
 from tui_agent.workbench.tool_servers import open_servers, server_parts

@@ -1,14 +1,12 @@
 """Runs an engine for a front end: behind the screen, or with `-p` without one."""
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.messages import UserBlock
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.configuration.live_settings import UseOnScreen
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.live_settings import UseOnScreen
 from tui_agent.workbench.workbench import Workbench
 
 from .process.controlling_terminal import say
@@ -110,7 +108,7 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
 
 async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
-    from tui_agent.headless import CommandAgent, describe_briefly, run_headless
+    from tui_agent.headless import describe_briefly, run_headless
 
     end_start()
     watched = headless.interactive
@@ -119,21 +117,4 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
         Workbench.open(options, watched=watched, screen_problems=screen_problems) as bench,
     ):
         bench.hooks.begin()
-        types_lines = headless.input_format == "plain" and os.isatty(0)
-
-        def attach(text: str) -> Awaitable[Sequence[UserBlock]]:
-            # The rest comes from other programs: a mention in it must not send what the agent may not read.
-            return bench.attachments.attached(text, typed=types_lines or text == options.prompt)
-
-        async def work() -> int:
-            return await run_headless(
-                CommandAgent(bench.agent, bench.definitions, attach),
-                bench.events,
-                headless,
-                keep=bench.save,
-                end_work=bench.jobs.end_all,
-                describe=describe or describe_briefly,
-                commands=[] if bench.definitions is None else [one.usage for one in bench.definitions.commands],
-            )
-
-        return await work()
+        return await run_headless(bench, headless, describe=describe or describe_briefly)

@@ -17,13 +17,13 @@ from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_directory import FleetDirectory, is_driven, read_records, read_tasks
 from tui_agent.fleet.local_backend import LocalBackend
 from tui_agent.fleet.task_file import TaskMistakesError, read_line_tasks, read_toml_tasks
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import first_error
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.messages import JsonObject, is_object, now_ms
 from tui_agent.protocol.pipes import read_everything
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.text.amounts import count_text
 
 from .fleet_cluster import cluster_arguments, cluster_backend, unit_host
 from .fleet_views import end_line, report_progress

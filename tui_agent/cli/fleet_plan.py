@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.fleet.backend import ClusterChoice
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text
 from tui_agent.protocol.fleet_records import UnitTask
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text
 
 from .fleet_cluster import walls_work
 from .process.controlling_terminal import say

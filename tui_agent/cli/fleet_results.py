@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 
 from tui_agent.fleet.branch_apply import apply_as_branch
 from tui_agent.fleet.fleet_directory import read_records, read_status
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import ENDED_STATES, FleetCounts, FleetStatus, UnitRow, count_rows
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text
 
 from .process.controlling_terminal import say, say_json
 

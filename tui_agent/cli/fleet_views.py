@@ -12,12 +12,12 @@ from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, StopUn
 from tui_agent.fleet.driver import FleetDriver
 from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
 from tui_agent.fleet.unit_events import UnitLines
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetCounts, FleetStatus, UnitRow, count_rows
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 
 from .process.controlling_terminal import say, say_error, say_json_line
 from .process.log_file import LOG_NAME

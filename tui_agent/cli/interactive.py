@@ -19,9 +19,9 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingD
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import lacks_key, require_key
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.workbench.launch_options import DEMO_LABEL, PICK_SESSION, LaunchOptions
 from tui_agent.workbench.sessions.prompt_store import PromptStore
 from tui_agent.workbench.sessions.recordings import refuse_existing
 

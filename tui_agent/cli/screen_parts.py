@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.tui_agent_app import TuiAgentApp

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -12,7 +12,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.pipes import InputLine, LineReader
 
-from .agent_port import Agent
+if TYPE_CHECKING:
+    from tui_agent.workbench.workbench import Workbench
 
 
 class _Command(BaseModel):
@@ -162,14 +163,15 @@ class PromptQueue:
 class CommandHandler:
     """Executes commands one after another, until the input ends."""
 
-    def __init__(self, agent: Agent, prompts: PromptQueue, complain: Callable[[str, int], None]) -> None:
+    def __init__(self, bench: "Workbench", prompts: PromptQueue, complain: Callable[[str, int], None]) -> None:
         """
         Args:
-            agent: the agent that the commands are for.
+            bench: the session that the commands are for.
             prompts: queue for prompts of new runs.
             complain: called with an error message for an invalid command and the number of its line, from 1.
         """
-        self._agent = agent
+        self._bench = bench
+        self._agent = bench.agent
         self._prompts = prompts
         self._complain = complain
 
@@ -193,12 +195,12 @@ class CommandHandler:
         match order:
             case UserCommand(text=text):
                 if self._agent.running:
-                    self._agent.steer(text)
+                    self._bench.prompts.steer(text)
                 else:
                     await self._start(text)
             case FollowUpCommand(text=text):
                 if self._agent.running:
-                    self._agent.follow_up(text)
+                    self._bench.prompts.follow_up(text)
                 else:
                     await self._start(text)
             case ApprovalCommand(request_id=request_id):

@@ -1,8 +1,7 @@
 """The subscriber of headless mode: writes the events of the bus in the output format."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.bus import Subscription
 from tui_agent.protocol.envelope import Envelope
@@ -13,20 +12,16 @@ from tui_agent.protocol.pipes import PipeWriter
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.visible_text import escaped
 
-from .agent_port import Agent
 from .exit_codes import ExitCode, UnansweredApprovals, code_of
 from .reporters import DELTAS, Reporter
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.workbench import Workbench
 
 PACE = 0.02
 """Seconds for which deltas are collected before they are written."""
 
 INPUT_ENDED = "the input has ended, so no one can approve; the call was denied."
-
-EndWork: TypeAlias = Callable[[], Awaitable[object]]
-"""Ends what runs in the background."""
-
-Flush: TypeAlias = Callable[[], Awaitable[None]]
-"""Waits until all events published so far are saved; raises `SessionError` if they cannot be."""
 
 
 class Listener:
@@ -37,7 +32,7 @@ class Listener:
 
     def __init__(
         self,
-        agent: Agent,
+        bench: "Workbench",
         heard: Subscription,
         reporter: Reporter,
         output: PipeWriter,
@@ -47,7 +42,7 @@ class Listener:
     ) -> None:
         """
         Args:
-            agent: the agent whose calls are denied if no one can answer.
+            bench: the session, whose calls are denied if no one can answer.
             heard: all events of the bus, from the first on.
             reporter: formats the events.
             output: standard output.
@@ -58,7 +53,7 @@ class Listener:
         """Exit code of the last run."""
         self.is_unsaved = False
         """True if the newest events could not be saved."""
-        self._agent = agent
+        self._bench = bench
         self._heard = heard
         self._reporter = reporter
         self._output = output
@@ -67,13 +62,13 @@ class Listener:
         self._waiting: set[str] = set()
         self._questions = UnansweredApprovals()
 
-    async def listen(self, keep: Flush) -> None:
+    async def listen(self) -> None:
         """Write all events until the subscription is closed. Waits for a slow reader."""
         async for batch in self._heard.batches(pace=PACE):
             for envelope in batch:
                 self._take_note(envelope)
             if any(envelope.type not in DELTAS for envelope in batch):
-                await _kept(keep)
+                await self._save()
             for envelope in batch:
                 self._write(envelope)
             await self._output.room()
@@ -118,11 +113,11 @@ class Listener:
             self.say(self._reporter.report_note(envelope.event.report, self.code))
 
     def _deny(self, request_id: str) -> None:
-        self._agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED), by="nobody")
+        self._bench.agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED), by="nobody")
 
-
-async def _kept(keep: Flush) -> None:
-    """Wait until all events are saved. A failure is ignored here: the recorder publishes it, and the conversation
-    continues."""
-    with suppress(SessionError):
-        await keep()
+    async def _save(self) -> None:
+        """Wait until all events are saved. A failure is ignored here: the journal's writer publishes it, and the
+        conversation continues."""
+        if self._bench.save is not None:
+            with suppress(SessionError):
+                await self._bench.save()

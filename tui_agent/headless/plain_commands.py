@@ -5,7 +5,8 @@ A line answers only a question that was written a moment ago, so that a line typ
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject
@@ -14,9 +15,11 @@ from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.trial import ProposedChanges
 
-from .agent_port import Agent
 from .command_handler import PromptQueue
 from .plain_reporter import OpenQuestion, PlainReporter
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.workbench import Workbench
 
 READING_SECONDS = 0.5
 """Seconds after a question before a line can answer it."""
@@ -60,25 +63,23 @@ class PlainCommands:
 
     def __init__(
         self,
-        agent: Agent,
+        bench: "Workbench",
         prompts: PromptQueue,
         reporter: PlainReporter,
         say: Callable[..., object],
         clock: Callable[[], float] = time.monotonic,
-        *,
-        commands: Sequence[str] = (),
     ) -> None:
         """
         Args:
-            agent: the agent that the lines are for.
+            bench: the session that the lines are for.
             prompts: queue for prompts of new runs.
             reporter: knows the open questions.
             say: writes lines for the user.
             clock: monotonic seconds.
-            commands: the `/` commands that the agent knows, with their help.
         """
-        self._commands = commands
-        self._agent = agent
+        self._commands = [command.usage for command in bench.prompts.commands]
+        self._bench = bench
+        self._agent = bench.agent
         self._prompts = prompts
         self._reporter = reporter
         self._say = say
@@ -181,7 +182,7 @@ class PlainCommands:
             case "help", _:
                 self._say(*HELP, *self._commands)
             case "follow", argument if argument and self._agent.running:
-                self._agent.follow_up(argument)
+                self._bench.prompts.follow_up(argument)
             case "follow", argument if argument:
                 await self._start(argument)
             case "cancel", _ if self._agent.running:
@@ -199,7 +200,7 @@ class PlainCommands:
 
     async def _send(self, text: str) -> None:
         if self._agent.running:
-            self._agent.steer(text)
+            self._bench.prompts.steer(text)
         else:
             await self._start(text)
 

@@ -9,12 +9,11 @@ import os
 import select
 import signal
 import stat
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.events import Failed
@@ -22,13 +21,15 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.pipes import LineReader, PipeWriter, read_everything
 from tui_agent.protocol.reports import AgentRunReport
 
-from .agent_port import Agent
 from .command_handler import CommandHandler, PromptQueue
 from .exit_codes import ExitCode
-from .listener import EndWork, Flush, Listener
+from .listener import Listener
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
 from .reporters import OutputFormat, describe_briefly, reporter_for
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.workbench import Workbench
 
 InputFormat: TypeAlias = Literal["text", "stream-json", "plain"]
 
@@ -119,30 +120,22 @@ def _brings_text(streams: StandardStreams) -> bool:
 
 
 async def run_headless(
-    agent: Agent,
-    bus: EventBus,
+    bench: "Workbench",
     options: HeadlessOptions,
     *,
-    keep: Flush | None = None,
-    end_work: EndWork | None = None,
     streams: StandardStreams | None = None,
     describe: Describe = describe_briefly,
-    commands: Sequence[str] = (),
 ) -> int:
-    """Run the agent without a screen and return the exit code of the process.
+    """Run the agent of a session without a screen and return the exit code of the process.
 
     INT, TERM and HUP abort the run, a second one cancels it; both end in code 130. Cancelling this function cancels the
     run. Call it in the main thread.
 
     Args:
-        agent: the agent; the `interactive` of its gate must equal `options.interactive`.
-        bus: the agent's bus; the session's first event must already be published.
+        bench: the open session; it is `watched` if `options.interactive` is true.
         options: the options of print mode.
-        keep: the recorder's `flush`, so that only saved events are written; None if the session is not saved.
-        end_work: ends what runs in the background once the last run has ended; None: nothing does.
         streams: file descriptors to use.
         describe: returns the lines of a question for the format `plain`.
-        commands: the `/` commands that the agent knows, with their help, for the format `plain`.
 
     Raises:
         ConfigurationError: there is no prompt, and the input format is `text`.
@@ -154,18 +147,18 @@ async def run_headless(
     output.start()
     errors.start()
     try:
-        with bus.subscribe(since=0) as heard:
+        with bench.events.subscribe(since=0) as heard:
             reporter = reporter_for(
                 options.output_format,
                 include_deltas=options.include_deltas,
-                session_id=bus.origin.session_id,
+                session_id=bench.events.origin.session_id,
                 terminal=os.isatty(streams.stdout),
                 describe=describe,
             )
-            listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
-            service = _Service(agent, bus, listener, output, keep or _nothing_to_keep, end_work or _nothing_to_keep)
+            listener = Listener(bench, heard, reporter, output, errors, answers=options.interactive)
+            service = _Service(bench, listener, output)
             if isinstance(reporter, PlainReporter):
-                service.take_lines(reporter, commands)
+                service.take_lines(reporter)
             with _on_signal(service.interrupt):
                 await service.serve(options, streams.stdin, heard.close)
                 return await service.finish(errors)
@@ -177,15 +170,11 @@ async def run_headless(
 class _Service:
     """One headless program from its first prompt to its exit code."""
 
-    def __init__(
-        self, agent: Agent, bus: EventBus, listener: Listener, output: PipeWriter, keep: Flush, end_work: EndWork
-    ) -> None:
-        self._agent = agent
-        self._bus = bus
+    def __init__(self, bench: "Workbench", listener: Listener, output: PipeWriter) -> None:
+        self._bench = bench
+        self._agent = bench.agent
         self._listener = listener
         self._output = output
-        self._keep = keep
-        self._end_work = end_work
         self._prompts = PromptQueue()
         self._runs: asyncio.Task[None] | None = None
         self._failure = ExitCode.DONE
@@ -193,13 +182,13 @@ class _Service:
         self._interrupted = False
         self._typed: PlainCommands | None = None
 
-    def take_lines(self, reporter: PlainReporter, commands: Sequence[str]) -> None:
+    def take_lines(self, reporter: PlainReporter) -> None:
         """Take typed lines instead of JSON commands."""
 
         def say(*lines: str) -> None:
             self._output.put(in_lines(lines))
 
-        self._typed = PlainCommands(self._agent, self._prompts, reporter, say, commands=commands)
+        self._typed = PlainCommands(self._bench, self._prompts, reporter, say)
         say(INTRODUCTION)
 
     async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:
@@ -207,15 +196,15 @@ class _Service:
         if options.prompt:
             self._prompts.put(options.prompt)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._listener.listen(self._keep))
-            self._runs = tasks.create_task(self._run_prompts())
+            tasks.create_task(self._listener.listen())
+            self._runs = tasks.create_task(self._run_prompts(stdin))
             helpers = [tasks.create_task(self._watch_output())]
             if options.input_format != "text":
                 helpers.append(tasks.create_task(self._read_commands(stdin)))
             else:
                 self._prompts.close()
             await asyncio.wait([self._runs])
-            await self._end_work()
+            await self._bench.jobs.end_all()
             for helper in helpers:
                 helper.cancel()
             hang_up()
@@ -260,22 +249,24 @@ class _Service:
     def _abandon_output_later(self) -> None:
         asyncio.get_running_loop().call_later(OUTPUT_FLUSH_TIMEOUT, self._output.abandon)
 
-    async def _run_prompts(self) -> None:
+    async def _run_prompts(self, stdin: int) -> None:
         """Run one prompt after another; first resume calls that waited for approval when the program ended."""
         if self._agent.pending_calls:
-            await self._run(None)
+            await self._run(None, typed=True)
+        types_lines = self._typed is not None and os.isatty(stdin)
         while (prompt := await self._prompts.next()) is not None:
             asyncio.get_running_loop().call_soon(self._prompts.mark_started)
-            await self._run(prompt)
+            # The rest comes from other programs, such as text of a pipe beside the argument.
+            await self._run(prompt, typed=types_lines or prompt == self._bench.options.prompt)
 
-    async def _run(self, prompt: str | None) -> None:
+    async def _run(self, prompt: str | None, *, typed: bool) -> None:
         self._failure = ExitCode.DONE
         try:
-            await self._agent.run(prompt)
+            await (self._agent.run(None) if prompt is None else self._bench.prompts.run(prompt, typed=typed))
         except TuiAgentError as error:
             self._failure = ExitCode.USAGE if isinstance(error, ConfigurationError) else ExitCode.FAILED
             self._listener.sum_up(_failed_report(prompt or "", str(error)), self._failure)
-            self._bus.publish(Failed(code="run_failed", text=str(error)))
+            self._bench.events.publish(Failed(code="run_failed", text=str(error)))
 
     async def _read_commands(self, stdin: int) -> None:
         lines = LineReader(stdin)
@@ -284,14 +275,14 @@ class _Service:
         if self._typed is not None:
             quits = await self._typed.serve(lines)
         else:
-            await CommandHandler(self._agent, self._prompts, self._complain).serve(lines)
+            await CommandHandler(self._bench, self._prompts, self._complain).serve(lines)
         self._prompts.close(discard=quits)
         if quits and self._agent.running:
             self._agent.abort(PROGRAM_QUIT)
         self._listener.deny_approvals()
 
     def _complain(self, text: str, line: int) -> None:
-        self._bus.publish(Failed(code="bad_input_line", text=text, context={"line": line}))
+        self._bench.events.publish(Failed(code="bad_input_line", text=text, context={"line": line}))
 
     async def _watch_output(self) -> None:
         """Abort the run when the output is closed."""
@@ -317,10 +308,6 @@ def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
             loop.remove_signal_handler(number)
             if handler is not None:
                 signal.signal(number, handler)
-
-
-async def _nothing_to_keep() -> None:
-    """Do nothing, for a session that is not saved."""
 
 
 def _failed_report(prompt: str, error: str) -> AgentRunReport:

@@ -12,11 +12,11 @@ from tui_agent.protocol.permissions import PLAN_MODE_DENIAL, ChangesDecision, De
 from tui_agent.protocol.tool import Verdict
 from tui_agent.protocol.trial import REPOSITORY, ChangeSort, ProposedChanges, ProposedFile, ProposedTree
 
-from .paths.path_judge import PathJudge
-from .paths.path_resolution import PathFacts
+from .path_judge import PathJudge
+from .rules.path_resolution import PathFacts
 from .rules.rule import Rule
 from .rules.suggestions import escape_path
-from .verdicts import Finding
+from .rules.verdicts import Finding
 
 MAX_RULES = 8
 """Maximum number of rules that one answer may store."""

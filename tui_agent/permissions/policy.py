@@ -20,12 +20,12 @@ from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_f
 from tui_agent.protocol.web_address import host_of
 
 from .changes import ChangesJudge
-from .commands.command_judge import CommandJudge
-from .paths.path_judge import PathJudge, PathLookup
+from .command_judge import CommandJudge
+from .path_judge import PathJudge, PathLookup
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
-from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
+from .rules.verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 
 MAX_GRANTS_AT_ONCE = 8
 """Maximum number of rules that one approval may store."""

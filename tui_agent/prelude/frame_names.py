@@ -48,7 +48,7 @@ class FrameNames:
         self._look += [_state_of(f"{themes}/{name}") for name in _names_in(themes)]
         folder = os.getcwd()
         self._launch = [*arguments, folder, _state_of(f"{folder}/.tui-agent/config.toml")]
-        self._launch += [_state_of(f"{state}/trust.json"), _head_of(folder)]
+        self._launch += [_state_of(f"{state}/trust/{_digest_of(folder)}.json"), _head_of(folder)]
 
     def page(self, columns: int, lines: int) -> str:
         """Return the path of the page for a window of this size."""
@@ -60,7 +60,7 @@ class FrameNames:
 
     def _path(self, kind: str, *facts: object) -> str:
         # A digest, because arguments and variables may hold a secret.
-        return f"{self.folder}/{blake2b(repr((kind, facts)).encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
+        return f"{self.folder}/{_digest_of(repr((kind, facts)))}"
 
 
 def user_directories(environment: "Mapping[str, str]") -> tuple[str, str]:
@@ -75,6 +75,10 @@ def user_directories(environment: "Mapping[str, str]") -> tuple[str, str]:
     names = "XDG_CONFIG_HOME", "XDG_STATE_HOME"
     config, state = (environment.get(name, "").strip() or path for name, path in zip(names, defaults, strict=True))
     return f"{config}/tui-agent", f"{state}/tui-agent"
+
+
+def _digest_of(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _state_of(path: str) -> tuple[int, ...]:

@@ -52,12 +52,12 @@ from .build_provider import ProviderBuilder
 from .built_in_tools import built_in_tools, own_directories
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings
-from .configuration.hook_file_trust import FoundHooks, own_hooks, trusted_project_hooks
+from .configuration.found_hooks import own_hooks
+from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import build_policy, parse_rules
-from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, trust_for
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
-from .launch_options import LaunchOptions
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins
 from .plugins.plugin_news import plugin_news
@@ -226,7 +226,7 @@ async def _build(
     gate = ApprovalGate(interactive=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     config = await _loop_config(start, provider, policy, gate, layers, side)
-    servers, answers = await _open_servers(start, policy, config, stack)
+    servers, answers = await _open_servers(start, folder, policy, config, stack)
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
     return Engine(
@@ -244,7 +244,7 @@ async def _build(
         choice=choice,
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
-        file_hooks=await _open_file_hooks(start, loop, stack, watched=watched),
+        file_hooks=await _open_file_hooks(start, folder, loop, stack, watched=watched),
         plugins=plugins,
         make_provider=providers.build,
     )
@@ -423,7 +423,7 @@ def _connect(
 
 
 async def _open_servers(
-    start: _Start, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
+    start: _Start, folder: FolderTrust, policy: PermissionPolicy, config: AgentLoopConfig, stack: AsyncExitStack
 ) -> "tuple[ServerPool | None, ServerAnswers | None]":
     """Start the tool servers in the background, and let the agent use their tools; None if there are none.
 
@@ -437,7 +437,7 @@ async def _open_servers(
     from .answer_servers import ServerAnswers
     from .tool_servers import configured_servers, open_servers, server_parts
 
-    servers, notes = await asyncio.to_thread(configured_servers, options, start.locations, start.loaded)
+    servers, notes = await asyncio.to_thread(configured_servers, options, folder, start.loaded)
     for note in notes:
         start.bus.publish(Warned(code="left_out", text=note))
     answers = ServerAnswers()
@@ -457,21 +457,15 @@ def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoo
 
 
 async def _open_file_hooks(
-    start: _Start, loop: AgentLoop, stack: AsyncExitStack, *, watched: bool
+    start: _Start, folder: FolderTrust, loop: AgentLoop, stack: AsyncExitStack, *, watched: bool
 ) -> "FileHooks | None":
     """Give the agent the hooks of hook files that may run, until the stack closes; None if there are none."""
-    # A thread keeps what it ran for a moment longer, so the function that it runs must not hold the session.
-    options, locations = start.options, start.locations
     if not start.loaded.settings.hook_files:
         return None
 
-    def find() -> tuple[FoundHooks, FoundHooks, str]:
-        trust = partial(trust_for, options.cwd, locations, given=options.trust)
-        return own_hooks(options.cwd), *trusted_project_hooks(options.cwd, trust)
-
-    own, project, note = await asyncio.to_thread(find)
+    own, project = await asyncio.to_thread(own_hooks, start.options.cwd), folder.hooks
     for text in (
-        *([note] if note else ()),
+        *([folder.hooks_refusal] if folder.hooks_refusal else ()),
         *own.broken,
         *project.broken,
         *project.links,

@@ -13,9 +13,9 @@ from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
 from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 
 from .configuration.effective_settings import Credentials
+from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import key_of, plugin_of, target_of
 from .key_command import printed_key
-from .launch_options import LaunchOptions
 from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:

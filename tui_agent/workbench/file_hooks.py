@@ -54,7 +54,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
-from .configuration.hook_file_trust import FoundHooks
+from .configuration.found_hooks import FoundHooks
 from .hook_commands import marked_tree
 from .hook_transcript import FILE_NAME, HookTranscript
 

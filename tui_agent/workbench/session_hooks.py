@@ -11,7 +11,7 @@ from tui_agent.protocol.events import HookEnded, HookFailed
 from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.settings import LoadedSettings
 
-from .configuration.hook_file_trust import FoundHooks, own_hooks, project_hooks
+from .configuration.found_hooks import FoundHooks, own_hooks, project_hooks
 from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:

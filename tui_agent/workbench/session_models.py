@@ -10,9 +10,9 @@ from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.prompt_command import PromptCommand
 
 from .build_engine import Engine
+from .configuration.launch_options import LaunchOptions
 from .configuration.model_list import listed_models
 from .configuration.user_settings import store_setting
-from .launch_options import LaunchOptions
 from .sessions.model_choice import BUDGETS
 
 

@@ -24,16 +24,16 @@ from tui_agent.tools.media.image_files import image_type, load_image
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 
+from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
-from .configuration.project_trust import SERVERS_FILE, project_servers, trust_for
-from .launch_options import LaunchOptions
+from .configuration.project_trust import SERVERS_FILE, FolderTrust
 
 TOKENS = "mcp-tokens"
 """Directory of the tokens of servers, below that of the state."""
 
 
 def configured_servers(
-    options: LaunchOptions, locations: Locations, loaded: LoadedSettings
+    options: LaunchOptions, folder: FolderTrust, loaded: LoadedSettings
 ) -> tuple[tuple[ConfiguredServer, ...], tuple[str, ...]]:
     """Return the servers of a launch, and messages about those that are not used. Blocks.
 
@@ -64,12 +64,11 @@ def configured_servers(
             found.setdefault(name, ConfiguredServer(name, server.model_copy(update={"sampling": False}), origin))
         else:
             found.setdefault(name, ConfiguredServer(name, server, origin))
-    content, refused = project_servers(options.cwd, trust_for(options.cwd, locations, given=options.trust))
-    notes += [refused] if refused else []
-    if content is not None:
+    notes += [folder.servers_refusal] if folder.servers_refusal else []
+    if folder.servers is not None:
         file = options.cwd / SERVERS_FILE
         try:
-            servers, problems = parse_server_file(content)
+            servers, problems = parse_server_file(folder.servers)
         except ConfigurationError as error:
             servers, problems = {}, (str(error),)
         problems += tuple(

@@ -14,17 +14,19 @@ from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.rewind import Rewinder
 
 from .build_engine import Engine, ScreenProblems, open_engine
-from .configuration.live_settings import LiveSettings, UseOnScreen
-from .configuration.permission_rules import RuleImpact
-from .launch_options import LaunchOptions
+from .built_in_tools import tool_finder
+from .configuration.launch_options import LaunchOptions
+from .configuration.permission_rules import RuleImpact, RuleStore
+from .live_settings import LiveSettings, UseOnScreen
+from .session_commands import SessionCommands
 from .session_hooks import SessionHooks
 from .session_jobs import SessionJobs
 from .session_models import SessionModels
+from .session_prompts import SessionPrompts
 from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
-from .sessions.session_commands import SessionCommands
 from .workspace_files import WorkspaceFiles
 from .workspace_symbols import WorkspaceSymbols
 
@@ -63,7 +65,8 @@ class Workbench:
         self.save = engine.flush_journal
         """Returns once every event so far is saved; None if the session is not saved."""
         self.rules = SessionRules(engine)
-        self.grants = RuleImpact(engine.loop, engine.policy, engine.locations, options.cwd)
+        find = tool_finder(options.cwd, engine.loop.tools)
+        self.grants = RuleImpact(engine.loop, engine.policy, RuleStore(engine.locations, options.cwd), find)
         """Effects of a rule that an approval would store."""
         self.jobs = SessionJobs(engine.jobs)
         self.leftovers = engine.leftover_commands
@@ -79,12 +82,14 @@ class Workbench:
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)
         kept_in = engine.locations.sessions_dir if options.keep_session else None
-        self.prompts = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
-        """The prompts of the project."""
+        self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
+        """Prompts of the project, of this session and earlier ones."""
         self.files = WorkspaceFiles(options.cwd)
         self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         self.attachments = PromptFiles(options.cwd, engine.policy)
         """Files that the user names in a prompt."""
+        self.prompts = SessionPrompts(engine.loop, engine.definitions, self.attachments)
+        """Runs and sends what the user types."""
 
     @classmethod
     @asynccontextmanager

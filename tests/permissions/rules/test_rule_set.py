@@ -9,9 +9,9 @@ from tests.permissions.conftest import Desk
 from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.permissions.commands.script_reader import UNKNOWN, SimpleCommand, Word
-from tui_agent.permissions.paths.path_judge import PathLookup
+from tui_agent.permissions.path_judge import PathLookup
 from tui_agent.permissions.rules.rule_set import RuleResolution, RuleSet
-from tui_agent.permissions.verdicts import STRICTNESS, Finding
+from tui_agent.permissions.rules.verdicts import STRICTNESS, Finding
 from tui_agent.protocol.permissions import Verdict
 
 

@@ -16,9 +16,9 @@ from tui_agent.protocol.file_watch import WatchedFiles
 from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.built_in_tools import built_in_tools
-from tui_agent.workbench.configuration.live_settings import LiveSettings, with_live_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.live_settings import LiveSettings, with_live_settings
 
 DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.events import Noticed
 from tui_agent.settings import Locations
 from tui_agent.tools.processes.child_environment import child_environment, pass_on
 from tui_agent.workbench.build_engine import open_engine
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 SETTINGS = """
 [providers.box]

@@ -17,7 +17,7 @@ from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
 from tui_agent.settings import Locations
 from tui_agent.workbench.build_engine import open_engine
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.plugins.plugin_provider import PluginProvider
 
 MODULE = """

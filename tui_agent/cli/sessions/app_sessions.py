@@ -13,7 +13,7 @@ from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
-from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.workbench.sessions.first_pages import collect_first_page, is_first_run, keep_theme
 
 if TYPE_CHECKING:

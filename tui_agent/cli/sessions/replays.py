@@ -19,7 +19,7 @@ from tui_agent.settings import Locations
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
-from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that replays.

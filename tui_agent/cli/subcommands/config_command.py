@@ -13,7 +13,7 @@ from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions
-from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, with_file_rules
+from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks, with_file_rules
 from tui_agent.workbench.configuration.permission_rules import parse_rules, shadowed_rules
 from tui_agent.workbench.configuration.project_trust import (
     folder_trust,

@@ -25,10 +25,10 @@ from tui_agent.tools.media.image_files import can_scale_images, images_extra
 from tui_agent.tools.processes.command_launcher import launcher_problem
 from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials
-from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks
+from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
-from tui_agent.workbench.configuration.project_trust import folder_trust, trust_for
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.project_trust import FolderTrust, folder_trust, trust_for
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -101,8 +101,8 @@ def examine(directory: Path) -> Iterator[Finding]:
     else:
         yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults; no file found")
         yield from (Finding("settings", "note", text) for text in (*loaded.unknown_variables, *loaded.ignored))
-    left_out = folder_trust(directory, locations).left_out
-    yield from (Finding("trust", "note", text) for text in left_out)
+    folder = folder_trust(directory, locations)
+    yield from (Finding("trust", "note", text) for text in folder.left_out)
     hook_files = (own_hooks(directory), project_hooks(directory))
     yield from (Finding("rules", "note", text) for found in hook_files for text in found.missing_guards)
     if problem := memory_problem():
@@ -116,7 +116,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _web()
     yield _images()
     yield _browser()
-    yield from _tool_servers(directory, locations, loaded)
+    yield from _tool_servers(directory, folder, loaded)
     yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
     yield _trial(directory, locations, loaded.settings)
@@ -210,13 +210,13 @@ def _browser() -> Finding:
     return Finding("serve", "ok", f"{text}a --host that other machines reach needs --i-know")
 
 
-def _tool_servers(directory: Path, locations: Locations, loaded: LoadedSettings) -> Iterator[Finding]:
+def _tool_servers(directory: Path, folder: FolderTrust, loaded: LoadedSettings) -> Iterator[Finding]:
     """Yield which tool servers a start here would use; nothing is started."""
     # Imported here, because the app loads this module, too.
     from tui_agent.mcp.server_task import not_installed
     from tui_agent.workbench.tool_servers import configured_servers
 
-    servers, notes = configured_servers(LaunchOptions.for_command(directory), locations, loaded)
+    servers, notes = configured_servers(LaunchOptions.for_command(directory), folder, loaded)
     yield from (Finding("mcp", "note", text) for text in notes)
     if not servers:
         return

@@ -5,7 +5,6 @@ import difflib
 import json
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -31,9 +30,9 @@ from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.settings import HookSettings, Locations, Settings, load_settings
 from tui_agent.workbench.built_in_tools import built_in_tools
-from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks
+from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
 from tui_agent.workbench.configuration.named_secrets import withhold_named_secrets
-from tui_agent.workbench.configuration.project_trust import trust_for
+from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.file_hooks import matched_hooks, rule_fits, run_hook
 from tui_agent.workbench.hook_commands import command_hooks
 from tui_agent.workbench.plugins.plugin_loader import load_plugins
@@ -109,10 +108,10 @@ def _test_hook_files(event: FileHookEvent, tool: str | None, input_json: str | N
     elif tool is not None:
         fields = _arguments(tool)
     withhold_named_secrets(load_settings(_locations()).settings)
-    project, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
-    if note:
-        say(note)
-    matched = matched_hooks((*own_hooks(folder).hooks, *project.hooks), event, subjects)
+    trust = folder_trust(folder, _locations())
+    if trust.hooks_refusal:
+        say(trust.hooks_refusal)
+    matched = matched_hooks((*own_hooks(folder).hooks, *trust.hooks.hooks), event, subjects)
     if subjects:
         found = next((one for one in built_in_tools(folder) if one.name == subjects[-1]), None)
         matched = tuple(hook for hook in matched if rule_fits(hook.rule, found, arguments, folder))
@@ -139,12 +138,12 @@ def _facts() -> tuple[HookFact, ...]:
     loaded = load_settings(_locations())
     settings = settings_hook_facts(loaded)
     own = own_hooks(folder)
-    accepted, note = trusted_project_hooks(folder, partial(trust_for, folder, _locations()))
+    trust = folder_trust(folder, _locations())
     plugins = plugin_hook_facts(load_plugins(loaded.settings, folder))
     if not loaded.settings.hook_files:
         return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), (), why_not="hook_files is off"))
-    why_not = note.partition(" not run: ")[2] or "you did not accept it"
-    runs = (*own.hooks, *accepted.hooks)
+    why_not = trust.hooks_refusal.partition(" not run: ")[2] or "you did not accept it"
+    runs = (*own.hooks, *trust.hooks.hooks)
     return (*settings, *plugins, *hook_file_facts(own, project_hooks(folder), runs, why_not=why_not))
 
 

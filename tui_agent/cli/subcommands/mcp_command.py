@@ -17,8 +17,9 @@ from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.project_trust import folder_trust
 from tui_agent.workbench.configuration.user_settings import remove_server, store_server
-from tui_agent.workbench.launch_options import LaunchOptions
 from tui_agent.workbench.tool_servers import configured_servers, server_parts
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _configured() -> tuple[tuple["ConfiguredServer", ...], tuple[str, ...]]:
     options = LaunchOptions.for_command(Path.cwd())
     locations = Locations.of_user(os.environ)
     loaded = load_effective_settings(options, locations)
-    servers, notes = configured_servers(options, locations, loaded)
+    servers, notes = configured_servers(options, folder_trust(options.cwd, locations), loaded)
     return servers, (*loaded.ignored, *notes)
 
 

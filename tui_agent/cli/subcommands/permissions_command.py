@@ -15,7 +15,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
 from tui_agent.settings import Locations, Settings, load_settings
 from tui_agent.workbench.built_in_tools import tool_finder
-from tui_agent.workbench.configuration.hook_file_trust import with_file_rules
+from tui_agent.workbench.configuration.found_hooks import with_file_rules
 from tui_agent.workbench.configuration.permission_rules import parse_rules, rule_tool_names
 from tui_agent.workbench.configuration.project_trust import folder_trust, trust_for
 from tui_agent.workbench.plugins.plugin_loader import load_plugins

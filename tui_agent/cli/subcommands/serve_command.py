@@ -15,7 +15,7 @@ from tui_agent.cli.process.log_file import log_to_file
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.extras import install_command
 from tui_agent.settings import Locations
-from tui_agent.workbench.launch_options import PICK_SESSION
+from tui_agent.workbench.configuration.launch_options import PICK_SESSION
 
 _NOT_FOR_PAGES = (
     *("prompt", "print_mode", "plain", "session_id", "record", "replay"),

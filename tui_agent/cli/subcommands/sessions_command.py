@@ -9,15 +9,15 @@ import click
 from tui_agent.cli.completion import SessionId
 from tui_agent.cli.option_types import OneOf
 from tui_agent.cli.process.controlling_terminal import say, say_error, say_json, say_json_line
+from tui_agent.protocol.amounts import bytes_text, count_text, money_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.protocol.report_text import report_text
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.journal import with_journal_lock
 from tui_agent.session.message_counts import MessageCounts
 from tui_agent.settings import Locations
-from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
-from tui_agent.ui.text.report_text import report_text
 from tui_agent.workbench.leftover_commands import end_all, find_running_commands
 from tui_agent.workbench.sessions.prompt_store import forget_session
 

@@ -18,7 +18,7 @@ from typing import Literal
 from pathspec import GitIgnoreSpec
 
 from tui_agent.permissions.commands.script_reader import UNKNOWN
-from tui_agent.permissions.paths.path_resolution import TooMuchError, entries_below, is_within
+from tui_agent.permissions.rules.path_resolution import TooMuchError, entries_below, is_within
 
 Match = Literal["yes", "maybe", "no"]
 """Result of matching a rule; `maybe` if only the running shell knows."""

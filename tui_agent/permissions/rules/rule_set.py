@@ -12,8 +12,8 @@ from typing import Literal
 
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names
 from tui_agent.permissions.commands.wrappers import forms_of
-from tui_agent.permissions.paths.path_resolution import PathFacts
-from tui_agent.permissions.verdicts import STRICTNESS, Finding, finding_for_rule
+from tui_agent.permissions.rules.path_resolution import PathFacts
+from tui_agent.permissions.rules.verdicts import STRICTNESS, Finding, finding_for_rule
 
 from .patterns import BORDER, CommandPattern, Match, command_patterns, path_pattern
 from .rule import Intent, Rule

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tui_agent.git.protected_names import obeyed_name
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names, read_script
 from tui_agent.permissions.commands.wrappers import SHELLS, WRAPPERS, base_name
-from tui_agent.permissions.paths.path_resolution import is_within
+from tui_agent.permissions.rules.path_resolution import is_within
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from tui_agent.ui.text.amounts import bytes_text, count_text, money_text
+from tui_agent.protocol.amounts import bytes_text, count_text, money_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, visible, with_controls
 from tui_agent.ui.text.styled_lines import clipped, wrapped

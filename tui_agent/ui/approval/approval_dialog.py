@@ -15,10 +15,10 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import TextArea
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.rows_view import RowsView

@@ -13,11 +13,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible

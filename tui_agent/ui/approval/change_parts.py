@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Run
 
 CONTEXT = 3

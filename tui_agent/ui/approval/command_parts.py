@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import DecisionPart, Verdict
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import VERDICT_SIGNS, exact_rows, marked_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import visible

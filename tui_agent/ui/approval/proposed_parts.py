@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.trial import REPOSITORY, KeepSelection, ProposedChanges, ProposedFile
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.code_highlighter import language_of
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.proposed_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs

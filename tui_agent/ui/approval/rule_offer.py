@@ -5,9 +5,9 @@ The rule is shown word for word before it is stored. It is one of those offered,
 
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest, GrantScope
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.argument_rows import beside, exact_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible

@@ -16,12 +16,12 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Input
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import Paging, RowsView

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 from textual.timer import Timer
 from textual.worker import Worker
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
@@ -31,7 +32,6 @@ from tui_agent.ui.composer.prompt_parser import (
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.amounts import seconds_text
 
 from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys
@@ -377,7 +377,7 @@ class InputRouter(Generic[Runner]):
         """Add a prompt to those of the project, once its session is known."""
         await self._bridge.opened()
         if (bench := self._bridge.bench) is not None:
-            await bench.prompts.add(text, self._bridge.session_id)
+            await bench.prompt_history.add(text, self._bridge.session_id)
 
     def _keep(self, work: Coroutine[None, None, None]) -> None:
         """Write prompts or drafts beside the screen."""

@@ -11,6 +11,7 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.timer import Timer
 
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Status
 from tui_agent.protocol.permissions import PermissionMode
@@ -19,7 +20,6 @@ from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 

@@ -16,9 +16,9 @@ from textual.document._edit import Edit
 from textual.events import Key, Paste
 from textual.widgets import TextArea
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.visible_text import escape_of
 from tui_agent.ui.base.app_type import any_app
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.sanitiser import with_escapes
 
 FOLDED_LINES = 8

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text, share_text, tokens_text
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.facts.rule_facts import ToolFact
 from tui_agent.protocol.facts.server_facts import ServerFact
+from tui_agent.protocol.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.state.changed_files import ChangedFiles
-from tui_agent.ui.text.amounts import count_text, share_text, tokens_text
-from tui_agent.ui.text.report_text import report_text
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from itertools import groupby
 
 from textual.content import Content
 
+from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.ui.text.amounts import tokens_text
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 _WINDOW = 8

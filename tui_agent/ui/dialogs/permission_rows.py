@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.rule_hits import FLOOR_ASKS
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped

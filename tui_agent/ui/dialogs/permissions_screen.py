@@ -9,13 +9,13 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import Input
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.facts.rule_facts import RulesInForce
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.panel.call_page import state_text
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.rule_hits import RuleHits
 from tui_agent.ui.state.session_status import SessionStatus
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.state.attention import Attention, Figures, Saving, best_saving, figures
 from tui_agent.ui.state.call_records import CallTrial
-from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .info_pages import run_text

@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path
 
+from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.text.amounts import count_text, names_text
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff
 from tui_agent.ui.text.line import Line, Run

@@ -11,10 +11,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Paste
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, wrapped

@@ -18,6 +18,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.fleet_records import UnitRow
 from tui_agent.protocol.messages import now_ms
@@ -32,7 +33,6 @@ from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.help_page import fleet_help_text
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.dialogs.typed_answers import Typed
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView

@@ -10,8 +10,8 @@ from datetime import datetime
 from rich.cells import cell_len
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.fleet_records import FleetCounts, UnitRow, UnitState
-from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped

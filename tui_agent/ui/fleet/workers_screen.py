@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.amounts import count_text, seconds_text
 from tui_agent.protocol.fleet_records import UnitRow, UnitState
 from tui_agent.ui.panel.timeline_screen import TimelinePage
-from tui_agent.ui.text.amounts import count_text, seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs

@@ -11,13 +11,13 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind, Totals
-from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Run
 
 from .time_window import TimeWindow, length_of

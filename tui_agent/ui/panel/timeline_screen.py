@@ -9,11 +9,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import RunTimes
-from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import one_line

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -32,7 +33,6 @@ from tui_agent.protocol.messages import FrozenModel, Usage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 from tui_agent.protocol.trial import Place
-from tui_agent.ui.text.amounts import tokens_text
 
 from .step_numbers import StepNumbers
 from .trial_words import waiting_text

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
-from tui_agent.ui.text.amounts import count_text
 
 from .call_records import CallChanges, CallTrial
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from textual.app import App
 
-from .amounts import count_text
+from tui_agent.protocol.amounts import count_text
 
 
 def copy_text(app: App[Any], text: str) -> None:

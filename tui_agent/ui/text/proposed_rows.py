@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from tui_agent.protocol.amounts import bytes_text, count_text
 from tui_agent.protocol.trial import ChangeKind, ProposedChanges, ProposedFile, ProposedTree
 
-from .amounts import bytes_text, count_text
 from .diff_layout import layout_diff
 from .diff_parser import read_diff
 from .line import Line, Run

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
-from tui_agent.ui.text.amounts import bytes_text
 
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .transcript_model import Part, Transcript

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len
 
+from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
@@ -23,7 +24,6 @@ from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.state.tool_kinds import tool_kind
 from tui_agent.ui.state.trial_words import question_text, settled_text
-from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff

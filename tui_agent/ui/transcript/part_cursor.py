@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import folded

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
+from tui_agent.protocol.amounts import bytes_text, count_text, names_text
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
@@ -64,7 +65,6 @@ from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan import HANDLED_EVENTS as PLAN_EVENTS
 from tui_agent.ui.state.plan import Plan
 from tui_agent.ui.state.step_numbers import StepNumbers
-from tui_agent.ui.text.amounts import bytes_text, count_text, names_text
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold

@@ -2,6 +2,7 @@
 
 import re
 
+from tui_agent.protocol.amounts import count_text, money_text, names_text, seconds_text, tokens_text
 from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -30,7 +31,6 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.retry_text import retry_text
 from tui_agent.ui.state.session_status import STATUS_NOTICES
-from tui_agent.ui.text.amounts import count_text, money_text, names_text, seconds_text, tokens_text
 from tui_agent.ui.text.sanitiser import one_line
 
 _ATTEMPT = re.compile(r"trying again (?:now|in [^(]*) \(attempt [0-9]+ of [0-9]+\)")

@@ -1,13 +1,12 @@
 """Skills, commands and sub-agents of the user and of a project, read only where there are some."""
 
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.repository_files import repository_root
-from tui_agent.settings import Locations, content_digest
+from tui_agent.settings import Locations
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -49,17 +48,6 @@ def used(found: "Iterable[Found]") -> "list[Definition]":
     from tui_agent.definitions.records import Problem
 
     return [one for one in found if not isinstance(one, Problem)]
-
-
-def digest_of(instructions: Sequence[Sequence[str]], found: "Iterable[Found]" = ()) -> str:
-    """Return the digest of the texts that the model would get, file by file.
-
-    Args:
-        instructions: names and texts of instruction files.
-        found: the definitions.
-    """
-    files = [[str(one.source.path), one.source.digest] for one in used(found)]
-    return content_digest(json.dumps([*instructions, *files]).encode())
 
 
 def trust_sections(found: "Iterable[Found]") -> tuple[tuple[str, tuple[str, ...]], ...]:

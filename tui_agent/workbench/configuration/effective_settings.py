@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
-from .hook_file_trust import with_file_rules
+from .found_hooks import with_file_rules
 from .project_trust import trust_for
 
 

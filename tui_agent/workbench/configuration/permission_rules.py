@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
 from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
-from tui_agent.workbench.built_in_tools import tool_finder
 
 from .project_trust import TrustStore
 
@@ -205,11 +204,20 @@ def with_rule(text: str, rule: Rule) -> str:
 class RuleImpact:
     """Effects of a rule that the approval dialog offers."""
 
-    def __init__(self, loop: "AgentLoop", policy: PermissionPolicy, locations: Locations, root: Path) -> None:
+    def __init__(
+        self, loop: "AgentLoop", policy: PermissionPolicy, store: RuleStore, find: Callable[[str], Tool | None]
+    ) -> None:
+        """
+        Args:
+            loop: its history has the calls.
+            policy: decides them.
+            store: names the files.
+            find: returns a tool by its name.
+        """
         self._loop = loop
         self._policy = policy
-        self._store = RuleStore(locations, root)
-        self._find = tool_finder(root, loop.tools)
+        self._store = store
+        self._find = find
 
     def file_of(self, scope: GrantScope) -> str | None:
         """Return the file that stores rules of a scope; None if they are not stored."""

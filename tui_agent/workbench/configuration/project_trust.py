@@ -1,16 +1,18 @@
-"""Trust in projects: the settings and instructions that a project brings, and the user's answers (safety promise 8).
+"""Trust in a folder: everything that it brings, and the user's answer to exactly that (safety promise 8).
 
-An answer is bound to the folder's real path and to the content that was shown, of the settings and of the instruction
-files separately. If either changes, the user is asked again.
+An answer is bound to one digest of everything, at the folder's real path. If anything changes, the user is asked again
+and sees the difference; until then, what changed is not used.
 """
 
+import difflib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tui_agent.context import (
     ContextLayer,
@@ -21,99 +23,122 @@ from tui_agent.context import (
 )
 from tui_agent.git.repository_safety import program_settings
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_object
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
+from tui_agent.protocol.secret_mask import mask_secrets
 from tui_agent.protocol.tool_server import ToolServer
-from tui_agent.settings import (
-    PROJECT_FILE,
-    Locations,
-    ProjectTrust,
-    content_digest,
-    load_settings,
-)
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
-from .definition_files import counts_of, digest_of, link_problems, project_definitions, trust_sections, used
-from .hook_file_trust import project_hooks
+from .definition_files import counts_of, link_problems, project_definitions, trust_sections, used
+from .found_hooks import FoundHooks, project_hooks, without_effect
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
     from tui_agent.definitions.records import Found
 
-_LARGEST_STORE = 64 * 1024 * 1024
-"""Largest size in bytes of the file with all answers."""
-
 TrustAnswer = Literal["no", "tightening", "all"]
 """Apply nothing, everything except allow rules and what starts programs, or everything."""
-_PROGRAMS = ("servers", "hooks", "git")
-"""Entries of an answer about what starts programs."""
+Kind = Literal["settings", "servers", "hooks", "instructions", "git"]
+"""Kinds of contents; each applies as long as nothing of its kind has changed."""
 SERVERS_FILE = Path(".mcp.json")
 """File of a project with tool servers, in the form that other agents use."""
+CHANGES = "changed since you trusted this folder"
+"""Heading of the differences."""
+
+_LONGEST_KEPT = 65_536
+"""Characters up to which a trusted text is kept to compare it later."""
+_LARGEST_ANSWER = 64 * 1024 * 1024
+"""Largest size in bytes of the file with an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a folder brings: a file, or a list such as that of its hooks."""
+
+    kind: Kind
+    name: str
+    digest: str
+    source: str | Path
+    """The text in which changes are shown, or the file to read it from."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderContents:
+    """Everything that a folder brings, read once."""
+
+    folder: Path
+    """Real path."""
+    settings: bytes | None
+    servers: bytes | None
+    hooks: FoundHooks
+    instructions: tuple[ContextLayer, ...]
+    definitions: "tuple[Found, ...]"
+    git: tuple[str, ...]
+    """Settings and links of its repository with which git may run programs or read elsewhere."""
+    own: tuple[ContextLayer, ...]
+    """Instructions of the user's own."""
+    problem: str
+    """Reason why its settings or servers cannot be read; empty if they can."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Everything that needs trust."""
+        parts: list[Part] = []
+        if self.settings is not None:
+            text = self.settings.decode("utf-8", "replace")
+            parts.append(Part("settings", str(PROJECT_FILE), content_digest(self.settings), text))
+        if self.servers is not None:
+            text = self.servers.decode("utf-8", "replace")
+            parts.append(Part("servers", str(SERVERS_FILE), content_digest(self.servers), text))
+        parts += [Part("hooks", *hook_part) for hook_part in self.hooks.parts(self.folder)]
+        parts += [
+            Part("instructions", _relative_name(layer, self.folder), _digest(layer.text), layer.text)
+            for layer in self.instructions
+        ]
+        parts += [
+            Part("instructions", os.path.relpath(one.source.path, self.folder), one.source.digest, one.source.path)
+            for one in used(self.definitions)
+        ]
+        if self.git:
+            parts.append(Part("git", "settings and links of its repository", _digest(*self.git), "\n".join(self.git)))
+        return tuple(replace(part, name=_writable(part.name)) for part in parts)
+
+    @property
+    def digest(self) -> str:
+        """The one digest that an answer is bound to."""
+        return _digest_of_all((part.kind, part.name, part.digest) for part in self.parts)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """A message for each file that is not used because it links to a target outside the repository."""
+        names = ((name, target_outside(self.folder / name, self.folder)) for name in (PROJECT_FILE, SERVERS_FILE))
+        files = (refusal(name, outside) for name, outside in names if outside is not None)
+        return (*files, *self.unused_instructions, *self.hooks.links)
+
+    @property
+    def unused_instructions(self) -> tuple[str, ...]:
+        """The messages about instructions and definitions."""
+        found = foreign_instructions(self.folder, self.own)
+        texts = (refusal(Path(os.path.relpath(path, self.folder)), target) for path, target in found)
+        return (*texts, *link_problems(self.definitions))
 
 
 @dataclass(frozen=True, slots=True)
 class TrustRequest:
-    """Contents of a project that the user is asked to trust."""
+    """Contents of a folder that the user is asked to trust."""
 
-    folder: Path
-    """Real path of the project."""
-    digest: str
-    """Digest of its settings file, or of an empty text if it has none."""
-    instructions_digest: str
-    settings: tuple[str, ...]
-    """Settings that it would change, such as `model = "x"`."""
-    tightening: tuple[str, ...]
-    """Rules that deny or ask."""
-    allows: tuple[str, ...]
-    """Rules that allow calls without asking."""
-    refused: tuple[str, ...]
-    """Entries that are never taken from a project, one message each."""
-    instructions: tuple[str, ...]
-    """Files with instructions for the model."""
-    definitions: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Skills, commands and sub-agents: headings, each with its entries. `instructions_digest` covers them, too."""
-    servers: tuple[str, ...] = ()
-    """Tool servers that it would start or connect to, as they are written."""
-    servers_digest: str | None = None
-    """Digest of the file of servers; None if there is none."""
-    hooks: tuple[str, ...] = ()
-    """Hooks with their commands, as they are written."""
-    hooks_digest: str | None = None
-    """Digest of the hooks and their scripts; None if there are none."""
-    git: tuple[str, ...] = ()
-    """Settings and links of its repository with which git may run programs or read elsewhere."""
-    links: tuple[str, ...] = ()
-    """A message for each file that is not used because it links to a target outside the repository."""
+    contents: FolderContents
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+    """Everything that the question shows: headings, each with its entries; changes come first."""
+    powers: str
+    """The contents that need an answer of their own, such as `allow rules and hooks`; empty if there are none."""
 
     @property
-    def sections(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Everything that the question shows: headings, each with its entries."""
-        sections = (
-            ("settings it would change", self.settings),
-            ("rules that deny or ask", self.tightening),
-            ("rules that allow calls without a question", self.allows),
-            ("never taken from a project, whatever you answer", self.refused),
-            ("tool servers: programs it would run and addresses it would connect to", self.servers),
-            ("hooks: commands it would run by itself, without questions", self.hooks),
-            ("settings and links of its repository: git may run these programs, or read elsewhere", self.git),
-            ("files with instructions for the model", self.instructions),
-            *self.definitions,
-            ("links that lead out of this repository, not used", self.links),
-        )
-        return tuple((heading, entries) for heading, entries in sections if entries)
-
-    @property
-    def powers(self) -> str:
-        """The contents that need an answer of their own: allow rules, tool servers, hooks; empty if there are none."""
-        brought = (
-            ("allow rules", self.allows),
-            ("tool servers", self.servers),
-            ("hooks", self.hooks),
-            ("git's programs", self.git),
-        )
-        *others, last = [what for what, entries in brought if entries] or [""]
-        return f"{', '.join(others)} and {last}" if others else last
+    def folder(self) -> Path:
+        """Real path of the folder."""
+        return self.contents.folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,62 +151,88 @@ class FolderTrust:
     """True if everything that the folder brings is trusted, or it brings nothing."""
     left_out: tuple[str, ...]
     """Messages about the instructions that are not used, or not whole."""
-    definitions: "tuple[Found, ...]" = ()
+    definitions: "tuple[Found, ...]"
     """The project's skills, commands and sub-agents, if they are trusted, and the problems of such files."""
+    servers: bytes | None
+    """Content of the project's file of tool servers, if they may start."""
+    servers_refusal: str
+    """Message about servers that may not; empty if there are none."""
+    hooks: FoundHooks
+    """The project's hooks, if they may run; otherwise only what they would have restricted."""
+    hooks_refusal: str
+    """Message about hooks that may not; empty if there are none."""
+
+
+def read_contents(folder: Path, locations: Locations) -> FolderContents:
+    """Read everything that a folder brings. Blocks; never raises."""
+    folder = Path(os.path.realpath(folder))
+    files: dict[Path, bytes | None] = {}
+    problem = ""
+    for name in (PROJECT_FILE, SERVERS_FILE):
+        try:
+            files[name] = _content_of(folder / name, folder)
+        except ConfigurationError as error:
+            # It is not what the user trusted, if they did.
+            files[name], problem = b"", problem or str(error)
+    own = load_own_instructions(locations.config_dir)
+    return FolderContents(
+        folder,
+        files[PROJECT_FILE],
+        files[SERVERS_FILE],
+        project_hooks(folder),
+        load_project_instructions(folder, own),
+        project_definitions(folder, locations),
+        program_settings(str(folder)),
+        own,
+        problem,
+    )
 
 
 def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None:
-    """Return the contents of a project that need trust; None if there are none, or the folder is never trusted. Blocks.
+    """Return the contents of a folder that need trust; None if there are none, or the folder is never trusted. Blocks.
 
     Raises:
         ConfigurationError: the settings cannot be read; the message names file and line.
     """
-    folder = Path(os.path.realpath(folder))
     if not _may_be_trusted(folder):
         return None
-    found = _settings_content(folder)
-    own = load_own_instructions(locations.config_dir)
-    instructions = load_project_instructions(folder, own)
-    servers_content = _servers_content(folder)
-    definitions = project_definitions(folder, locations)
-    hooks = project_hooks(folder)
-    git = program_settings(str(folder))
-    if (
-        found is None
-        and not instructions
-        and servers_content is None
-        and not used(definitions)
-        and hooks.digest is None
-        and not git
-    ):
+    contents = read_contents(folder, locations)
+    if contents.problem:
+        raise ConfigurationError(contents.problem)
+    if not contents.parts:
         return None
-    content = found or b""
-    trust = ProjectTrust(content_digest(content), allows=True)
+    folder = contents.folder
+    trust = ProjectTrust(content_digest(contents.settings or b""), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
-    values = parse_toml(content)
-    rules = [rule for rule in loaded.rules if rule.layer == "project"]
-    source = str(folder / PROJECT_FILE)
-    return TrustRequest(
-        folder,
-        content_digest(content),
-        _instructions_digest(instructions, definitions),
-        tuple(
-            f"{key} = {_value(values, key)}"
-            for key, origin in loaded.origins.items()
-            if _is_from(origin, source, key) and not key.startswith("mcp.")
+    rules = [(rule.verdict, f"{rule.verdict} {rule.text}") for rule in loaded.rules if rule.layer == "project"]
+    allows = tuple(text for verdict, text in rules if verdict == "allow")
+    servers = (*_servers_of(loaded, folder), *_servers_in(contents.servers))
+    kept = TrustStore(locations).find(folder)
+    sections = (
+        (CHANGES, () if kept is None else tuple(_changes(kept.trusted, contents))),
+        ("settings it would change", _changed_settings(loaded, contents)),
+        ("rules that deny or ask", tuple(text for verdict, text in rules if verdict != "allow")),
+        ("rules that allow calls without a question", allows),
+        ("never taken from a project, whatever you answer", () if contents.settings is None else loaded.ignored),
+        ("tool servers: programs it would run and addresses it would connect to", servers),
+        ("hooks: commands it would run by itself, without questions", contents.hooks.entries),
+        ("settings and links of its repository: git may run these programs, or read elsewhere", contents.git),
+        (
+            "files with instructions for the model",
+            tuple(_name_with_imports(layer, folder) for layer in contents.instructions),
         ),
-        tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict != "allow"),
-        tuple(f"{rule.verdict} {rule.text}" for rule in rules if rule.verdict == "allow"),
-        () if found is None else tuple(loaded.ignored),
-        tuple(_name_with_imports(layer, folder) for layer in instructions),
-        servers=(*_servers_of(loaded.settings.mcp, loaded.origins, source), *_servers_in(servers_content)),
-        servers_digest=None if servers_content is None else content_digest(servers_content),
-        hooks=hooks.entries,
-        hooks_digest=hooks.digest,
-        git=git,
-        definitions=trust_sections(definitions),
-        links=(*_foreign(folder, own), *link_problems(definitions), *hooks.links),
+        *trust_sections(contents.definitions),
+        ("links that lead out of this repository, not used", contents.links),
     )
+    brought = (
+        ("allow rules", allows),
+        ("tool servers", servers),
+        ("hooks", contents.hooks.entries),
+        ("git's programs", contents.git),
+    )
+    *others, last = [what for what, entries in brought if entries] or [""]
+    powers = f"{', '.join(others)} and {last}" if others else last
+    return TrustRequest(contents, tuple((heading, entries) for heading, entries in sections if entries), powers)
 
 
 def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> FolderTrust:
@@ -192,120 +243,128 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
         locations: the user's directories.
         given: True if the user trusts the folder for this run (`--trust`).
     """
-    folder = Path(os.path.realpath(folder))
-    trust = trust_for(folder, locations, given=given)
-    own = load_own_instructions(locations.config_dir)
-    project = load_project_instructions(folder, own)
-    trusts_settings = (
-        _settings_are_trusted(folder, trust) and _servers_are_known(folder, trust) and _hooks_are_known(folder, trust)
+    contents = read_contents(folder, locations)
+    folder, own, definitions = contents.folder, contents.own, contents.definitions
+    given = given and _may_be_trusted(folder)
+    stored = TrustStore(locations).find(folder) if _may_be_trusted(folder) else None
+    changed = {kind: _changed_names(stored, contents, kind) for kind in get_args(Kind)}
+    all_accepted = stored is not None and stored.answer == "all"
+
+    def reason(kind: Kind) -> str:
+        if stored is None or stored.answer == "no":
+            return "you did not accept them" if given else "this folder is not trusted"
+        names = ", ".join(changed[kind])
+        return f"{names} changed since you trusted this folder" if names else "you did not accept them"
+
+    def unused(kind: Kind) -> bool:
+        return bool(changed[kind]) or not all_accepted
+
+    servers, servers_refusal = contents.servers, ""
+    if servers is not None and unused("servers"):
+        names = ", ".join(_parsed_servers(servers)[0]) or "none that can be used"
+        servers, servers_refusal = (
+            None,
+            (
+                f"{folder / SERVERS_FILE}: tool servers not started ({names}), because {reason('servers')}; "
+                "start tui-agent here to see and accept them"
+            ),
+        )
+    hooks, hooks_refusal = contents.hooks, ""
+    if hooks.hooks and unused("hooks"):
+        names = ", ".join(dict.fromkeys(file.path for file in hooks.files if file.hooks))
+        hooks, hooks_refusal = (
+            without_effect(hooks),
+            (f"{folder}: hooks of {names} not run: {reason('hooks')}; start tui-agent there without -p to accept them"),
+        )
+    advice = "; --trust {} for one run" if _may_be_trusted(folder) else ""
+    left_out = [f"{folder}: {text}" for text in contents.unused_instructions]
+    is_known = not any(names and not (given and kind in _GIVEN) for kind, names in changed.items())
+    is_trusted = is_known and not contents.problem
+    if contents.git and unused("git") and not given:
+        is_trusted = False
+        text = f"you did not accept what its repository has: {contents.git[0]}{advice.format('accepts it')}"
+        left_out.append(f"{folder}: each git command asks: {text}")
+    used_layers = (*own, *contents.instructions)
+    if changed["instructions"] and not given:
+        names = ", ".join([*(_relative_name(one, folder) for one in contents.instructions), *counts_of(definitions)])
+        left_out.insert(0, f"{folder}: {names} not used: {reason('instructions')}{advice.format('uses them')}")
+        used_layers, definitions = own, ()
+    left_out += cut_instructions(used_layers)
+    return FolderTrust(
+        used_layers, is_trusted, tuple(left_out), definitions, servers, servers_refusal, hooks, hooks_refusal
     )
-    git = program_settings(str(folder))
-    may_be_trusted = _may_be_trusted(folder)
-    knows_git = (given and may_be_trusted) or (trust is not None and trust.git == _digest_of_git(git))
-    trusts_settings = trusts_settings and (not git or knows_git)
-    definitions = project_definitions(folder, locations)
-    foreign = tuple(f"{folder}: {text}" for text in _foreign_instructions(folder, own))
-    foreign += tuple(f"{folder}: {text}" for text in link_problems(definitions))
-    if git and not knows_git:
-        advice = "; --trust accepts it for one run" if may_be_trusted else ""
-        foreign += (f"{folder}: each git command asks: you did not accept what its repository has: {git[0]}{advice}",)
-    if not project and not used(definitions):
-        return FolderTrust(own, trusts_settings, (*foreign, *cut_instructions(own)), definitions)
-    if trust is not None and trust.instructions in (None, _instructions_digest(project, definitions)):
-        used_layers = (*own, *project)
-        return FolderTrust(used_layers, trusts_settings, (*foreign, *cut_instructions(used_layers)), definitions)
-    names = ", ".join([*(_relative_name(layer, folder) for layer in project), *counts_of(definitions)])
-    was_trusted = trust is not None and trust.instructions != NO_INSTRUCTIONS
-    reason = "changed since they were trusted" if was_trusted else "this folder is not trusted"
-    advice = "; --trust uses them for one run" if _may_be_trusted(folder) else ""
-    return FolderTrust(own, False, (f"{folder}: {names} not used: {reason}{advice}", *foreign, *cut_instructions(own)))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
-    """Return the current trust in the project of a folder; None if there is none. Blocks.
+    """Return the current trust in the settings of a folder; None if there is none. Blocks.
 
     Args:
         folder: the project.
         locations: the user's directories.
-        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules, no
-            tool servers and no hooks.
+        given: True if the user trusts the folder for this run (`--trust`); this accepts no further allow rules.
     """
     stored = TrustStore(locations).trust_in(folder)
-    if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
+    if not given or not _may_be_trusted(folder):
         return stored
-    with suppress(ConfigurationError):
-        content = _settings_content(folder)
-        if stored is not None and content is not None and stored.digest == content_digest(content):
-            return replace(stored, instructions=None)
-    return ProjectTrust()
-
-
-def project_servers(folder: Path, trust: ProjectTrust | None) -> tuple[bytes | None, str]:
-    """Return the content of the project's file of tool servers if they may start, and why they may not. Blocks."""
-    folder = Path(os.path.realpath(folder))
-    content = _servers_content(folder)
-    if content is None:
-        return None, ""
-    if trust is not None and trust.allows and trust.servers == content_digest(content):
-        return content, ""
-    if trust is None:
-        reason = "this folder is not trusted"
-    elif trust.servers in (None, content_digest(content)):
-        reason = "you did not accept them"
-    else:
-        reason = "they changed since you answered"
-    names = ", ".join(_server_names(content)) or "none that can be used"
-    advice = "start tui-agent here to see and accept them"
-    return None, f"{folder / SERVERS_FILE}: tool servers not started ({names}), because {reason}; {advice}"
+    try:
+        content = _content_of(folder / PROJECT_FILE, Path(os.path.realpath(folder)))
+    except ConfigurationError:
+        content = None
+    is_known = stored is not None and content is not None and stored.digest == content_digest(content)
+    return stored if is_known else ProjectTrust()
 
 
 def server_file_problems(folder: Path) -> tuple[str, ...]:
     """Return a message about each entry of the project's file of tool servers that is not used as written. Blocks."""
-    content = _servers_content(Path(os.path.realpath(folder)))
-    if content is None:
-        return ()
-    from tui_agent.mcp.server_config import parse_server_file
+    folder = Path(os.path.realpath(folder))
+    content = _content_of(folder / SERVERS_FILE, folder)
+    return tuple(f"{SERVERS_FILE}: {problem}" for problem in _parsed_servers(content)[1])
 
-    try:
-        _, problems = parse_server_file(content)
-    except ConfigurationError as error:
-        problems = (str(error),)
-    return tuple(f"{SERVERS_FILE}: {problem}" for problem in problems)
+
+Trusted: TypeAlias = dict[Kind, dict[str, tuple[str, str | None]]]
+"""Kinds, names, and for each the digest and the text; None: it was too long to be kept."""
+
+
+class StoredTrust(FrozenModel):
+    """The user's last answer about a folder."""
+
+    folder: str
+    answer: TrustAnswer
+    digest: str
+    """Digest of everything that the answer is about."""
+    trusted: Trusted
+    """The contents that were trusted last."""
+
+    def digests(self, kind: Kind) -> dict[str, str]:
+        """Return the digests of what is trusted of a kind."""
+        return {} if self.answer == "no" else {name: kept[0] for name, kept in self.trusted.get(kind, {}).items()}
 
 
 class TrustStore:
-    """The user's answers, in a private file (0600)."""
+    """The user's answers, a private file (0600) for each folder, with the texts that were trusted."""
 
     def __init__(self, locations: Locations) -> None:
-        self._path = locations.state_dir / "trust.json"
+        self._directory = locations.state_dir / "trust"
+
+    def find(self, folder: Path) -> StoredTrust | None:
+        """Return the answer about a folder; None if there is none. Blocks."""
+        try:
+            stored = StoredTrust.model_validate_json(read_regular_file(str(self._path(folder)), _LARGEST_ANSWER))
+        except (OSError, ValueError):
+            return None  # A damaged answer is none.
+        return stored if stored.folder == _writable(os.path.realpath(folder)) else None
 
     def trust_in(self, folder: Path) -> ProjectTrust | None:
-        """Return the user's trust in the project of a folder; None if they refused it or were never asked. Blocks."""
-        entry: object = self._read().get(os.path.realpath(folder))
-        if not is_object(entry) or not _may_be_trusted(Path(os.path.realpath(folder))):
+        """Return the trust in the settings of a folder; None if the user refused it or was never asked. Blocks."""
+        stored = self.find(folder)
+        if stored is None or stored.answer == "no" or not _may_be_trusted(folder):
             return None
-        digest: object = entry.get("digest")
-        if not isinstance(digest, str):
-            return None
-        allows = entry.get("allows") is True
-        return ProjectTrust(
-            digest,
-            allows=allows,
-            instructions=_instructions_in(entry),
-            servers=_digest_entry(entry, "servers"),
-            hooks=_digest_entry(entry, "hooks"),
-            git=_digest_entry(entry, "git") if allows else None,
-        )
+        return ProjectTrust(stored.digests("settings").get(str(PROJECT_FILE), ""), allows=stored.answer == "all")
 
     def knows(self, offer: TrustRequest) -> bool:
-        """Return True if the user has accepted or refused exactly this request. Blocks."""
-        entry: object = self._read().get(str(offer.folder))
-        if not is_object(entry):
-            return False
-        programs = tuple(_digest_entry(entry, name) for name in _PROGRAMS)
-        accepted = (entry.get("digest"), _instructions_in(entry), *programs)
-        offered = (offer.digest, offer.instructions_digest, *_programs_of(offer).values())
-        return accepted == offered or entry.get("refused") == _digest_of_all(offer)
+        """Return True if the user has answered about exactly these contents. Blocks."""
+        stored = self.find(offer.folder)
+        return stored is not None and stored.digest == offer.contents.digest
 
     def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
         """Store an answer. Blocks.
@@ -313,15 +372,12 @@ class TrustStore:
         Raises:
             ConfigurationError: the file cannot be written.
         """
-        entry: JsonObject = {"refused": _digest_of_all(offer)}
-        if answer != "no":
-            entry = {
-                "digest": offer.digest,
-                "allows": answer == "all",
-                "instructions": offer.instructions_digest,
-            }
-            entry |= {name: digest for name, digest in _programs_of(offer).items() if digest is not None}
-        self._store(str(offer.folder), entry)
+        if answer == "no":
+            before = self.find(offer.folder)
+            self._store(offer.folder, answer, offer.contents.digest, {} if before is None else before.trusted)
+        else:
+            # Without powers there is one yes, and it is whole: later rules of the user's own may join it.
+            self._store(offer.folder, answer if offer.powers else "all", offer.contents.digest, _kept(offer.contents))
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
         """Return True if an allow rule that the user adds to the project's settings would apply. Blocks.
@@ -329,7 +385,7 @@ class TrustStore:
         That is so if the settings are trusted with their allow rules, or do not exist yet (`before` is None).
         """
         if before is None:
-            return _may_be_trusted(Path(os.path.realpath(folder)))
+            return _may_be_trusted(folder)
         trusted = self.trust_in(folder)
         return trusted is not None and trusted.allows and trusted.digest == content_digest(before)
 
@@ -339,104 +395,132 @@ class TrustStore:
         Raises:
             ConfigurationError: the file cannot be written.
         """
-        old: object = self._read().get(os.path.realpath(folder))
-        instructions = _instructions_in(old) if is_object(old) else NO_INSTRUCTIONS
-        entry: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
+        before = self.find(folder)
         # Servers and hooks that the user did not accept must not start because a rule was added.
-        if is_object(old) and old.get("allows") is True:
-            entry |= {name: digest for name in _PROGRAMS if (digest := _digest_entry(old, name)) is not None}
-        self._store(os.path.realpath(folder), entry)
+        trusted: Trusted = {} if before is None or before.answer != "all" else {**before.trusted}
+        text = mask_secrets(after.decode("utf-8", "replace"), _secrets(parse_toml(after)))
+        trusted["settings"] = {str(PROJECT_FILE): (content_digest(after), _if_short(text))}
+        digests = ((kind, name, kept[0]) for kind, found in trusted.items() for name, kept in found.items())
+        self._store(folder, "all", _digest_of_all(digests), trusted)
 
-    def _read(self) -> JsonObject:
-        try:
-            entries: object = json.loads(read_regular_file(str(self._path), _LARGEST_STORE))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return entries if is_object(entries) else {}
+    def _path(self, folder: Path) -> Path:
+        # `prelude/frame_names.py` looks at this file, too: what the start page shows depends on it.
+        name = os.path.realpath(folder).encode("utf-8", "replace")
+        return self._directory / f"{blake2b(name, digest_size=16).hexdigest()}.json"
 
-    def _store(self, folder: str, entry: JsonObject) -> None:
+    def _store(self, folder: Path, answer: TrustAnswer, digest: str, trusted: Trusted) -> None:
         # Imported with the first answer, so that the first screen does not wait for the tools.
         from tui_agent.tools.atomic_write import write_atomically
 
-        entries = self._read() | {folder: entry}
+        path = self._path(folder)
+        stored = StoredTrust(folder=_writable(os.path.realpath(folder)), answer=answer, digest=digest, trusted=trusted)
         try:
-            make_private_directories(self._path.parent)
-            write_atomically(self._path, json.dumps(entries, indent=1).encode("utf-8"))
+            make_private_directories(path.parent)
+            write_atomically(path, stored.model_dump_json(indent=1).encode("utf-8"))
         except OSError as error:
-            raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
+            raise ConfigurationError(f"{path}: cannot be written: {error}") from error
+
+
+_GIVEN: tuple[Kind, ...] = ("settings", "instructions", "git")
+"""Kinds that `--trust` accepts."""
 
 
 def _may_be_trusted(folder: Path) -> bool:
     """Return False for the home directory and the root: trust in them would cover everything below."""
-    return folder != Path("/") and folder != Path(os.path.realpath(Path.home()))
+    return os.path.realpath(folder) not in ("/", os.path.realpath(Path.home()))
 
 
-def _settings_content(folder: Path) -> bytes | None:
-    """Return the content of the folder's settings file; None if it is missing or links out of the repository."""
-    return _content_of(folder / PROJECT_FILE, folder)
+def _digest(*texts: str) -> str:
+    return content_digest("\0".join(texts).encode("utf-8", "surrogateescape"))
 
 
-def _servers_content(folder: Path) -> bytes | None:
-    """Return the content of the folder's file of tool servers; None if it is missing or links out of the repository."""
-    return None if (folder / SERVERS_FILE).is_dir() else _content_of(folder / SERVERS_FILE, folder)
+def _digest_of_all(parts: Iterable[tuple[str, str, str]]) -> str:
+    return _digest(json.dumps(sorted(parts)))
 
 
-def _servers_are_known(folder: Path, trust: ProjectTrust | None) -> bool:
-    """Return True if the user answered yes to the folder as its file of tool servers is, or it has none."""
+def _changed_names(stored: StoredTrust | None, contents: FolderContents, kind: Kind) -> list[str]:
+    """Return what is not as it was trusted; nothing if the folder brings nothing of this kind."""
+    brought = {part.name: part.digest for part in contents.parts if part.kind == kind}
+    kept = {} if stored is None else stored.digests(kind)
+    return [name for name in dict.fromkeys((*brought, *kept)) if brought.get(name) != kept.get(name)] if brought else []
+
+
+# --- differences ------------------------------------------------------------------------------------------------------
+
+
+def _kept(contents: FolderContents) -> Trusted:
+    """Return kinds, names, and for each the digest and the text to keep, without the secrets of servers."""
+    with_secrets = [parse_toml(contents.settings or b"")]
+    with suppress(ValueError, RecursionError):  # Then no server of it can start.
+        with_secrets.append(json.loads(contents.servers or b"{}"))
+    secrets = [secret for values in with_secrets for secret in _secrets(values)]
+    found: Trusted = {}
+    for part in contents.parts:
+        text = part.source if isinstance(part.source, str) else _text_of(part.source, part.digest)
+        kept = None if text is None else _if_short(mask_secrets(_writable(text), secrets))
+        found.setdefault(part.kind, {})[part.name] = (part.digest, kept)
+    return found
+
+
+def _secrets(values: object) -> Iterator[str]:
+    """Yield what servers get as variables and headers."""
+    for key, value in values.items() if is_object(values) else ():
+        if key in ("env", "headers") and is_object(value):
+            yield from (text for text in value.values() if isinstance(text, str))
+        else:
+            yield from _secrets(value)
+
+
+def _writable(text: str) -> str:
+    """Return a text with escapes for what JSON cannot hold, such as bytes of a name that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _if_short(text: str) -> str | None:
+    return text if len(text) <= _LONGEST_KEPT else None
+
+
+def _text_of(path: Path, digest: str) -> str | None:
+    """Return the text of a file; None if it cannot be read, or has changed meanwhile."""
     try:
-        content = _servers_content(folder)
-    except ConfigurationError:
-        return False
-    return content is None or (trust is not None and trust.servers == content_digest(content))
+        content = read_regular_file(str(path))
+    except OSError:
+        return None
+    return content.decode("utf-8", "replace") if content_digest(content) == digest else None
 
 
-def _hooks_are_known(folder: Path, trust: ProjectTrust | None) -> bool:
-    """Return True if the user answered yes to the folder with its hooks as they are, or it has none."""
-    digest = project_hooks(folder).digest
-    return digest is None or (trust is not None and trust.hooks == digest)
+def _changes(trusted: Trusted, contents: FolderContents) -> Iterator[str]:
+    """Yield the differences to what was trusted, file by file."""
+    present = _kept(contents)
+    for kind in get_args(Kind) if trusted else ():
+        before, after = trusted.get(kind, {}), present.get(kind, {})
+        for name in dict.fromkeys((*before, *after)):
+            if name not in before or name not in after:
+                yield f"{name}: {'new' if name in after else 'gone'}"
+            elif before[name][0] != after[name][0]:
+                yield from _difference(name, before[name][1], after[name][1])
 
 
-def _servers_of(servers: Mapping[str, ToolServer], origins: Mapping[str, str], source: str) -> list[str]:
-    """Return the servers of the project's settings, as they are written."""
-    from_project = {key.split(".")[1] for key, origin in origins.items() if key.startswith("mcp.") and source in origin}
-    return [_server_words(name, server) for name, server in servers.items() if name in from_project]
+def _difference(name: str, before: str | None, after: str | None) -> Iterator[str]:
+    if before is None or after is None:
+        yield f"{name}: changed, and too long to show how"
+        return
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm=""))[2:]
+    yield f"{name}:" if lines else f"{name}: changed only in what is not kept: a secret, or the end of a line"
+    yield from (f"{line[0]} {line[1:]}" for line in lines if not line.startswith("@@"))
 
 
-def _servers_in(content: bytes | None) -> list[str]:
-    """Return the servers of a file, as they are written; if it cannot be read, why."""
-    if content is None:
-        return []
-    from tui_agent.mcp.server_config import parse_server_file
-
-    try:
-        servers, problems = parse_server_file(content)
-    except ConfigurationError as error:
-        return [f"{SERVERS_FILE}: {error}"]
-    return [*(_server_words(name, server) for name, server in servers.items()), *problems]
-
-
-def _server_names(content: bytes) -> Sequence[str]:
-    from tui_agent.mcp.server_config import parse_server_file
-
-    try:
-        return tuple(parse_server_file(content)[0])
-    except ConfigurationError:
-        return ()
-
-
-def _server_words(name: str, server: ToolServer) -> str:
-    added = {"env": server.env, "headers": server.headers}
-    more = [f"{what}: {json.dumps(values, ensure_ascii=False)}" for what, values in added.items() if values]
-    more += [f"{what}: {value}" for what in ("cwd", "bearer_token_env") if (value := getattr(server, what))]
-    from tui_agent.mcp.server_config import variables_of
-
-    variables = variables_of(server)
-    more += [f"receives your variables: {', '.join(variables)}"] if variables else []
-    return "  ".join([f"{name}: {server.shown}", *more])
+# --- settings ---------------------------------------------------------------------------------------------------------
 
 
 def _content_of(path: Path, folder: Path) -> bytes | None:
-    """Return the content of a file of the folder; None if it is missing or links out of the repository."""
+    """Return the content of a file of the folder; None if it is missing or links out of the repository.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    if path.name == SERVERS_FILE.name and path.is_dir():
+        return None
     try:
         content = read_regular_file(str(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -447,59 +531,24 @@ def _content_of(path: Path, folder: Path) -> bytes | None:
     return content if target_outside(path, folder) is None else None
 
 
-def _foreign(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
-    """Return a message for each file of the folder that is not used because it links out of the repository."""
-    instructions = _foreign_instructions(folder, own)
-    links = [
-        refusal(name, outside)
-        for name in (PROJECT_FILE, SERVERS_FILE)
-        if (outside := target_outside(folder / name, folder)) is not None
-    ]
-    return (*links, *instructions)
+def _changed_settings(loaded: LoadedSettings, contents: FolderContents) -> tuple[str, ...]:
+    """Return the settings that the project would change, as they are written."""
+    source, values = str(contents.folder / PROJECT_FILE), parse_toml(contents.settings or b"")
+    return tuple(
+        f"{key} = {_value(values, key)}"
+        for key, origin in loaded.origins.items()
+        if origin.partition(":")[0] == source and key != "permissions.rules" and not key.startswith("mcp.")
+    )
 
 
-def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
-    found = foreign_instructions(folder, own)
-    return tuple(refusal(Path(os.path.relpath(path, folder)), target) for path, target in found)
+def _value(values: JsonObject, key: str) -> str:
+    value: object = values
+    for name in key.split("."):
+        value = value.get(name) if is_object(value) else None
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _settings_are_trusted(folder: Path, trust: ProjectTrust | None) -> bool:
-    """Return True if the folder's settings are trusted, or it has none."""
-    try:
-        content = _settings_content(folder)
-    except ConfigurationError:
-        return False
-    return content is None or (trust is not None and trust.digest in (None, content_digest(content)))
-
-
-def _instructions_digest(layers: Sequence[ContextLayer], definitions: "Sequence[Found]" = ()) -> str:
-    return digest_of([(layer.name, layer.text) for layer in layers], definitions)
-
-
-def _instructions_in(entry: JsonObject) -> str:
-    digest: object = entry.get("instructions")
-    return digest if isinstance(digest, str) else NO_INSTRUCTIONS
-
-
-def _digest_entry(entry: JsonObject, name: str) -> str | None:
-    digest: object = entry.get(name)
-    return digest if isinstance(digest, str) else None
-
-
-def _digest_of_all(offer: TrustRequest) -> str:
-    digests = [offer.digest, offer.instructions_digest]
-    digests += [digest for digest in _programs_of(offer).values() if digest is not None]
-    return content_digest(" ".join(digests).encode())
-
-
-def _programs_of(offer: TrustRequest) -> dict[str, str | None]:
-    """Return the digests of what starts programs, by the names of their entries."""
-    digests = (offer.servers_digest, offer.hooks_digest, _digest_of_git(offer.git))
-    return dict(zip(_PROGRAMS, digests, strict=True))
-
-
-def _digest_of_git(settings: Sequence[str]) -> str | None:
-    return content_digest("\0".join(settings).encode("utf-8", "surrogateescape")) if settings else None
+# --- instructions -----------------------------------------------------------------------------------------------------
 
 
 def _relative_name(layer: ContextLayer, folder: Path) -> str:
@@ -515,16 +564,39 @@ def _name_with_imports(layer: ContextLayer, folder: Path) -> str:
     return f"{name}, which imports {', '.join(names)}" if names else name
 
 
-NO_INSTRUCTIONS = _instructions_digest(())
-"""Digest of no instructions, also that of an answer without an entry for them."""
+# --- tool servers -----------------------------------------------------------------------------------------------------
 
 
-def _is_from(origin: str, source: str, key: str) -> bool:
-    return key != "permissions.rules" and (origin == source or origin.startswith(f"{source}:"))
+def _servers_of(loaded: LoadedSettings, folder: Path) -> list[str]:
+    """Return the servers of the project's settings, as they are written."""
+    source = str(folder / PROJECT_FILE)
+    names = {key.split(".")[1] for key, origin in loaded.origins.items() if key.startswith("mcp.") and source in origin}
+    return [_server_words(name, server) for name, server in loaded.settings.mcp.items() if name in names]
 
 
-def _value(values: JsonObject, key: str) -> str:
-    value: object = values
-    for name in key.split("."):
-        value = value.get(name) if is_object(value) else None
-    return json.dumps(value, ensure_ascii=False, default=str)
+def _servers_in(content: bytes | None) -> list[str]:
+    """Return the servers of a file, as they are written; if it cannot be read, why."""
+    servers, problems = _parsed_servers(content)
+    return [*(_server_words(name, server) for name, server in servers.items()), *problems]
+
+
+def _parsed_servers(content: bytes | None) -> tuple[Mapping[str, ToolServer], Sequence[str]]:
+    if content is None:
+        return {}, ()
+    from tui_agent.mcp.server_config import parse_server_file
+
+    try:
+        return parse_server_file(content)
+    except ConfigurationError as error:
+        return {}, (str(error),)
+
+
+def _server_words(name: str, server: ToolServer) -> str:
+    added = {"env": server.env, "headers": server.headers}
+    more = [f"{what}: {json.dumps(values, ensure_ascii=False)}" for what, values in added.items() if values]
+    more += [f"{what}: {value}" for what in ("cwd", "bearer_token_env") if (value := getattr(server, what))]
+    from tui_agent.mcp.server_config import variables_of
+
+    variables = variables_of(server)
+    more += [f"receives your variables: {', '.join(variables)}"] if variables else []
+    return "  ".join([f"{name}: {server.shown}", *more])

@@ -14,8 +14,8 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import key_source
-from tui_agent.workbench.launch_options import LaunchOptions
 
 MOST_SESSIONS = 3
 JOURNALS_READ = 200

@@ -19,7 +19,7 @@ from tui_agent.session.store import SessionStore
 from tui_agent.session.stored_session import StoredSession
 from tui_agent.session.summary import SessionSummary
 from tui_agent.settings import Locations
-from tui_agent.workbench.launch_options import LaunchOptions
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     # The first screen of a session is there before the engine.

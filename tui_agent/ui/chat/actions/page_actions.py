@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from textual.content import Content
 
+from tui_agent.protocol.amounts import count_text, money_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
-from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers

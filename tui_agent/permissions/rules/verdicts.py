@@ -13,7 +13,7 @@ from tui_agent.protocol.permissions import (
     Verdict,
 )
 
-from .rules.rule import Rule
+from .rule import Rule
 
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 """Rank of each verdict; the larger wins."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
-from tui_agent.ui.text.amounts import bytes_text, count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.protocol.amounts import bytes_text, count_text, money_text, seconds_text, share_text, tokens_text
 
 
 @table(

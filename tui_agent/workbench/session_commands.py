@@ -9,10 +9,10 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.git_branch import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.workbench.build_engine import Engine
-from tui_agent.workbench.launch_options import LaunchOptions
 
-from .session_facts import has_changes
+from .build_engine import Engine
+from .configuration.launch_options import LaunchOptions
+from .sessions.session_facts import has_changes
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600

@@ -1,15 +1,15 @@
-"""Hook files of the user and of a project, read only where there are some, and trust in those of a project."""
+"""Hook files of the user and of a project, read only where there are some."""
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import refusal, repository_root, target_outside
-from tui_agent.settings import LoadedSettings, ProjectTrust, RuleSetting, content_digest
+from tui_agent.settings import LoadedSettings, RuleSetting, content_digest
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -52,13 +52,14 @@ class FoundHooks:
         guards = (f"hook not used: {problem}" for one in self.files for problem in one.unused_guards)
         return (*guards, *(problem for one in self.files for problem in one.rule_problems))
 
-    @property
-    def digest(self) -> str | None:
-        """Digest of the hooks with their scripts; None if there are no hooks."""
-        if not self.hooks:
-            return None
-        hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir), *h.options] for h in self.hooks]
-        return content_digest(json.dumps([hooks, [[p, s.digest] for p, s in self.scripts.items()]]).encode())
+    def parts(self, folder: Path) -> Iterator[tuple[str, str, str | Path]]:
+        """Yield what trust is bound to, the hooks and each script that they run: name, digest, and text or file."""
+        if self.hooks:
+            hooks = [[h.event, h.matcher, h.command, h.timeout, str(h.project_dir), *h.options] for h in self.hooks]
+            shown = "\n".join(hook.shown for hook in self.hooks)
+            yield "hooks", content_digest(json.dumps(hooks).encode()), shown
+            for path, script in self.scripts.items():
+                yield os.path.relpath(path, folder), script.digest, Path(path)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -102,29 +103,10 @@ def project_hooks(folder: Path) -> FoundHooks:
     return FoundHooks(files, read_scripts(hook for file in files for hook in file.hooks), links)
 
 
-def trusted_project_hooks(folder: Path, find_trust: Callable[[], ProjectTrust | None]) -> tuple[FoundHooks, str]:
-    """Return the project's hooks if they may run, and else why they may not. Blocks.
-
-    Args:
-        folder: the working directory.
-        find_trust: returns the trust in it; called only if there are hooks.
-    """
-    found = project_hooks(folder)
-    if found.digest is None:
-        return found, ""
-    trust = find_trust()
-    if trust is not None and trust.allows and trust.hooks == found.digest:
-        return found, ""
-    if trust is None:
-        reason = "this folder is not trusted"
-    elif trust.hooks is None or trust.hooks == found.digest:
-        reason = "you did not accept them"
-    else:
-        reason = "they changed since you answered"
-    names = ", ".join(dict.fromkeys(file.path for file in found.files if file.hooks))
-    text = f"{folder}: hooks of {names} not run: {reason}; start tui-agent there without -p to accept them"
+def without_effect(found: FoundHooks) -> FoundHooks:
+    """Return the files without their hooks: only their permission rules that deny or ask count."""
     unused = {"hooks": (), "problems": (), "unused_guards": (), "is_broken": False}
-    return FoundHooks(tuple(replace(file, **unused) for file in found.files), {}), text
+    return FoundHooks(tuple(replace(file, **unused) for file in found.files), {})
 
 
 def with_file_rules(loaded: LoadedSettings, folder: Path) -> LoadedSettings:

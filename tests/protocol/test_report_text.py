@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport, Metric, StepReport, ToolCallReport
-from tui_agent.ui.text.report_text import report_text
 
 
 def test_a_report_contains_everything_known_of_a_run() -> None:

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
-from tui_agent.permissions.paths.path_judge import PathJudge
-from tui_agent.permissions.verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
+from tui_agent.permissions.path_judge import PathJudge
+from tui_agent.permissions.rules.verdicts import Finding, PartFindings, decision_of, finding_for_mode, invalid
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import CommandSubject
 from tui_agent.protocol.trial import Place, TrialFacts
 
-from .consequences import OUTSIDE, consequences_of
-from .safe_commands import SafeRead, safe_read
-from .script_reader import UNKNOWN, Script, SimpleCommand, read_script
-from .wrappers import INTERPRETERS, base_name, inner_commands
+from .commands.consequences import OUTSIDE, consequences_of
+from .commands.safe_commands import SafeRead, safe_read
+from .commands.script_reader import UNKNOWN, Script, SimpleCommand, read_script
+from .commands.wrappers import INTERPRETERS, base_name, inner_commands
 
 MAX_SHOWN = 4_000
 """Maximum length of a part's displayed text, in characters."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.permissions.conftest import Desk
 from tests.support.table import table
-from tui_agent.permissions.paths.path_judge import PathLookup
+from tui_agent.permissions.path_judge import PathLookup
 
 
 def test_inside_depends_on_the_resolved_path(desk: Desk) -> None:

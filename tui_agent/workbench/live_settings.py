@@ -12,11 +12,11 @@ from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.regular_file import read_regular_file_async
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
-from tui_agent.workbench.build_engine import ONLY_AT_START, Engine, apply_settings
-from tui_agent.workbench.launch_options import LaunchOptions
 
-from .effective_settings import load_effective_settings
-from .permission_rules import parse_rules
+from .build_engine import ONLY_AT_START, Engine, apply_settings
+from .configuration.effective_settings import load_effective_settings
+from .configuration.launch_options import LaunchOptions
+from .configuration.permission_rules import parse_rules
 
 T = TypeVar("T")
 UseOnScreen: TypeAlias = Callable[[Settings, LoadedSettings], Sequence[str]]

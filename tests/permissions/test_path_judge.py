@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.permissions.conftest import Desk
 from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, Rule
-from tui_agent.permissions.paths.path_judge import PathJudge, PathLookup
+from tui_agent.permissions.path_judge import PathJudge, PathLookup
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.protocol.permissions import PermissionMode
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.permissions.conftest import Desk
 from tests.support.table import table
-from tui_agent.permissions.paths.path_resolution import MAX_LENGTH, TooMuchError, entries_below, is_within, resolve
+from tui_agent.permissions.rules.path_resolution import MAX_LENGTH, TooMuchError, entries_below, is_within, resolve
 
 
 @table(

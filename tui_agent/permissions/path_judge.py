@@ -11,10 +11,10 @@ from tui_agent.git.repository import protected_repository
 from tui_agent.git.repository_safety import settings_with_secret
 from tui_agent.permissions.rules.rule import Intent
 from tui_agent.permissions.rules.rule_set import RuleSet
-from tui_agent.permissions.verdicts import AccessKind, Finding, finding_for_mode
+from tui_agent.permissions.rules.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
-from .path_resolution import PathFacts, is_within, resolve
+from .rules.path_resolution import PathFacts, is_within, resolve
 
 _OWN_DEFINITIONS = (
     *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),

@@ -1,1 +1,0 @@
-"""Paths: resolution, protected and private places, verdicts on reads and writes."""
