@@ -10,10 +10,10 @@ from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
+from tui_agent.execution.contained_calls import now
 from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_turn
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.call_state import CallState
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, get_args
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import GuardrailTrip
-from tui_agent.execution.untrusted_calls import Crash, asked, kind_of
+from tui_agent.execution.contained_calls import Crash, asked, kind_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall

@@ -29,6 +29,7 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
+from .contained_calls import Crash, asked, now
 from .execution_services import BeforeEffects, ExecutionServices, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
@@ -51,7 +52,6 @@ from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
-from .untrusted_calls import Crash, asked, now
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 

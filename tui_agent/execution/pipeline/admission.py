@@ -6,6 +6,7 @@ Each stage returns the outcome that ends the call, or None if the call continues
 from dataclasses import replace
 from typing import TypeVar
 
+from tui_agent.execution.contained_calls import Crash, asked, kind_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
 from tui_agent.execution.outcomes import (
@@ -17,7 +18,6 @@ from tui_agent.execution.outcomes import (
     overridden,
     skipped_on_request,
 )
-from tui_agent.execution.untrusted_calls import Crash, asked, kind_of, try_call
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, RequireApproval, SkipCall
 from tui_agent.protocol.messages import JsonObject

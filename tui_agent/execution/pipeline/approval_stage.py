@@ -4,10 +4,10 @@ import asyncio
 from functools import partial
 
 from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
+from tui_agent.execution.contained_calls import Crash, asked, now, try_call
 from tui_agent.execution.digest import call_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
-from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject

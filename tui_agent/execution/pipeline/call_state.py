@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
+from tui_agent.execution.contained_calls import Crash, now, try_call
 from tui_agent.execution.outcomes import Outcome, cancelled
-from tui_agent.execution.untrusted_calls import Crash, now, try_call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage

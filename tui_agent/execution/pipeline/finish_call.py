@@ -8,11 +8,11 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.execution.contained_calls import asked
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
 from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
-from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock

@@ -1,8 +1,8 @@
 """Stages 1 to 3: parse a call, find its tool, and validate its arguments."""
 
+from tui_agent.execution.contained_calls import Crash, copy_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import crashed, invalid, not_found, output_limit
-from tui_agent.execution.untrusted_calls import Crash, copy_of, try_call
 from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject, ToolCall

@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from tui_agent.execution.contained_calls import now
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.strategy import Auto
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import ToolCall

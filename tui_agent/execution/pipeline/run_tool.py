@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Callable
 from functools import cache, partial
 
+from tui_agent.execution.contained_calls import Crash, asked, now, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, answered, crashed, left_running, not_recorded, timed_out, with_partial
-from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
 from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError

@@ -11,10 +11,10 @@ from functools import partial
 from pydantic import ValidationError
 
 from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
+from tui_agent.execution.contained_calls import Crash, contained, kind_of, now, try_call
 from tui_agent.execution.digest import call_digest, changes_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
-from tui_agent.execution.untrusted_calls import Crash, contained, kind_of, now, try_call
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from tui_agent.execution.untrusted_calls import Crash, contained, copy_of, now
+from tui_agent.execution.contained_calls import Crash, contained, copy_of, now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from tui_agent.execution.contained_calls import now
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.strategy import strategy_name
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
 from tui_agent.protocol.reports import RunReason, ToolCallReport
