@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from tui_agent.execution.contained_calls import Crash, contained, copy_of, now
+from tui_agent.execution.contained_calls import Crash, asked, contained, copy_of, try_call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
@@ -37,7 +37,7 @@ class ToolExecution:
     """Channel of its reports."""
     has_effects: bool = False
     """True if it may change something, so that it must not run twice for one call."""
-    began_at: float = field(default_factory=now)
+    began_at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     """Event loop time in seconds."""
     ended_at: float | None = None
     answer: ToolResult | Crash | None = None
@@ -58,12 +58,14 @@ class ToolExecution:
             return
         try:
             async with asyncio.timeout(None) as self._stop_timeout:
-                self.answer = await contained(self._result(context))
+                # A copy, because the tool may change its arguments, and the call's report and hooks still use them.
+                answer = await asked(self.tool.execute, copy_of(self.arguments), context, timeout=None)
+                self.answer = answer if isinstance(answer, ToolResult | Crash) else try_call(as_tool_result, answer)
         except TimeoutError:
             pass
         finally:
             self._stop_timeout = None
-            self.ended_at = now()
+            self.ended_at = asyncio.get_running_loop().time()
             self.over.set()
 
     def stop(self, reason: str) -> None:
@@ -75,7 +77,7 @@ class ToolExecution:
         if self._stop_timeout is not None:
             # Tools that it runs itself see the token at the same moment, and are cancelled after one grace.
             patience = 2 * self.grace + END_SECONDS if self.tool.ends_calls_of_its_own else self.grace
-            self._stop_timeout.reschedule(now() + patience)
+            self._stop_timeout.reschedule(asyncio.get_running_loop().time() + patience)
 
     def report(self, update: ToolUpdate) -> None:
         """Pass on one of the tool's reports; while no call owns the execution, it counts as late."""
@@ -90,7 +92,3 @@ class ToolExecution:
         pending, self.proposal = self.proposal, None
         if pending is not None:
             await contained(pending.discard())
-
-    async def _result(self, context: ToolContext) -> ToolResult:
-        # A copy, because the tool may change its arguments, and the call's report and hooks still use them.
-        return as_tool_result(await self.tool.execute(copy_of(self.arguments), context))
