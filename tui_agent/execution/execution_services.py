@@ -2,17 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.tool import Tool, ToolResult
 
+from .approval_binding import Identity
 from .approval_gate import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
-from .pipeline.target_identity import Identity
 from .tool_registry import ToolRegistry
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
@@ -31,21 +31,14 @@ class GuardrailTrip:
     """True if the whole run ends with reason `guardrail`."""
 
 
-class ToolGuardrails(Protocol):
+@dataclass(frozen=True, slots=True)
+class ToolGuardrails:
     """Guardrails over calls and results; a check that raises counts as tripped."""
 
-    @property
-    def looks_at_results(self) -> bool:
-        """True if `check_output` may object; a call's reports then wait until its result has passed."""
-        ...
-
-    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
-        """Check a call before it is judged; None: it passes."""
-        ...
-
-    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
-        """Check a result before it is published; None: it passes."""
-        ...
+    check_input: Callable[[ToolCall, Tool, JsonObject], Awaitable[GuardrailTrip | None]]
+    """Checks a call before it is judged; returns None if it passes."""
+    check_output: Callable[[ToolCall, ToolResult], Awaitable[GuardrailTrip | None]] | None = None
+    """Checks a result before it is published; a call's reports wait until its result has passed. None: nothing does."""
 
 
 @dataclass(frozen=True, slots=True)

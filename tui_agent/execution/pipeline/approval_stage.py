@@ -3,9 +3,15 @@
 import asyncio
 from functools import partial
 
+from tui_agent.execution.approval_binding import (
+    call_digest,
+    identity_of,
+    replaced_paths,
+    with_identities,
+    without_paths,
+)
 from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
 from tui_agent.execution.contained_calls import Crash, asked, try_call
-from tui_agent.execution.digest import call_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
@@ -23,7 +29,6 @@ from tui_agent.protocol.trial import Place
 
 from .admission import guard_input, judge_now, judgement, validate, with_hooks
 from .call_state import CallState, RefusedCall
-from .target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 MAX_QUESTIONS = 5
 """Number of questions about one call whose targets keep changing; after that the call is denied."""

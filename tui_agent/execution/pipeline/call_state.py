@@ -15,8 +15,7 @@ from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 from tui_agent.protocol.trial import Place
 
-from .early_executions import EarlyExecutions
-from .tool_execution import ToolExecution
+from .tool_execution import EarlyExecutions, ToolExecution
 from .update_channel import UpdateChannel
 
 T = TypeVar("T")

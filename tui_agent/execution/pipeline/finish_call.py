@@ -116,7 +116,7 @@ async def guard_output(services: ExecutionServices, state: CallState, outcome: O
 
 async def _output_trip(services: ExecutionServices, state: CallState, result: ToolResult) -> GuardrailTrip | None:
     guardrails = services.guardrails
-    if guardrails is None or not guardrails.looks_at_results:
+    if guardrails is None or guardrails.check_output is None:
         return None
     answer = await asked(guardrails.check_output, state.received.call, result, timeout=None)
     return trip_from_answer(answer, quiet=True)

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from functools import cache, partial
 
+from tui_agent.execution.approval_binding import identity_of
 from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, crashed, left_running, not_recorded, timed_out, with_partial
@@ -22,9 +23,7 @@ from tui_agent.protocol.trial import Place
 
 from .admission import judgement
 from .call_state import CallState, PreparedCall
-from .early_executions import NO_LONGER_NEEDED
-from .target_identity import identity_of
-from .tool_execution import ToolExecution
+from .tool_execution import NO_LONGER_NEEDED, ToolExecution
 from .update_channel import UpdateChannel, data_event
 
 
@@ -41,7 +40,7 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
             if claimed is not None and run.early is not None:
                 run.early.set_aside(claimed)
             return refusal
-    holds = services.guardrails is not None and services.guardrails.looks_at_results
+    holds = services.guardrails is not None and services.guardrails.check_output is not None
     run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, holds=holds)
     execution = run.execution = claimed or _new_execution(state, prepared, channel)
     execution.channel = channel

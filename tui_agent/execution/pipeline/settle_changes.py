@@ -10,9 +10,9 @@ from functools import partial
 
 from pydantic import ValidationError
 
+from tui_agent.execution.approval_binding import call_digest, changes_digest, identity_of
 from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
 from tui_agent.execution.contained_calls import Crash, contained, kind_of, try_call
-from tui_agent.execution.digest import call_digest, changes_digest
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
@@ -26,7 +26,6 @@ from .approval_stage import MAX_QUESTIONS, store_rule
 from .call_state import CallState
 from .changes_note import changes_note, count_files, preview_of
 from .run_tool import prepare_for_effects
-from .target_identity import identity_of
 from .tool_execution import ToolExecution
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from tui_agent.execution.options import Grouping
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.tool import Accesses
 
 E = TypeVar("E")
@@ -23,35 +24,7 @@ _NEWLY_BLOCKED = 4
 commands does not make each end of one cost as many events as there are calls."""
 
 
-class Ordered(Protocol):
-    """Call as seen by the order. Its properties are read when needed, because its arguments may change until then."""
-
-    @property
-    def index(self) -> int:
-        """Position in the message."""
-        ...
-
-    @property
-    def safe(self) -> bool:
-        """True if it may run beside other safe calls."""
-        ...
-
-    @property
-    def alone(self) -> bool:
-        """True if no other call may run beside it (`execution_mode="sequential"`)."""
-        ...
-
-    @property
-    def has_turn(self) -> bool:
-        """True if it runs, ran, or is about to run."""
-        ...
-
-    def accesses(self) -> Accesses | None:
-        """Return its resolved paths; None: unknown. Called as rarely as possible, because it may access the disk."""
-        ...
-
-
-def conflict(one: Ordered, other: Ordered) -> bool:
+def conflict(one: CallState, other: CallState) -> bool:
     """Return True if two calls must keep their order; `ConflictOrder` implements this definition."""
     if one.alone or other.alone:
         return True
@@ -65,7 +38,7 @@ def conflict(one: Ordered, other: Ordered) -> bool:
 class OrderEntry:
     """Entry of one call in the order."""
 
-    call: Ordered
+    call: CallState
     settled: bool = False
     """True once its arguments are final."""
     registered: bool = False
@@ -103,7 +76,7 @@ class ConflictOrder:
         self._unsafe: list[OrderEntry] = []
         self._tree: AccessTree[OrderEntry] = AccessTree()
 
-    def add(self, call: Ordered) -> OrderEntry:
+    def add(self, call: CallState) -> OrderEntry:
         """Add a call at the end of the queue."""
         entry = OrderEntry(call)
         self._line.append(entry)
@@ -217,7 +190,7 @@ class ConflictOrder:
             self._tree.add(entry, accesses, waits=True)
         self._open.append(entry)
 
-    def _accesses_that_count(self, call: Ordered) -> Accesses | None:
+    def _accesses_that_count(self, call: CallState) -> Accesses | None:
         """Return the paths of an unsafe call; None if the call must be a barrier. Called once, because it is costly."""
         if call.alone or call.safe or self._grouping != "conflicts":
             return None
