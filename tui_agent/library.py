@@ -43,7 +43,7 @@ from tui_agent.agent.run_hooks import RunHooks
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
-from tui_agent.execution.untrusted_calls import contained
+from tui_agent.execution.contained_calls import contained
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.rules.rule import RuleLike
 from tui_agent.protocol.bus import EventBus

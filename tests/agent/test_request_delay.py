@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from tui_agent.agent.request_delay import RequestDelay
+from tui_agent.agent.limit_settings import RequestDelay
 from tui_agent.protocol.events import StepStarted
 
 from .harness import BenchMaker

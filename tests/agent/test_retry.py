@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
-from tui_agent.agent.loop_config import RetryPolicy
+from tui_agent.agent.limit_settings import RetryPolicy
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
 
 

@@ -27,7 +27,7 @@ from tui_agent.execution import (
     ToolScheduler,
     execute_tool_calls,
 )
-from tui_agent.execution.scheduling.access_tree import meet
+from tui_agent.execution.scheduling.conflict_order import meet
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall

@@ -49,8 +49,6 @@ class FreeTurns:
 class FakeGuardrails:
     """Guardrails that trip on the bad word and raise on the worst one."""
 
-    looks_at_results = True
-
     def __init__(self, bad: str = "bad", *, halts: bool = False) -> None:
         self._bad = bad
         self._halts = halts

@@ -1,6 +1,9 @@
 import asyncio
 import contextlib
+import sys
 from dataclasses import replace
+from pathlib import Path
+from types import FrameType
 from typing import Any, cast
 
 import pytest
@@ -9,11 +12,11 @@ from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
 from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolScheduler, execute_tool_calls
+from tui_agent.execution import executor as executor_module
 from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_turn
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.call_state import CallState
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
@@ -22,6 +25,10 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 
 APPROVING = ApprovalDecision(decision="approve")
+
+MOST_VISITS = 59
+"""Most steps from file to file of `execution`, calls and returns, between the start and the end of a call's task. A
+reader who follows one call makes these steps, too; the figure may only fall."""
 
 
 class Order:
@@ -382,7 +389,12 @@ def reporting(*, fails: bool = False) -> ScriptedTool:
 )
 def test_a_hook_that_hangs_does_not_hold_a_cancelled_run(event: str, fails: bool, status: str) -> None:
     async def work() -> tuple[list[str], float]:
-        token, asked, hooks, began = CancellationToken(), asyncio.Event(), HookBus(timeout=None), now()
+        token, asked, hooks, began = (
+            CancellationToken(),
+            asyncio.Event(),
+            HookBus(timeout=None),
+            asyncio.get_running_loop().time(),
+        )
 
         async def hang(question: object) -> None:
             asked.set()
@@ -393,7 +405,7 @@ def test_a_hook_that_hangs_does_not_hold_a_cancelled_run(event: str, fails: bool
             running = group.create_task(run([reporting(fails=fails)], [call()], hooks=hooks, cancellation=token))
             await asked.wait()
             token.cancel("enough")
-        return running.result().statuses, now() - began
+        return running.result().statuses, asyncio.get_running_loop().time() - began
 
     statuses, seconds = run_virtual(work())
 
@@ -462,3 +474,41 @@ async def test_an_observers_return_value_changes_nothing() -> None:
 
     assert [result.is_error for result in ran.tool_results] == [False]
     assert [(one.action, one.reason) for one in ended] == [("allow", "")]
+
+
+def visits_of_a_call() -> list[str]:
+    """Return the files of `execution` that one call with effects passes, in order, each as often as it is entered."""
+    room, task = str(Path(executor_module.__file__).parent), ToolScheduler._run_task.__code__
+    passed: list[str] = []
+    inside = [False]
+
+    def visit(frame: FrameType | None) -> None:
+        while frame is not None and not frame.f_code.co_filename.startswith(room):
+            frame = frame.f_back
+        if frame is not None and passed[-1:] != [frame.f_code.co_filename]:
+            passed.append(frame.f_code.co_filename)
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        if frame.f_code is task:
+            inside[0] = event == "call"
+        if inside[0] and event in ("call", "return"):
+            visit(frame if event == "call" else frame.f_back)
+
+    async def recorded() -> None: ...
+
+    async def work() -> None:
+        tools, policy = [ScriptedTool(read_only=False)], FakePolicy()
+        await execute_tool_calls(tools, [call()], bus=ValidatingBus(), policy=policy, before_effects=recorded)
+
+    sys.setprofile(profile)
+    try:
+        asyncio.run(work())
+    finally:
+        sys.setprofile(None)
+    return passed
+
+
+def test_a_call_passes_few_files() -> None:
+    visits_of_a_call()  # Caches are filled by the first call.
+
+    assert len(visits_of_a_call()) <= MOST_VISITS

@@ -6,7 +6,6 @@ from tui_agent.execution.outcomes import (
     LISTED_TOOLS,
     Outcome,
     SkipReason,
-    answered,
     cancelled,
     failure,
     not_found,
@@ -60,7 +59,7 @@ def test_a_skip_with_a_result_is_not_an_error() -> None:
 
 
 def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
-    fine = answered(ToolResult.of_text("fine"))
+    fine = Outcome("ok", ToolResult.of_text("fine"))
     late = timed_out("act", 3)
 
     assert fine.with_result(ToolResult.of_text("bad", is_error=True)).status == "error"

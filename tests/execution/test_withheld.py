@@ -198,7 +198,7 @@ async def test_a_hiding_hook_delays_reports_and_any_other_leaves_them_live() -> 
 
 async def test_guardrails_that_check_only_calls_leave_reports_live() -> None:
     guardrails = FakeGuardrails("done")
-    guardrails.looks_at_results = False
+    guardrails.check_output = None
 
     bench = await reported("fine", guardrails=guardrails)
 

@@ -15,9 +15,9 @@ from .agent_tool import AgentTool
 from .delegation import ChainResult, chain, consolidate, delegate
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
 from .input_filters import InputFilter, InputVerdict
-from .limit_settings import Budget, RepetitionLimits
+from .limit_settings import Budget, RepetitionLimits, RetryPolicy
 from .loop import AgentLoop
-from .loop_config import AgentLoopConfig, CheckpointStore, RetryPolicy
+from .loop_config import AgentLoopConfig, CheckpointStore
 from .output_format import OutputFormat, RunReport
 from .run_input import UserInput
 from .snapshot import AgentLoopSnapshot

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from tui_agent.execution.untrusted_calls import Crash, contained
+from tui_agent.execution.contained_calls import Crash, contained
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (

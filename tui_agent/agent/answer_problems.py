@@ -3,8 +3,8 @@
 `providers/provider_failures.py` has the messages about requests that failed.
 """
 
+from tui_agent.execution.contained_calls import Crash
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
-from tui_agent.execution.untrusted_calls import Crash
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.tool import ToolResult

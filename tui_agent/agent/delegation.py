@@ -23,8 +23,8 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_choice, expect_function, expect_items, expect_kind
 
 from .agent_profile import AgentProfile
+from .limit_settings import DEFAULT_MAX_STEPS
 from .loop import AgentLoop
-from .loop_config import DEFAULT_MAX_STEPS
 
 MAX_DEPTH = 3
 """Most levels of sub-agents below the root."""

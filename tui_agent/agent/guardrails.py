@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args
 
 from tui_agent.context.history import ConversationHistory
-from tui_agent.execution import GuardrailTrip
-from tui_agent.execution.untrusted_calls import Crash, asked, kind_of
+from tui_agent.execution import GuardrailTrip, ToolGuardrails
+from tui_agent.execution.contained_calls import Crash, asked, kind_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall
@@ -151,7 +151,6 @@ class AgentToolGuardrails:
         self._guardrails = guardrails
         self._history = history
         self._publisher = publisher
-        self.looks_at_results = any(guardrail.kind == "tool_output" for guardrail in guardrails)
 
     async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
         """Check a call, with the arguments in effect."""
@@ -196,7 +195,11 @@ class AgentToolGuardrails:
 
 def tool_lanes(
     guardrails: Sequence[Guardrail], history: ConversationHistory, publisher: EventPublisher
-) -> AgentToolGuardrails | None:
+) -> ToolGuardrails | None:
     """Return the guardrails for calls and results; None if the agent has none."""
     asked = tuple(guardrail for guardrail in guardrails if guardrail.kind in ("tool_input", "tool_output"))
-    return AgentToolGuardrails(asked, history, publisher) if asked else None
+    if not asked:
+        return None
+    checks = AgentToolGuardrails(asked, history, publisher)
+    looks_at_results = any(guardrail.kind == "tool_output" for guardrail in asked)
+    return ToolGuardrails(checks.check_input, checks.check_output if looks_at_results else None)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tui_agent.execution.untrusted_calls import Crash, asked
+from tui_agent.execution.contained_calls import Crash, asked
 from tui_agent.protocol.events import AgentEvent, InputRejected, InputSource, InputWarned
 from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.protocol.value_checks import expect_choice, expect_kind, refuse_unknown_fields

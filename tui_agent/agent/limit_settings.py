@@ -1,11 +1,16 @@
-"""Settings for the limits of a run: its budget, and how often it may repeat itself. `run_limits` enforces them."""
+"""Limits of a run: steps, budget, repetitions, attempts at a request, and a wait that others ordered."""
 
+import asyncio
 from dataclasses import dataclass
+from time import monotonic
 
-from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.value_checks import expect_number, expect_whole, refuse_unknown_fields
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.value_checks import expect_number, expect_seconds, expect_whole, refuse_unknown_fields
 
 from .run_report import RunTally
+
+DEFAULT_MAX_STEPS = 16
+"""The cap that replaces one of 0 or less (S4-45)."""
 
 
 @refuse_unknown_fields
@@ -63,3 +68,73 @@ class RepetitionLimits:
             raise ConfigurationError(
                 f"repetition limits need 1 < nudge_at < stop_at, got {self.nudge_at} and {self.stop_at}"
             )
+
+
+@refuse_unknown_fields
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The schedule of attempts after failures of the model: `first_wait`, twice that, … up to `longest_wait`.
+
+    All times are in seconds. The loop retries itself, so that the user sees each retry and can end the wait. The
+    schedule is not random: the same failures give the same waits.
+
+    Raises:
+        ConfigurationError: a field is unknown, or its value is not a valid number of attempts or seconds.
+    """
+
+    max_attempts: int = 10
+    """Attempts in all, the first included."""
+    max_silent_attempts: int = 3
+    """Attempts if the server sends nothing: each takes minutes."""
+    first_wait: float = 0.5
+    longest_wait: float = 30.0
+    longest_retry_after: float = 120.0
+    """If a server asks for a longer wait, its error is shown instead."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_attempts", "max_silent_attempts"):
+            expect_whole(f"RetryPolicy.{name}", getattr(self, name), 1)
+        for name in ("first_wait", "longest_wait", "longest_retry_after"):
+            expect_seconds(f"RetryPolicy.{name}", getattr(self, name), or_zero=True)
+
+    def most_attempts(self, failure: ProviderError) -> int:
+        """Attempts in all after a failure of this kind."""
+        # A status other than 200 is an answer, if only one of a gateway.
+        is_silence = failure.kind == "timeout" and failure.status in (None, 200)
+        return min(self.max_attempts, self.max_silent_attempts) if is_silence else self.max_attempts
+
+    def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
+        """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
+
+        A request that the server refused is never sent again. A `retry-after` of the server is respected.
+        """
+        if not failure.retryable or attempt > self.most_attempts(failure):
+            return None
+        wait = min(self.first_wait * 2.0 ** (attempt - 2), self.longest_wait)
+        if failure.retry_after is None:
+            return wait
+        if failure.retry_after > self.longest_retry_after:
+            return None
+        return max(wait, failure.retry_after)
+
+
+class RequestDelay:
+    """Time before which no request is sent, because of a rate limit that others met. An agent shares it with its
+    sub-agents."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def extend(self, seconds: float) -> None:
+        """Send no request for so many seconds from now; a longer wait stays."""
+        self._until = max(self._until, monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds until a request may be sent."""
+        return max(0.0, self._until - monotonic())
+
+    async def over(self) -> None:
+        """Wait until a request may be sent."""
+        while left := self.left:
+            await asyncio.sleep(left)

@@ -12,7 +12,7 @@ from tui_agent.context.registry import ContextLayer
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike, ToolRegistry, as_tool
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from tui_agent.protocol.past_state import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
@@ -25,7 +25,6 @@ from tui_agent.protocol.value_checks import (
     expect_kind,
     expect_members,
     expect_number,
-    expect_seconds,
     expect_whole,
     refuse_unknown_fields,
     wrong_kind,
@@ -34,9 +33,8 @@ from tui_agent.protocol.value_checks import (
 from .approval_wait_clock import ApprovalWaitClock
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
-from .limit_settings import Budget, RepetitionLimits
+from .limit_settings import Budget, RepetitionLimits, RequestDelay, RetryPolicy
 from .output_format import OutputFormat
-from .request_delay import RequestDelay
 from .run_hooks import RunHooks
 from .snapshot import AgentLoopSnapshot
 from .system_prompt import DEFAULT_SYSTEM
@@ -49,57 +47,6 @@ BeforeRequests: TypeAlias = Callable[[], Awaitable[None]]
 
 UpdateTools: TypeAlias = Callable[[ToolRegistry], Awaitable[None]]
 """Changes an agent's tools between two steps; its exceptions end the run."""
-
-DEFAULT_MAX_STEPS = 16
-"""The cap that replaces one of 0 or less (S4-45)."""
-
-
-@refuse_unknown_fields
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """The schedule of attempts after failures of the model: `first_wait`, twice that, … up to `longest_wait`.
-
-    All times are in seconds. The loop retries itself, so that the user sees each retry and can end the wait. The
-    schedule is not random: the same failures give the same waits.
-
-    Raises:
-        ConfigurationError: a field is unknown, or its value is not a valid number of attempts or seconds.
-    """
-
-    max_attempts: int = 10
-    """Attempts in all, the first included."""
-    max_silent_attempts: int = 3
-    """Attempts if the server sends nothing: each takes minutes."""
-    first_wait: float = 0.5
-    longest_wait: float = 30.0
-    longest_retry_after: float = 120.0
-    """If a server asks for a longer wait, its error is shown instead."""
-
-    def __post_init__(self) -> None:
-        for name in ("max_attempts", "max_silent_attempts"):
-            expect_whole(f"RetryPolicy.{name}", getattr(self, name), 1)
-        for name in ("first_wait", "longest_wait", "longest_retry_after"):
-            expect_seconds(f"RetryPolicy.{name}", getattr(self, name), or_zero=True)
-
-    def most_attempts(self, failure: ProviderError) -> int:
-        """Attempts in all after a failure of this kind."""
-        # A status other than 200 is an answer, if only one of a gateway.
-        is_silence = failure.kind == "timeout" and failure.status in (None, 200)
-        return min(self.max_attempts, self.max_silent_attempts) if is_silence else self.max_attempts
-
-    def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
-        """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.
-
-        A request that the server refused is never sent again. A `retry-after` of the server is respected.
-        """
-        if not failure.retryable or attempt > self.most_attempts(failure):
-            return None
-        wait = min(self.first_wait * 2.0 ** (attempt - 2), self.longest_wait)
-        if failure.retry_after is None:
-            return wait
-        if failure.retry_after > self.longest_retry_after:
-            return None
-        return max(wait, failure.retry_after)
 
 
 class CheckpointStore(Protocol):

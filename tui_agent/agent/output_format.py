@@ -13,7 +13,7 @@ from pydantic import PrivateAttr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from typing_extensions import TypeVar
 
-from tui_agent.execution.untrusted_calls import Crash, try_call
+from tui_agent.execution.contained_calls import Crash, try_call
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import AgentRunReport, OutputError

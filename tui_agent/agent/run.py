@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tui_agent.context.layers import SYSTEM_LAYER, write_layer
 from tui_agent.context.repair import UNANSWERED
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
-from tui_agent.execution.untrusted_calls import Crash, asked
+from tui_agent.execution.contained_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from tui_agent.execution.untrusted_calls import Crash, asked
+from tui_agent.execution.contained_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import AgentEvent, Warned
 from tui_agent.protocol.messages import UserMessage

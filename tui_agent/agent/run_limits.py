@@ -9,7 +9,7 @@ from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, use
 from tui_agent.protocol.reports import RunReason
 
 from .agent_state import AgentState
-from .loop_config import DEFAULT_MAX_STEPS
+from .limit_settings import DEFAULT_MAX_STEPS
 from .run_report import Ending, RunTally
 from .turn import Turn
 

@@ -1,14 +1,14 @@
 """Execution of tool calls: the executor runs one call, the scheduler decides when each runs, options tune both."""
 
+from .approval_binding import call_digest
 from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
-from .digest import call_digest
 from .entry_points import execute_tool_calls, skip_tool_call
 from .execution_services import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions, Grouping, SteeringMode
 from .outcomes import SkipReason
-from .pipeline.early_executions import EarlyExecutions
+from .pipeline.tool_execution import EarlyExecutions
 from .process_hook import ProcessHook
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler

@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, ChangesDecision, PermissionDecision
 from tui_agent.protocol.value_checks import expect_flag, expect_function, expect_seconds
 
-from .untrusted_calls import Crash, asked
+from .contained_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]

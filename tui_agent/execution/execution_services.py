@@ -2,18 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.tool import Tool, ToolResult
 
+from .approval_binding import Identity
 from .approval_gate import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
-from .pipeline.target_identity import Identity
-from .pipeline.update_channel import Reporting
 from .tool_registry import ToolRegistry
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
@@ -32,21 +31,14 @@ class GuardrailTrip:
     """True if the whole run ends with reason `guardrail`."""
 
 
-class ToolGuardrails(Protocol):
+@dataclass(frozen=True, slots=True)
+class ToolGuardrails:
     """Guardrails over calls and results; a check that raises counts as tripped."""
 
-    @property
-    def looks_at_results(self) -> bool:
-        """True if `check_output` may object; a call's reports then wait until its result has passed."""
-        ...
-
-    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
-        """Check a call before it is judged; None: it passes."""
-        ...
-
-    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
-        """Check a result before it is published; None: it passes."""
-        ...
+    check_input: Callable[[ToolCall, Tool, JsonObject], Awaitable[GuardrailTrip | None]]
+    """Checks a call before it is judged; returns None if it passes."""
+    check_output: Callable[[ToolCall, ToolResult], Awaitable[GuardrailTrip | None]] | None = None
+    """Checks a result before it is published; a call's reports wait until its result has passed. None: nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +62,3 @@ class ExecutionServices:
     """True if the agent waits for effects that are published after a call's end where it needs them."""
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
     """Identities of the files that this executor's calls wrote last, by path."""
-
-    @property
-    def finishes_results(self) -> bool:
-        """True if a hook or guardrail may replace or withhold results."""
-        events = self.hooks.events
-        return self.guardrails is not None or "after_tool" in events or "on_tool_error" in events
-
-    @property
-    def publishes_effects_later(self) -> bool:
-        """True if a call's effects may be published after its end, because no hook or guardrail waits for them."""
-        return self.waits_for_effects and self.guardrails is None and not self.hooks.events
-
-    @property
-    def reporting(self) -> Reporting:
-        """Treatment of a running call's reports, given that a hook or guardrail may still object to its result."""
-        if "after_tool" in self.hooks.events and any(hook.hides for hook in self.hooks.hooks("after_tool")):
-            return "dropped"
-        return "held" if self.guardrails is not None and self.guardrails.looks_at_results else "live"
-
-    @property
-    def exposes_calls_early(self) -> bool:
-        """True if a guardrail or hook sees a call before it is judged."""
-        return self.guardrails is not None or "before_tool" in self.hooks.events

@@ -3,8 +3,7 @@
 | stages | module |
 |---|---|
 | 0 receive | `pipeline/receive_call` |
-| 1–3 parse, find the tool, validate | `pipeline/prepare_call` |
-| 4–7 floor, input guardrails, hooks, judgement | `pipeline/admission` |
+| 1–7 parse, find the tool, validate, floor, input guardrails, hooks, judgement | `pipeline/admission` |
 | 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
 | 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
@@ -29,41 +28,33 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
+from .contained_calls import Crash, asked
 from .execution_services import BeforeEffects, ExecutionServices, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
 from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, crashed, interrupted, lost
-from .pipeline.admission import (
-    ask_hooks,
-    check_floor,
-    guard_input,
-    judge,
-    recheck_decision,
-    refuse_invalid,
-    settle,
-)
+from .pipeline.admission import ask_hooks, check_call, judge, recheck_decision, settle, settle_and_judge
 from .pipeline.approval_stage import ask_user, needs_approval
-from .pipeline.call_state import CallState, FinishedCall, PreparedCall
+from .pipeline.call_state import CallState, FinishedCall, PreparedCall, RefusedCall
 from .pipeline.finish_call import finish_call
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
-from .untrusted_calls import Crash, asked, now
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
 ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
-    "before_permission": (refuse_invalid, check_floor, guard_input, ask_hooks, settle, judge, ask_user),
-    "after_permission": (refuse_invalid, check_floor, guard_input, judge, ask_user, ask_hooks, settle),
-    "before_lookup": (ask_hooks, refuse_invalid, check_floor, guard_input, settle, judge, ask_user),
+    "before_permission": (check_call, ask_hooks, settle_and_judge, ask_user),
+    "after_permission": (check_call, judge, ask_user, ask_hooks, settle),
+    "before_lookup": (ask_hooks, check_call, settle_and_judge, ask_user),
 }
 """Stages 4 to 8 in order, for each position of the `before_tool` hooks. A refusal of stages 1 to 3 counts as one."""
 
-ON_EXPOSURE: frozenset[Stage] = frozenset({check_floor, guard_input, ask_hooks})
-"""Stages that do something only if a guardrail or hook sees calls before they are judged."""
+ON_EXPOSURE: frozenset[Stage] = frozenset({check_call, ask_hooks})
+"""Stages that do nothing with a valid call unless a guardrail or hook sees it before it is judged."""
 
 
 class ToolExecutor:
@@ -134,8 +125,9 @@ class ToolExecutor:
             outcome = self._failed(state, error)
         finally:
             # Executions that survive their response discard what is left when the response is over.
-            if state.run.early is None and state.run.execution is not None:
-                await state.run.execution.discard_proposal()
+            execution = state.run.execution
+            if state.run.early is None and execution is not None and execution.proposal is not None:
+                await execution.discard_proposal()
             self.end(state, outcome or cut_off_outcome(state))
 
     async def admit(self, state: CallState) -> None:
@@ -153,7 +145,8 @@ class ToolExecutor:
             hooks, guardrails = self.services.hooks, self.services.guardrails
             for stage in ADMISSION[self.services.options.pre_hook_position]:
                 # Hooks may be added while the user is asked, so this is looked up anew for each stage.
-                if stage in ON_EXPOSURE and guardrails is None and "before_tool" not in hooks.events:
+                exposed = guardrails is not None or "before_tool" in hooks.events
+                if stage in ON_EXPOSURE and not exposed and not isinstance(state.prepared, RefusedCall):
                     continue
                 refusal = await stage(self.services, state)
                 if state.stopping is not None:
@@ -181,7 +174,10 @@ class ToolExecutor:
         refusal = state.admission.refusal or state.stopping or await take_turn(self.services, state)
         if refusal is not None:
             return refusal
-        return await settle_changes(self.services, state, await run_tool(self.services, state))
+        outcome, execution = await run_tool(self.services, state), state.run.execution
+        if execution is None or execution.proposal is None:
+            return outcome
+        return await settle_changes(self.services, state, execution, execution.proposal, outcome)
 
     def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
         """Give a running call more time; return its new limit, or None if it has none or does not run."""
@@ -190,8 +186,9 @@ class ToolExecutor:
     def end(self, state: CallState, outcome: Outcome) -> None:
         """Stage 15: record the end of a call, and publish it unless ends are published in call order."""
         options = self.services.options
-        if state.run.metrics and not state.run.metrics_passed and self.services.reporting != "live":
-            state.run.metrics = {}
+        run = state.run
+        if run.metrics and not run.metrics_passed and run.channel is not None and run.channel.reporting != "live":
+            run.metrics = {}
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
             publish_start(self.services, state)
         state.end(_finished_call(state, outcome))
@@ -268,9 +265,11 @@ def cut_off_outcome(state: CallState) -> Outcome:
 def _finished_call(state: CallState, outcome: Outcome) -> FinishedCall:
     call, arguments, run, result = state.received.call, state.prepared.arguments, state.run, outcome.result
     metrics = coerce_metrics(run.metrics) if run.metrics else {}
-    latency_ms = run.latency_s * 1000
+    latency_ms = 0.0
+    if run.started_at is not None and run.finished_at is not None:
+        latency_ms = (run.finished_at - run.started_at) * 1000
     approval_ms = state.approval.seconds * 1000 if state.approval.asked else 0.0
-    end_of_wait = run.started_at if run.started_at is not None else now()
+    end_of_wait = run.started_at if run.started_at is not None else asyncio.get_running_loop().time()
     asked_before = sum(end - begin for begin, end in state.approval.asked if end <= end_of_wait) * 1000
     # A tool that truncated its own output says so in its details, with the file that has the whole.
     details = result.details or {}

@@ -32,7 +32,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.value_checks import expect_seconds
 
-from .untrusted_calls import asked
+from .contained_calls import asked
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"

@@ -28,8 +28,8 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.protocol.tool_result import as_tool_result
 
+from .contained_calls import Crash, copy_of, kind_of
 from .hook_bus import EndedCall, Hook, HookBus, HookEvent
-from .untrusted_calls import Crash, copy_of, kind_of
 
 Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
 

@@ -85,11 +85,6 @@ def failure(status: ToolStatus, text: str, error_kind: str | None = None) -> Out
     return Outcome(status, ToolResult.of_text(text, is_error=True), error_kind)
 
 
-def answered(result: ToolResult) -> Outcome:
-    """Return the outcome of a tool that returned."""
-    return Outcome("error" if result.is_error else "ok", result, "tool_error" if result.is_error else None)
-
-
 def overridden(result: ToolResult) -> Outcome:
     """Return the outcome of a call whose result a hook or the user supplied."""
     return Outcome("overridden", result, given=True)

@@ -17,9 +17,9 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_array, is_object
 from tui_agent.protocol.tool import Tool
 
+from .contained_calls import Crash, try_call
 from .json_coercion import NOT_JSON_TEXT, is_json_value
 from .tool_adapters import ToolLike, as_tool
-from .untrusted_calls import Crash, try_call
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

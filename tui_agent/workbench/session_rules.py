@@ -1,6 +1,6 @@
 """Rules and tools of a session."""
 
-from tui_agent.execution.untrusted_calls import try_call
+from tui_agent.execution.contained_calls import try_call
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed

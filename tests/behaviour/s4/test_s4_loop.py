@@ -22,7 +22,7 @@ from tui_agent.agent import (
     ToolCallEnd,
     ToolCallStart,
 )
-from tui_agent.agent.loop_config import DEFAULT_MAX_STEPS
+from tui_agent.agent.limit_settings import DEFAULT_MAX_STEPS
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.bus import EventBus

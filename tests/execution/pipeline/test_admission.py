@@ -7,10 +7,9 @@ from tests.execution.stage_kit import FakeGuardrails, Stand, status
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.pipeline.admission import (
     ask_hooks,
-    check_floor,
+    check_call,
     guard_input,
     judge,
-    refuse_invalid,
     settle,
 )
 from tui_agent.execution.pipeline.run_tool import judge_nested_call
@@ -81,7 +80,7 @@ async def test_faults_found_at_receipt_are_reported_by_the_pipeline() -> None:
     stand = Stand(ScriptedTool("read"), asked=call("raed"))
     assert stand.events() == []
 
-    assert status(await refuse_invalid(stand.services, stand.state)) == "not_found"
+    assert status(await check_call(stand.services, stand.state)) == "not_found"
     assert [event.code for event in stand.events(Warned)] == ["unknown_tool"]
 
 
@@ -92,7 +91,7 @@ async def test_invalid_arguments_are_refused() -> None:
     stand = Stand(ScriptedTool(schema=NEEDS_A), asked=call(a="x"))
 
     assert status(stand.invalid_outcome) == "invalid"
-    assert status(await refuse_invalid(stand.services, stand.state)) == "invalid"
+    assert status(await check_call(stand.services, stand.state)) == "invalid"
 
 
 async def test_validation_can_be_disabled() -> None:
@@ -109,23 +108,15 @@ async def test_the_floor_refuses_before_any_hook_or_guardrail_runs() -> None:
     policy = FakePolicy(floor_denies={"act"})
     stand = Stand(policy=policy, hooks=hooked(None))
 
-    assert status(await check_floor(stand.services, stand.state)) == "denied_policy"
+    assert status(await check_call(stand.services, stand.state)) == "denied_policy"
     decided = stand.events(PermissionDecided)[0]
     assert (decided.decision, decided.source, decided.mode) == ("deny", "floor", PermissionMode.ASK)
-
-
-async def test_without_hooks_and_guardrails_the_floor_is_checked_once() -> None:
-    policy = FakePolicy(floor_denies={"act"})
-    stand = Stand(policy=policy)
-
-    assert await check_floor(stand.services, stand.state) is None
-    assert status(await judge(stand.services, stand.state)) == "denied_policy"
 
 
 async def test_without_a_policy_there_is_no_floor() -> None:
     stand = Stand(hooks=hooked(None))
 
-    assert await check_floor(stand.services, stand.state) is None
+    assert await check_call(stand.services, stand.state) is None
 
 
 # --- 5 guardrails ---

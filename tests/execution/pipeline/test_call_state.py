@@ -123,4 +123,3 @@ async def test_seconds_spent_on_questions_add_up() -> None:
     state.approval.asked = ((1.0, 2.0), (5.0, 5.5))
 
     assert state.approval.seconds == 1.5
-    assert state.run.latency_s == 0.0

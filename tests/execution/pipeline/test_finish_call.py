@@ -6,7 +6,7 @@ import pytest
 from tests.execution.kit import ScriptedTool
 from tests.execution.stage_kit import FakeGuardrails, Stand
 from tui_agent.execution import ExecutionOptions, HookBus
-from tui_agent.execution.outcomes import Outcome, answered, cancelled, failure, not_found, timed_out
+from tui_agent.execution.outcomes import Outcome, cancelled, failure, not_found, timed_out
 from tui_agent.execution.pipeline.finish_call import (
     add_notes_and_truncate,
     apply_result_hooks,
@@ -17,7 +17,7 @@ from tui_agent.protocol.events import GuardrailTripped
 from tui_agent.protocol.hooks import AfterTool, FailureAnswer
 from tui_agent.protocol.tool import Accesses, ToolResult
 
-FINE = answered(ToolResult.of_text("fine"))
+FINE = Outcome("ok", ToolResult.of_text("fine"))
 BROKEN = failure("error", "broken", "ValueError")
 
 
@@ -84,7 +84,7 @@ async def test_without_mutators_a_result_does_not_change() -> None:
 @pytest.mark.parametrize(("halts", "reason"), [(False, None), (True, "guardrail")])
 async def test_a_result_that_trips_a_guardrail_is_withheld(halts: bool, reason: str | None) -> None:
     stand = Stand(guardrails=FakeGuardrails(halts=halts))
-    secret = answered(ToolResult.of_text("bad secret", details={"raw": "bad secret"}))
+    secret = Outcome("ok", ToolResult.of_text("bad secret", details={"raw": "bad secret"}))
 
     outcome = await guard_output(stand.services, stand.state, secret)
 
@@ -96,7 +96,7 @@ async def test_a_result_that_trips_a_guardrail_is_withheld(halts: bool, reason: 
 async def test_a_result_that_cannot_be_checked_is_withheld() -> None:
     stand = Stand(guardrails=FakeGuardrails())
 
-    outcome = await guard_output(stand.services, stand.state, answered(ToolResult.of_text("worst")))
+    outcome = await guard_output(stand.services, stand.state, Outcome("ok", ToolResult.of_text("worst")))
 
     assert outcome.status == "withheld"
 
@@ -119,7 +119,7 @@ async def test_the_users_message_precedes_the_result() -> None:
 
 async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_path: Path) -> None:
     options = ExecutionOptions(result_limit=500, archive_dir=tmp_path)
-    long = answered(ToolResult.of_text("x" * 1000))
+    long = Outcome("ok", ToolResult.of_text("x" * 1000))
     reading = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
 
     again, first = Stand(reading, options=options), Stand(options=options)

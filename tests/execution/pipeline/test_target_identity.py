@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from tui_agent.execution.pipeline.target_identity import identity_of, replaced_paths, with_identities, without_paths
+from tui_agent.execution.approval_binding import identity_of, replaced_paths, with_identities, without_paths
 
 
 def test_a_target_is_identified_with_its_directory(tmp_path: Path) -> None:

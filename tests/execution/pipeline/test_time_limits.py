@@ -5,7 +5,7 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions
-from tui_agent.execution.pipeline.prepare_call import time_limit
+from tui_agent.execution.pipeline.admission import time_limit
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import ApprovalRequested, ToolStarted
 from tui_agent.protocol.messages import JsonObject

@@ -4,10 +4,10 @@ from typing import Any
 from tests.execution.kit import Behaviour, ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
+from tui_agent.execution.contained_calls import Crash
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.execution.pipeline.update_channel import UpdateChannel
-from tui_agent.execution.untrusted_calls import Crash
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject

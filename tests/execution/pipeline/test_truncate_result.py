@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.execution.kit import ScriptedTool
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution.json_coercion import fit_for_journal
-from tui_agent.execution.outcomes import Outcome, answered
+from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
@@ -24,7 +24,7 @@ async def fitted(
 ) -> tuple[Outcome, list[Any]]:
     bus = ValidatingBus(whole=False)
     with bus.subscribe() as subscription:
-        outcome = await truncate(answered(result), call_id="c/1", limit=limit, archive_dir=archive, publisher=bus)
+        outcome = await truncate(Outcome("ok", result), call_id="c/1", limit=limit, archive_dir=archive, publisher=bus)
         return outcome, [envelope.event for envelope in subscription.drain()]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.execution.scheduling.access_tree import AccessTree, meet
+from tui_agent.execution.scheduling.conflict_order import AccessTree, meet
 from tui_agent.protocol.tool import Accesses
 
 

@@ -789,20 +789,6 @@ async def test_a_link_made_by_an_earlier_call_is_checked_as_it_is_then() -> None
     assert write.calls == []
 
 
-async def test_late_reports_are_counted() -> None:
-    kept: list[ToolContext] = []
-
-    async def keep(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        kept.append(context)
-        return ToolResult()
-
-    async with bench_of([ScriptedTool(behaviour=keep)]) as bench:
-        bench.scheduler.submit_all(calls("act"))
-        await bench.scheduler.finish()
-        kept[0].progress("late")
-        assert bench.scheduler.late_updates == 1
-
-
 async def test_delivered_steering_is_not_lost_by_a_cancellation() -> None:
     doors = Doors()
     steering = Steering(at_poll=1)

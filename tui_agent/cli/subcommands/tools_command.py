@@ -6,7 +6,7 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.cli.process.controlling_terminal import say, say_json
-from tui_agent.execution.untrusted_calls import try_call
+from tui_agent.execution.contained_calls import try_call
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions

@@ -1,53 +1,117 @@
-"""Stages 4 to 7: floor, input guardrails, hooks and judgement decide whether a prepared call is allowed.
+"""Stages 1 to 7: parse a call, find its tool, validate its arguments; then floor, input guardrails, hooks and judgement
+decide whether it is allowed.
 
-Each stage returns the outcome that ends the call, or None if the call continues.
+Each stage from 4 on returns the outcome that ends the call, or None if the call continues.
 """
 
 from dataclasses import replace
 from typing import TypeVar
 
+from tui_agent.execution.contained_calls import Crash, asked, copy_of, kind_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_before_tool
 from tui_agent.execution.outcomes import (
     HOOK_SKIP_TEXT,
     Outcome,
+    crashed,
     denied_by_hook,
     denied_by_policy,
     failure,
+    invalid,
+    not_found,
+    output_limit,
     overridden,
     skipped_on_request,
 )
-from tui_agent.execution.untrusted_calls import Crash, asked, kind_of, try_call
+from tui_agent.execution.validation import checked_arguments
+from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, RequireApproval, SkipCall
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Place
+from tui_agent.protocol.value_checks import is_duration
 
-from .call_state import Admission, CallState, RefusedCall
-from .prepare_call import find_and_validate
+from .call_state import Admission, CallState, PreparedCall, RefusedCall
 
 D = TypeVar("D")
 
 
-async def refuse_invalid(services: ExecutionServices, state: CallState) -> Outcome | None:
-    """Return the refusal of stages 1 to 3, with a warning if the tool is unknown."""
+def prepare(services: ExecutionServices, call: ToolCall) -> PreparedCall | RefusedCall:
+    """Parse a call (stage 1), find its tool (stage 2) and validate its arguments (stage 3)."""
+    if call.cut:
+        return RefusedCall(output_limit(), call.arguments)
+    if call.malformed is not None and services.options.malformed_args == "error":
+        return RefusedCall(invalid(f"Invalid arguments for {call.name}: {call.malformed}"), call.arguments)
+    # The message keeps its own: tools, hooks and the user may change those of the call.
+    return find_and_validate(services, call.name, copy_of(call.arguments))
+
+
+def find_and_validate(services: ExecutionServices, name: str, arguments: JsonObject) -> PreparedCall | RefusedCall:
+    """Find a tool (stage 2) and validate arguments for it (stage 3)."""
+    tool = services.registry.find(name)
+    if tool is not None:
+        return validate(services, tool, arguments)
+    explain = services.options.unknown_tool == "explain"
+    nearest = services.registry.nearest(name) if explain else ()
+    return RefusedCall(not_found(name, services.registry.names, nearest, explain=explain), arguments)
+
+
+def validate(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> PreparedCall | RefusedCall:
+    """Validate arguments (stage 3) and only then ask the tool about the call: predicates may rely on valid ones."""
+    prepared = try_call(_prepared, services, tool, arguments)
+    if not isinstance(prepared, Crash):
+        return prepared
+    is_invalid = isinstance(prepared.error, InvalidArgumentsError)
+    traceback = services.options.error_traceback
+    outcome = invalid(prepared.text) if is_invalid else crashed(tool.name, prepared, traceback)
+    summary = try_call(tool.summarise, arguments)
+    return RefusedCall(outcome, arguments, tool, "" if isinstance(summary, Crash) else summary)
+
+
+def _prepared(services: ExecutionServices, tool: Tool, arguments: JsonObject) -> PreparedCall:
+    if services.options.validate_arguments:
+        arguments = checked_arguments(tool, arguments)
+    return PreparedCall(
+        tool,
+        arguments,
+        read_only=tool.is_read_only(arguments),
+        safe=tool.is_concurrency_safe(arguments),
+        time_limit=time_limit(tool, arguments, services.options.tool_timeout),
+        interruptible=tool.interruptible(arguments),
+        summary=tool.summarise(arguments),
+    )
+
+
+def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> float | None:
+    """Return how many seconds a call may execute; None: no limit.
+
+    Raises:
+        InvalidArgumentsError: the tool named something else; 0 means neither the configured time nor no limit.
+    """
+    own = tool.timeout(arguments)
+    if own == "default":
+        return configured
+    if own is None or is_duration(own):
+        return own
+    must = "it must be more than 0 seconds, or None for no limit"
+    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {own!r}: {must}")
+
+
+async def check_call(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Return the refusal of stages 1 to 3, or that of the floor and the input guardrails (stages 4 and 5).
+
+    The floor has protected directories, plan mode and explicit denials, which nothing overrides. The judgement starts
+    with it, too; here it only keeps denied calls from guardrails and hooks.
+    """
     if not isinstance(state.prepared, RefusedCall):
-        return None
+        return refused_by_floor(services, state) or await guard_input(services, state)
     call, outcome = state.received.call, state.prepared.outcome
     if outcome.status == "not_found":
         text = f"The model called an unknown tool: {call.name}."
         services.publisher.publish(Warned(code="unknown_tool", text=text, context={"call_id": call.id}))
     return outcome
-
-
-async def check_floor(services: ExecutionServices, state: CallState) -> Outcome | None:
-    """Stage 4: protected directories, plan mode and explicit denials, which nothing overrides.
-
-    The judgement starts with the floor, too; this stage only keeps denied calls from guardrails and hooks.
-    """
-    return refused_by_floor(services, state) if services.exposes_calls_early else None
 
 
 async def guard_input(services: ExecutionServices, state: CallState) -> Outcome | None:
@@ -122,6 +186,12 @@ async def judge(services: ExecutionServices, state: CallState) -> Outcome | None
     return judge_now(services, state)
 
 
+async def settle_and_judge(services: ExecutionServices, state: CallState) -> Outcome | None:
+    """Stage 7 after all hooks: nothing but the user changes the arguments any more."""
+    state.turns.settle(state)
+    return judge_now(services, state)
+
+
 def recheck_decision(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Stage 9: after a wait, judge the call again and make sure that its tool is still registered."""
     name = state.received.call.name
@@ -135,9 +205,9 @@ def judge_now(services: ExecutionServices, state: CallState) -> Outcome | None:
     """Judge the call by the rules and the mode of this moment."""
     admission = state.admission
     admission.stale = False
-    if services.policy is None:
+    prepared = state.prepared
+    if services.policy is None or isinstance(prepared, RefusedCall):
         return None
-    prepared = state.accepted
     decision = with_hooks(services, admission, judgement(services.policy, prepared.tool, prepared.arguments))
     _record_decision(services.policy, services, state, decision)
     if decision.decision == "deny":

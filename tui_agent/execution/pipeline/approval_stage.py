@@ -3,11 +3,17 @@
 import asyncio
 from functools import partial
 
+from tui_agent.execution.approval_binding import (
+    call_digest,
+    identity_of,
+    replaced_paths,
+    with_identities,
+    without_paths,
+)
 from tui_agent.execution.approval_gate import AnsweredBy, ApprovalAnswer, rule_to_store
-from tui_agent.execution.digest import call_digest
+from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, failure, invalid, overridden, skipped_on_request
-from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
@@ -21,10 +27,8 @@ from tui_agent.protocol.permissions import (
 from tui_agent.protocol.tool import PathSubject, Preview, PreviewError
 from tui_agent.protocol.trial import Place
 
-from .admission import guard_input, judge_now, judgement, with_hooks
+from .admission import guard_input, judge_now, judgement, validate, with_hooks
 from .call_state import CallState, RefusedCall
-from .prepare_call import validate
-from .target_identity import identity_of, replaced_paths, with_identities, without_paths
 
 MAX_QUESTIONS = 5
 """Number of questions about one call whose targets keep changing; after that the call is denied."""
@@ -123,13 +127,13 @@ async def _ask(services: ExecutionServices, state: CallState) -> Outcome | None:
 
 
 async def _wait_for_answer(services: ExecutionServices, state: CallState, request: ApprovalRequest) -> ApprovalAnswer:
-    began = now()
+    began = asyncio.get_running_loop().time()
     try:
         return await services.gate.ask(
             request, services.publisher, lambda: _judged(services, state), partial(_may_store, services, state)
         )
     finally:
-        state.approval.asked += ((began, now()),)
+        state.approval.asked += ((began, asyncio.get_running_loop().time()),)
         state.admission.stale = True
 
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
+from tui_agent.execution.contained_calls import Crash, try_call
 from tui_agent.execution.outcomes import Outcome, cancelled
-from tui_agent.execution.untrusted_calls import Crash, now, try_call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
@@ -15,8 +15,7 @@ from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 from tui_agent.protocol.trial import Place
 
-from .early_executions import EarlyExecutions
-from .tool_execution import ToolExecution
+from .tool_execution import EarlyExecutions, ToolExecution
 from .update_channel import UpdateChannel
 
 T = TypeVar("T")
@@ -172,11 +171,6 @@ class ToolRun:
     def repeats_effects(self) -> bool:
         """True if the call only takes over an execution whose effects have happened or are about to."""
         return self.claimed is not None and self.claimed.has_effects and not self.claimed.is_stopped
-
-    @property
-    def latency_s(self) -> float:
-        """Seconds of execution."""
-        return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +331,7 @@ class CallState:
         if self.run.execution is not None and self.phase != "settling":
             self.run.execution.stop(self.token.reason)
         elif self.stop_timeout is not None:
-            self.stop_timeout.reschedule(now())
+            self.stop_timeout.reschedule(asyncio.get_running_loop().time())
 
     def set_aside(self, outcome: Outcome) -> None:
         """End the call because its message was discarded; an early execution continues for a call that claims it."""
@@ -346,7 +340,7 @@ class CallState:
             early.set_aside(execution)
             if self.stop_timeout is not None:
                 self.stopping, self.run.execution = outcome, None
-                self.stop_timeout.reschedule(now())
+                self.stop_timeout.reschedule(asyncio.get_running_loop().time())
             return
         if early is not None and execution is not None:
             early.leave_unclaimed(execution)
@@ -373,8 +367,9 @@ class CallState:
         """
         if self.stop_timeout is not None:
             return await work
+        at_once = None if self.stopping is None else asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout_at(None if self.stopping is None else now()) as self.stop_timeout:
+            async with asyncio.timeout_at(at_once) as self.stop_timeout:
                 return await work
         finally:
             self.stop_timeout = None

@@ -8,11 +8,11 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.execution.contained_calls import asked
 from tui_agent.execution.execution_services import ExecutionServices, GuardrailTrip
 from tui_agent.execution.hook_dispatch import ask_about_failure, ask_after_tool
 from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
-from tui_agent.execution.untrusted_calls import asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
@@ -37,7 +37,8 @@ _JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff
 
 async def finish_call(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
     """Return the outcome as it is published: reviewed, with the user's notes, and short enough for the model."""
-    if services.finishes_results:
+    events = services.hooks.events
+    if services.guardrails is not None or "after_tool" in events or "on_tool_error" in events:
         # Of a stopped call without a result there is nothing to review.
         outcome = await state.in_time(finish_result(services, state, outcome)) or state.stopping or lost()
     return await add_notes_and_truncate(services, state, outcome)
@@ -99,7 +100,7 @@ async def guard_output(services: ExecutionServices, state: CallState, outcome: O
     """Stage 13: withhold a result that trips a guardrail, and with it everything that the call reported."""
     run = state.run
     trip = await _output_trip(services, state, outcome.result)
-    if trip is None and run.channel is not None and services.reporting == "held":
+    if trip is None and run.channel is not None and run.channel.reporting == "held":
         # A copy, because an abandoned tool may still add to its own.
         run.metrics = coerce_metrics(run.metrics)
         if run.channel.held or run.metrics:
@@ -115,7 +116,7 @@ async def guard_output(services: ExecutionServices, state: CallState, outcome: O
 
 async def _output_trip(services: ExecutionServices, state: CallState, result: ToolResult) -> GuardrailTrip | None:
     guardrails = services.guardrails
-    if guardrails is None or not guardrails.looks_at_results:
+    if guardrails is None or guardrails.check_output is None:
         return None
     answer = await asked(guardrails.check_output, state.received.call, result, timeout=None)
     return trip_from_answer(answer, quiet=True)

@@ -1,18 +1,17 @@
 """Stage 0: receive a call and publish it, with what is known about it so far."""
 
+import asyncio
 from functools import partial
 
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.strategy import Auto
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.tool import Verdict
 
-from .admission import judged_place, judgement
+from .admission import judged_place, judgement, prepare
 from .call_state import CallState, ConcurrencySlots, ReceivedCall, RefusedCall, Turn, accesses_of
-from .prepare_call import prepare
 
 
 def receive(
@@ -27,7 +26,7 @@ def receive(
 ) -> CallState:
     """Return the state of a new call. It is prepared at once; the pipeline reports a refusal when it runs the call."""
     return CallState(
-        received=ReceivedCall(call, index, step, attempt, now()),
+        received=ReceivedCall(call, index, step, attempt, asyncio.get_running_loop().time()),
         prepared=prepare(services, call),
         turns=turns,
         token=token.child(),

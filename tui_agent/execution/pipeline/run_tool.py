@@ -8,9 +8,10 @@ import secrets
 from collections.abc import Callable
 from functools import cache, partial
 
+from tui_agent.execution.approval_binding import identity_of
+from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
-from tui_agent.execution.outcomes import Outcome, answered, crashed, left_running, not_recorded, timed_out, with_partial
-from tui_agent.execution.untrusted_calls import Crash, asked, now, try_call
+from tui_agent.execution.outcomes import Outcome, crashed, left_running, not_recorded, timed_out, with_partial
 from tui_agent.execution.validation import checked_arguments
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError
@@ -22,9 +23,7 @@ from tui_agent.protocol.trial import Place
 
 from .admission import judgement
 from .call_state import CallState, PreparedCall
-from .early_executions import NO_LONGER_NEEDED
-from .target_identity import identity_of
-from .tool_execution import ToolExecution
+from .tool_execution import NO_LONGER_NEEDED, ToolExecution
 from .update_channel import UpdateChannel, data_event
 
 
@@ -41,7 +40,8 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
             if claimed is not None and run.early is not None:
                 run.early.set_aside(claimed)
             return refusal
-    run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, services.reporting)
+    holds = services.guardrails is not None and services.guardrails.check_output is not None
+    run.channel = channel = UpdateChannel(state.received.call, services.hooks, services.publisher, holds=holds)
     execution = run.execution = claimed or _new_execution(state, prepared, channel)
     execution.channel = channel
     run.metrics, run.started_at = execution.metrics, execution.began_at
@@ -83,7 +83,7 @@ def extend_time_limit(services: ExecutionServices, state: CallState, seconds: fl
 
 def _start_timer(state: CallState, execution: ToolExecution) -> float | None:
     """Stop the call once its time is over; return the limit in seconds."""
-    configured = state.accepted.time_limit
+    configured = state.prepared.time_limit
     if configured is None:
         return None
     limit = configured + execution.extra_seconds
@@ -171,6 +171,8 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
 
 
 def _context(services: ExecutionServices, state: CallState, execution: ToolExecution) -> ToolContext:
+    # Hooks and guardrails have to see all effects of a call with its end.
+    may_follow_end = services.waits_for_effects and services.guardrails is None and not services.hooks.events
     return ToolContext(
         call_id=state.received.call.id,
         tool_name=execution.tool.name,
@@ -184,7 +186,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         is_denied=_denied_below(services, execution.tool, execution.arguments),
         mark=state.run.mark,
         report_process=partial(_publish_process, services, state),
-        report_effects=partial(_publish_effects, services, execution) if services.publishes_effects_later else None,
+        report_effects=partial(_publish_effects, services, execution) if may_follow_end else None,
         agent=services.agent,
         place=place_of(state),
         resumed_from=state.run.resumed_from,
@@ -264,7 +266,7 @@ async def _run_or_join(state: CallState, execution: ToolExecution, context: Tool
         else:
             await _join_execution(state, execution, context)
     finally:
-        state.run.finished_at = execution.ended_at or now()
+        state.run.finished_at = execution.ended_at or asyncio.get_running_loop().time()
     state.phase = "ran"
 
 
@@ -297,7 +299,9 @@ def _outcome(services: ExecutionServices, state: CallState, execution: ToolExecu
         case Crash() as crash:
             return stopping or crashed(state.received.call.name, crash, services.options.error_traceback)
         case ToolResult() as result:
-            return answered(result) if stopping is None else with_partial(stopping, result)
+            if stopping is not None:
+                return with_partial(stopping, result)
+            return Outcome("error" if result.is_error else "ok", result, "tool_error" if result.is_error else None)
         case None:
             assert stopping is not None
             # An execution that was set aside, or never began, has no end and leaves no thread behind.

@@ -10,11 +10,11 @@ from functools import partial
 
 from pydantic import ValidationError
 
+from tui_agent.execution.approval_binding import call_digest, changes_digest, identity_of
 from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
-from tui_agent.execution.digest import call_digest, changes_digest
+from tui_agent.execution.contained_calls import Crash, contained, kind_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, cancelled, changes_waiting, failure, with_partial
-from tui_agent.execution.untrusted_calls import Crash, contained, kind_of, now, try_call
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.events import ChangesDiscarded, ChangesKept, ChangesProposed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject, TextBlock
@@ -26,7 +26,7 @@ from .approval_stage import MAX_QUESTIONS, store_rule
 from .call_state import CallState
 from .changes_note import changes_note, count_files, preview_of
 from .run_tool import prepare_for_effects
-from .target_identity import identity_of
+from .tool_execution import ToolExecution
 
 
 @dataclass(slots=True)
@@ -60,21 +60,20 @@ class _Settling:
         return self.state.received.call.id
 
 
-async def settle_changes(services: ExecutionServices, state: CallState, outcome: Outcome) -> Outcome:
+async def settle_changes(
+    services: ExecutionServices, state: CallState, execution: ToolExecution, pending: PendingChanges, outcome: Outcome
+) -> Outcome:
     """Keep, ask about or discard the changes that the tool proposed; return its outcome with what became of them.
 
     The tool has ended, and with it its time limit. Only the user or the end of the run ends the wait for an answer.
     """
-    execution = state.run.execution
-    if execution is None or execution.proposal is None:
-        return outcome
     state.turns.give_back(state)
-    proposed = _proposed(execution.proposal)
+    proposed = _proposed(pending)
     if isinstance(proposed, Crash):
         await execution.discard_proposal()
         note = f"[discarded: everything (what the command changed cannot be shown: {proposed.text})]"
         return replace(outcome, result=_with_text(outcome.result, note))
-    settling = _Settling(services, state, execution.proposal, proposed, outcome)
+    settling = _Settling(services, state, pending, proposed, outcome)
     if proposed.is_empty:
         await execution.discard_proposal()
         return outcome
@@ -220,7 +219,7 @@ async def _answer_to(settling: _Settling, request: ApprovalRequest) -> ApprovalA
     services, state = settling.services, settling.state
     async with services.gate.preparing:
         services.publisher.publish(ToolBlockedOn(call_id=settling.call_id, what="approval"))
-        began = now()
+        began = asyncio.get_running_loop().time()
     try:
         return await services.gate.ask(
             request,
@@ -229,7 +228,7 @@ async def _answer_to(settling: _Settling, request: ApprovalRequest) -> ApprovalA
             partial(_may_store, settling),
         )
     finally:
-        state.approval.asked += ((began, now()),)
+        state.approval.asked += ((began, asyncio.get_running_loop().time()),)
 
 
 async def _by_user(settling: _Settling, request: ApprovalRequest, answer: ApprovalAnswer) -> _Verdict | None:

@@ -1,9 +1,19 @@
-"""One execution of a tool function, independent of the call it serves."""
+"""Executions of tool functions, independent of the calls they serve.
+
+Those that start while the model still streams survive a response that breaks off. When the model is asked again, a call
+that asks for the same takes over the execution: it runs once and is answered once. While one with effects still runs,
+no other call starts. If no call takes it over, a notice reports it.
+"""
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import TracebackType
 
-from tui_agent.execution.untrusted_calls import Crash, contained, copy_of, now
+from tui_agent.execution.approval_binding import call_digest
+from tui_agent.execution.contained_calls import Crash, asked, contained, copy_of, try_call
+from tui_agent.execution.joinable_task_group import JoinableTaskGroup
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
@@ -12,6 +22,9 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.trial import PendingChanges
 
 from .update_channel import UpdateChannel
+
+NO_LONGER_NEEDED = "no longer needed"
+"""Cancellation reason of an execution that no call took over."""
 
 END_SECONDS = 2.0
 """Seconds in which a tool that runs tools itself may end after the last of them."""
@@ -37,7 +50,7 @@ class ToolExecution:
     """Channel of its reports."""
     has_effects: bool = False
     """True if it may change something, so that it must not run twice for one call."""
-    began_at: float = field(default_factory=now)
+    began_at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     """Event loop time in seconds."""
     ended_at: float | None = None
     answer: ToolResult | Crash | None = None
@@ -58,12 +71,14 @@ class ToolExecution:
             return
         try:
             async with asyncio.timeout(None) as self._stop_timeout:
-                self.answer = await contained(self._result(context))
+                # A copy, because the tool may change its arguments, and the call's report and hooks still use them.
+                answer = await asked(self.tool.execute, copy_of(self.arguments), context, timeout=None)
+                self.answer = answer if isinstance(answer, ToolResult | Crash) else try_call(as_tool_result, answer)
         except TimeoutError:
             pass
         finally:
             self._stop_timeout = None
-            self.ended_at = now()
+            self.ended_at = asyncio.get_running_loop().time()
             self.over.set()
 
     def stop(self, reason: str) -> None:
@@ -75,7 +90,7 @@ class ToolExecution:
         if self._stop_timeout is not None:
             # Tools that it runs itself see the token at the same moment, and are cancelled after one grace.
             patience = 2 * self.grace + END_SECONDS if self.tool.ends_calls_of_its_own else self.grace
-            self._stop_timeout.reschedule(now() + patience)
+            self._stop_timeout.reschedule(asyncio.get_running_loop().time() + patience)
 
     def report(self, update: ToolUpdate) -> None:
         """Pass on one of the tool's reports; while no call owns the execution, it counts as late."""
@@ -91,6 +106,121 @@ class ToolExecution:
         if pending is not None:
             await contained(pending.discard())
 
-    async def _result(self, context: ToolContext) -> ToolResult:
-        # A copy, because the tool may change its arguments, and the call's report and hooks still use them.
-        return as_tool_result(await self.tool.execute(copy_of(self.arguments), context))
+
+class EarlyExecutions:
+    """Early executions of all attempts at one response. An async context manager that outlives all of them."""
+
+    def __init__(
+        self,
+        cancellation: CancellationToken,
+        *,
+        takes_effects: bool = False,
+        on_unclaimed: Callable[[ToolExecution], object] | None = None,
+    ) -> None:
+        """
+        Args:
+            cancellation: token of the run; set, it stops executions without an owner. A call stops its own execution.
+            takes_effects: True if calls with effects may start early, too.
+            on_unclaimed: called with each execution with effects that no call took over, once it has ended.
+        """
+        self.takes_effects = takes_effects
+        """True if calls with effects may start early, too."""
+        self._on_unclaimed = on_unclaimed
+        self._effects: list[ToolExecution] = []
+        """Executions with effects whose response was discarded."""
+        self._token = cancellation
+        self._task_group = JoinableTaskGroup()
+        self._unowned: list[ToolExecution] = []
+        self._unclaimed: list[ToolExecution] = []
+        self._begun: list[ToolExecution] = []
+        self._forget: Callable[[], None] | None = None
+
+    async def __aenter__(self) -> "EarlyExecutions":
+        await self._task_group.__aenter__()
+        self._forget = self._token.on_cancel(self._stop_all)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._forget is not None:
+            self._forget()
+            self._forget = None
+        self.drop_all()
+        try:
+            await self._task_group.__aexit__(kind, error, trace)
+        finally:
+            self._report_unclaimed()
+            begun, self._begun = self._begun, []
+            for execution in begun:
+                await execution.discard_proposal()
+
+    @property
+    def has_running_effects(self) -> bool:
+        """True while an execution with effects runs whose response was discarded: nothing may run beside it."""
+        return any(not execution.over.is_set() for execution in self._effects)
+
+    def begin(self, execution: ToolExecution, context: ToolContext) -> None:
+        """Run an execution in a task that does not end with the response."""
+        self._begun.append(execution)
+        self._task_group.start(execution.run(context))
+
+    def set_aside(self, execution: ToolExecution) -> None:
+        """Keep an execution whose response was discarded, until a call claims it."""
+        self._unowned.append(execution)
+        if execution.has_effects and execution not in self._effects:
+            self._effects.append(execution)
+
+    def leave_unclaimed(self, execution: ToolExecution) -> None:
+        """Keep a stopped execution whose response was discarded: no call takes it over, but the model has to know."""
+        if execution.has_effects:
+            self._unclaimed.append(execution)
+            if execution not in self._effects:
+                self._effects.append(execution)
+
+    def claim(self, name: str, arguments: JsonObject, *, only_effects: bool = False) -> ToolExecution | None:
+        """Return the oldest execution without an owner for this tool with the same canonical arguments, if any."""
+        if not self._unowned:
+            return None
+        wanted = call_digest(name, arguments)
+        for execution in self._unowned:
+            if only_effects and not execution.has_effects:
+                continue
+            if call_digest(execution.tool.name, execution.raw_arguments) == wanted:
+                self._unowned.remove(execution)
+                return execution
+        return None
+
+    def drop_all(self) -> None:
+        """Stop all executions without an owner, because no call can claim them any more."""
+        dropped, self._unowned = self._unowned, []
+        for execution in dropped:
+            execution.stop(NO_LONGER_NEEDED)
+        self._unclaimed += (execution for execution in dropped if execution.has_effects)
+
+    async def settle(self, timeout: float | None = None) -> bool:
+        """Drop all executions without an owner, and wait until none with effects runs.
+
+        Returns:
+            False if one still runs after `timeout` seconds.
+        """
+        self.drop_all()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                for execution in self._effects:
+                    await execution.over.wait()
+        if self.has_running_effects:
+            return False
+        self._report_unclaimed()
+        return True
+
+    def _report_unclaimed(self) -> None:
+        unclaimed, self._unclaimed = self._unclaimed, []
+        for execution in unclaimed:
+            # One that was stopped before it began has no effects.
+            if execution.ended_at is not None and self._on_unclaimed is not None:
+                self._on_unclaimed(execution)
+
+    def _stop_all(self) -> None:
+        for execution in self._unowned:
+            execution.stop(self._token.reason)

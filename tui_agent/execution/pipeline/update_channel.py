@@ -61,7 +61,17 @@ _log = logging.getLogger(__name__)
 class UpdateChannel:
     """Channel of one call's reports; `report` may be called from any thread."""
 
-    def __init__(self, call: ToolCall, hooks: HookBus, publisher: Publisher, reporting: Reporting = "live") -> None:
+    def __init__(self, call: ToolCall, hooks: HookBus, publisher: Publisher, *, holds: bool = False) -> None:
+        """
+        Args:
+            call: the call.
+            hooks: those of updates see each report; `after_tool` hooks that hide parts of results drop them.
+            publisher: publishes the reports.
+            holds: True if a guardrail may still object to the result.
+        """
+        hides = "after_tool" in hooks.events and any(hook.hides for hook in hooks.hooks("after_tool"))
+        self.reporting: Reporting = "dropped" if hides else "held" if holds else "live"
+        """Treatment of the reports, given that a hook or guardrail may still object to the result."""
         self.late = 0
         """Number of reports that came after the end and were dropped."""
         self.hooked = not hooks.events.isdisjoint({"before_update", "after_update"})
@@ -71,7 +81,6 @@ class UpdateChannel:
         self.held: deque[ToolUpdate] = deque()
         """Reports held for their call's result, oldest first."""
         self._held_size = 0
-        self._reporting = reporting
         self.call = call
         self._hooks = hooks
         self._publisher = publisher
@@ -149,7 +158,7 @@ class UpdateChannel:
     def _take(self, update: ToolUpdate) -> None:
         if self._closed and isinstance(update, DataUpdate) and update.kind == "file.changed":
             # Nothing else records the change, such as one between the two calls that an execution served.
-            fact = _owned(update if self._reporting == "live" else _without_content(update) or update)
+            fact = _owned(update if self.reporting == "live" else _without_content(update) or update)
             if self._collected is not None and isinstance(fact, DataUpdate):
                 self._collected.append(fact)
             else:
@@ -160,7 +169,7 @@ class UpdateChannel:
             _log.debug("late report of call %s dropped (%d so far)", self.call.id, self.late)
             return
         update = _owned(update)
-        if self._reporting != "live":
+        if self.reporting != "live":
             fact = _without_content(update)
             if fact is None:
                 self._hold(update)
@@ -173,7 +182,7 @@ class UpdateChannel:
             self._publish_one(update)
 
     def _hold(self, update: ToolUpdate) -> None:
-        if self._reporting == "dropped":
+        if self.reporting == "dropped":
             return
         self.held.append(update)
         self._held_size += len(_content_of(update))

@@ -1,5 +1,6 @@
 """Batch of one message's calls: commits results in call order and sums up the whole."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -7,7 +8,6 @@ from itertools import groupby
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.strategy import strategy_name
-from tui_agent.execution.untrusted_calls import now
 from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
 from tui_agent.protocol.reports import RunReason, ToolCallReport
@@ -55,7 +55,7 @@ class Batch:
     def begin(self, states: Sequence[CallState]) -> None:
         """Publish the start of the batch, once."""
         if self._began is None:
-            self._began = now()
+            self._began = asyncio.get_running_loop().time()
             event = ToolBatchStarted(
                 batch_id=self._id,
                 strategy=self._strategy,
@@ -67,7 +67,7 @@ class Batch:
     @property
     def busy_ms(self) -> float:
         """Milliseconds of execution of all finished calls together."""
-        return sum(state.run.latency_s for state in self.states) * 1000
+        return sum(state.finished.event.latency_ms for state in self.states if state.finished is not None)
 
     def end(self, steering: int) -> None:
         """Publish the end of the batch, once."""
@@ -78,7 +78,7 @@ class Batch:
             batch_id=self._id,
             strategy=self._strategy,
             call_ids=tuple(state.received.call.id for state in self.states),
-            total_ms=(now() - self._began) * 1000,
+            total_ms=(asyncio.get_running_loop().time() - self._began) * 1000,
             busy_ms=self.busy_ms,
             steering=steering,
         )

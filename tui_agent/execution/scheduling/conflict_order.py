@@ -7,50 +7,24 @@ that paths are resolved after whatever it did to them. The observable result equ
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Protocol
+from pathlib import Path
+from typing import Generic, TypeVar
 
 from tui_agent.execution.options import Grouping
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.tool import Accesses
 
-from .access_tree import AccessTree, meet
+E = TypeVar("E")
 
 _NEWLY_BLOCKED = 4
 """Largest number of calls in the queue that learn at once that another call now blocks them, so that a message of many
 commands does not make each end of one cost as many events as there are calls."""
 
 
-class Ordered(Protocol):
-    """Call as seen by the order. Its properties are read when needed, because its arguments may change until then."""
-
-    @property
-    def index(self) -> int:
-        """Position in the message."""
-        ...
-
-    @property
-    def safe(self) -> bool:
-        """True if it may run beside other safe calls."""
-        ...
-
-    @property
-    def alone(self) -> bool:
-        """True if no other call may run beside it (`execution_mode="sequential"`)."""
-        ...
-
-    @property
-    def has_turn(self) -> bool:
-        """True if it runs, ran, or is about to run."""
-        ...
-
-    def accesses(self) -> Accesses | None:
-        """Return its resolved paths; None: unknown. Called as rarely as possible, because it may access the disk."""
-        ...
-
-
-def conflict(one: Ordered, other: Ordered) -> bool:
+def conflict(one: CallState, other: CallState) -> bool:
     """Return True if two calls must keep their order; `ConflictOrder` implements this definition."""
     if one.alone or other.alone:
         return True
@@ -64,7 +38,7 @@ def conflict(one: Ordered, other: Ordered) -> bool:
 class OrderEntry:
     """Entry of one call in the order."""
 
-    call: Ordered
+    call: CallState
     settled: bool = False
     """True once its arguments are final."""
     registered: bool = False
@@ -102,7 +76,7 @@ class ConflictOrder:
         self._unsafe: list[OrderEntry] = []
         self._tree: AccessTree[OrderEntry] = AccessTree()
 
-    def add(self, call: Ordered) -> OrderEntry:
+    def add(self, call: CallState) -> OrderEntry:
         """Add a call at the end of the queue."""
         entry = OrderEntry(call)
         self._line.append(entry)
@@ -216,7 +190,7 @@ class ConflictOrder:
             self._tree.add(entry, accesses, waits=True)
         self._open.append(entry)
 
-    def _accesses_that_count(self, call: Ordered) -> Accesses | None:
+    def _accesses_that_count(self, call: CallState) -> Accesses | None:
         """Return the paths of an unsafe call; None if the call must be a barrier. Called once, because it is costly."""
         if call.alone or call.safe or self._grouping != "conflicts":
             return None
@@ -270,3 +244,113 @@ class ConflictOrder:
 def _wake(entry: OrderEntry) -> None:
     if entry.moved is not None and (entry.is_free or all(other.done for other in entry.reported)):
         entry.moved.set()
+
+
+class _Node(Generic[E]):
+    __slots__ = ("below", "keepers", "readers", "writers")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Node[E]] = {}
+        self.keepers: list[E] = []
+        self.readers: list[E] = []
+        self.writers: list[E] = []
+
+    def owners(self, kinds: str) -> Iterator[E]:
+        yield from self.writers
+        if "k" in kinds:
+            yield from self.keepers
+        if "r" in kinds:
+            yield from self.readers
+
+    def subtree(self) -> "Iterator[_Node[E]]":
+        yield self
+        for node in self.below.values():
+            yield from node.subtree()
+
+
+class AccessTree(Generic[E]):
+    """Accesses by path; finds the calls that others meet in time that does not depend on their number.
+
+    A write meets an access of the same path, of a path above it (a search covers everything below; a directory is
+    created or listed) and of a path below it. A newer write replaces the older accesses that it meets: a call that
+    meets them meets that write, too. `E` represents a call.
+    """
+
+    def __init__(self) -> None:
+        self._root: _Node[E] = _Node()
+
+    def met_by(self, accesses: Accesses) -> Iterator[E]:
+        """Yield the calls whose accesses meet these; a call may occur more than once."""
+        for path in accesses.writes:
+            yield from self._met(_parts(str(path)), "kr")
+        for path in accesses.keeps:
+            yield from self._met(_parts(str(path)), "r")
+        for path in accesses.reads | accesses.searches:
+            yield from self._met(_parts(str(path)), "k")
+
+    def add(self, owner: E, accesses: Accesses, *, waits: bool) -> None:
+        """Add a call's accesses.
+
+        Args:
+            owner: the call.
+            accesses: its paths.
+            waits: True if the call waits for every call that it meets; only then its writes replace their accesses.
+        """
+        for path in accesses.reads | accesses.searches:
+            self._node(_parts(str(path))).readers.append(owner)
+        for path in accesses.keeps:
+            self._node(_parts(str(path))).keepers.append(owner)
+        for path in accesses.writes:
+            node = self._node(_parts(str(path)))
+            if waits:
+                node.below.clear()
+                node.readers, node.keepers, node.writers = [], [], [owner]
+            else:
+                node.writers.append(owner)
+
+    def clear(self) -> None:
+        """Remove all accesses."""
+        self._root = _Node()
+
+    def _met(self, parts: list[str], kinds: str) -> Iterator[E]:
+        """Yield the calls at a path, above and below that write or, by `kinds`, keep (`k`) or read (`r`)."""
+        node = self._root
+        for part in parts:
+            yield from node.owners(kinds)
+            inner = node.below.get(part)
+            if inner is None:
+                return
+            node = inner
+        for inner in node.subtree():
+            yield from inner.owners(kinds)
+
+    def _node(self, parts: list[str]) -> _Node[E]:
+        node = self._root
+        for part in parts:
+            node = node.below.setdefault(part, _Node())
+        return node
+
+
+def meet(one: Accesses, other: Accesses) -> bool:
+    """Return True if a write of one meets an access of the other, or a directory that one keeps anything but a
+    directory that the other keeps; `AccessTree` implements this definition."""
+    return _changes_meet(one, other) or _changes_meet(other, one)
+
+
+def _changes_meet(changer: Accesses, other: Accesses) -> bool:
+    touched = other.reads | other.writes | other.searches
+    return _any_related(changer.writes, touched | other.keeps) or _any_related(changer.keeps, touched)
+
+
+def _any_related(some: Iterable[Path], others: Iterable[Path]) -> bool:
+    return any(_related(_parts(str(one)), _parts(str(other))) for one in some for other in others)
+
+
+def _related(one: list[str], other: list[str]) -> bool:
+    """Return True if two paths are the same or one is above the other."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]

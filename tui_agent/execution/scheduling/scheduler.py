@@ -24,9 +24,9 @@ from tui_agent.execution.outcomes import (
     skipped,
 )
 from tui_agent.execution.pipeline.call_state import CallState, PreparedCall
-from tui_agent.execution.pipeline.early_executions import EarlyExecutions
 from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
 from tui_agent.execution.pipeline.run_tool import publish_start
+from tui_agent.execution.pipeline.tool_execution import EarlyExecutions
 from tui_agent.execution.strategy import Auto, WaveNumbering
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
@@ -138,11 +138,6 @@ class ToolScheduler:
     def busy_ms(self) -> float:
         """Milliseconds of execution of all finished calls together."""
         return self._batch.busy_ms
-
-    @property
-    def late_updates(self) -> int:
-        """Number of reports that came after their call's end and were dropped."""
-        return sum(state.run.channel.late for state in self._batch.states if state.run.channel is not None)
 
     def submit(self, call: ToolCall) -> None:
         """Add a call while the model still streams. It starts at once if it is valid, allowed without a question and,

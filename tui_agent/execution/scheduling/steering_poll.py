@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias, cast
 
+from tui_agent.execution.contained_calls import Crash, asked
 from tui_agent.execution.json_coercion import replace_lone_surrogates
 from tui_agent.execution.outcomes import SkipReason
-from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import Warned

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, cast
 
-from tui_agent.execution.untrusted_calls import contained, try_call
+from tui_agent.execution.contained_calls import contained, try_call
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent

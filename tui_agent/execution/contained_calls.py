@@ -18,11 +18,6 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-def now() -> float:
-    """Return the event loop's time in seconds. Every time and duration of the engine is measured with it."""
-    return asyncio.get_running_loop().time()
-
-
 def kind_of(crash: Crash) -> str:
     """Return the type name of the error."""
     return type(crash.error).__name__

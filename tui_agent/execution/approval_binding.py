@@ -1,13 +1,22 @@
-"""Digest of a call: one hash of the tool, its arguments and the paths they resolve to, which an approval covers."""
+"""Binding of an approval to its call: the call's digest, and the files at its targets.
+
+The user approves files, not their names: each is identified by device and inode. A target that does not exist yet is
+identified by the nearest directory above it.
+"""
 
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.tool import JudgedTarget
 from tui_agent.protocol.trial import Place, ProposedChanges
+
+Identity = tuple[int, int]
+"""Device and inode."""
 
 
 def call_digest(
@@ -54,3 +63,42 @@ def _content_mark(path: str) -> str:
     except (OSError, ValueError):
         return ""
     return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def with_identities(paths: Iterable[str]) -> tuple[JudgedTarget, ...]:
+    """Return resolved paths with the identities of what is there now."""
+    return tuple(JudgedTarget(path, _path_identities(path)) for path in paths)
+
+
+def replaced_paths(targets: Iterable[JudgedTarget]) -> list[str]:
+    """Return the paths at which there is something else now, or nothing."""
+    return [
+        path for target in targets for path, device, inode in target.identities if identity_of(path) != (device, inode)
+    ]
+
+
+def without_paths(targets: Iterable[JudgedTarget], paths: Collection[str]) -> tuple[JudgedTarget, ...]:
+    """Return the targets without the identities at `paths`, so that any file is accepted there."""
+    return tuple(
+        replace(target, identities=tuple(known for known in target.identities if known[0] not in paths))
+        for target in targets
+    )
+
+
+def identity_of(path: str) -> Identity | None:
+    """Return the identity of what is at a path, links not followed; None if there is nothing or it is unreadable."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _path_identities(path: str) -> tuple[tuple[str, int, int], ...]:
+    """Return the identities of the target, if it exists, and of the nearest directory above it."""
+    found_at = [(path, identity_of(path))]
+    directory: str = os.path.dirname(path)
+    while (found := identity_of(directory)) is None and directory not in ("", "/"):
+        directory = os.path.dirname(directory)
+    found_at.append((directory, found))
+    return tuple((name, *identity) for name, identity in dict(found_at).items() if identity is not None)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.untrusted_calls import Crash, asked, contained, copy_of
+from tui_agent.execution.contained_calls import Crash, asked, contained, copy_of
 
 
 async def failing() -> None:
