@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.examples import DAILY, IS_LONG
 from tests.support.terminal import Terminal
+from tui_agent.settings import Locations
 from tui_agent.tools import command_watch, tree_watch
 from tui_agent.tools.search import tree_listing
 
@@ -27,10 +26,7 @@ settings.register_profile(
 settings.register_profile("short", settings.get_profile("long"), max_examples=DAILY)
 settings.load_profile("long" if IS_LONG else "short")
 
-pytest_plugins = ("tests.support.cpu_time",)
-
-MEASURED = ("agent", "behaviour", "execution", "permissions", "rewind", "tools", "trial")
-"""Rooms of tests that count for the coverage of the parts with a limit; elsewhere measuring doubles the time."""
+pytest_plugins = ("tests.support.cpu_time", "tests.support.forked_tests")
 
 REPEATING = (
     "test_opaque_command_checks",
@@ -38,24 +34,6 @@ REPEATING = (
 )
 """Modules with hundreds of commands or runs that take branches which other tests take, too; measuring triples their
 time."""
-
-
-class FileScheduling(LoadScopeScheduling):
-    """Distribution that gives each file to one process, files with many tests first, and tests of programs singly.
-
-    The tests of a file share parsed sources and other caches, and a unit for each of thousands of tests would cost the
-    main process more than most tests take. The programs run longest; one at a time, they keep all processes busy until
-    the end.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return nodeid if nodeid.startswith("tests/e2e/") else nodeid.partition("::")[0]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
-    """Replace the scheduler of `--dist loadfile`."""
-    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 class Measurement:
@@ -96,26 +74,20 @@ class Measurement:
 
 def counts_for_coverage(item: pytest.Item) -> bool:
     """Return True if the test takes branches that no other takes; a property runs the same lines again and again."""
-    room = item.path.relative_to(Path(__file__).parent).parts[0]
-    return room in MEASURED and item.path.stem not in REPEATING and item.get_closest_marker("property") is None
+    return item.path.stem not in REPEATING and item.get_closest_marker("property") is None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> Generator[None, object, object]:
-    """Measure coverage only where `Measurement` does, apart from the import of the measured modules, in one process."""
+    """Measure coverage only where `Measurement` does, apart from the import of the measured modules."""
     plugin = session.config.pluginmanager.getplugin("_cov")
     if plugin is None or plugin.cov_controller is None:
         return (yield)
-    is_worker = hasattr(session.config, "workerinput")
-    if is_worker:
-        # pytest-cov starts a first measurement before it knows that this is a process of xdist.
-        plugin.cov_controller.cov.stop()
     result = yield
     coverage = plugin.cov_controller.cov
-    if not is_worker:
-        for package in coverage.config.source:
-            for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-                importlib.import_module(module.name)
+    for package in coverage.config.source:
+        for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(module.name)
     coverage.stop()
     # Otherwise each start would search everything imported for modules that were imported too early.
     coverage._warn_preimported_source = False
@@ -144,7 +116,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by what they use: `property`, `snapshot` and `pty`. Those marked `pty` run first.
+    """Mark tests by what they use: `property`, `snapshot` and `pty`.
 
     Tests marked `long` run only in `.ci/long`.
     """
@@ -161,8 +133,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         room = item.path.relative_to(Path(__file__).parent).parts[0]
         if room == "e2e" or any(value is Terminal for value in vars(item.module).values()):
             item.add_marker("pty")
-    # Files that start programs take longest and wait much: at the end, one of them would run alone.
-    items.sort(key=lambda item: item.get_closest_marker("pty") is None)
 
 
 @pytest.fixture(scope="session")
@@ -183,6 +153,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
     # Otherwise results would depend on the machine: with `auto`, commands run in the sandbox where it works.
     monkeypatch.setenv("TUI_AGENT_SANDBOX", "off")
     return home
+
+
+@pytest.fixture
+def locations(tmp_path: Path) -> Locations:
+    """Directories of a user without any files."""
+    return Locations(tmp_path / "config", tmp_path / "state")
 
 
 @pytest.fixture(autouse=True)

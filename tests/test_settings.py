@@ -9,11 +9,6 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, Settings, key_names, load_settings, value_of
 
 
-@pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
 def write(locations: Locations, text: str) -> None:
     locations.config_dir.mkdir(parents=True, exist_ok=True)
     locations.user_file.write_text(text, "utf-8")

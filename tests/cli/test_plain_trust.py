@@ -14,11 +14,6 @@ DENY = '[permissions]\nrules = [["deny", "bash(rm:*)"]]\n'
 
 
 @pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
-@pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "project" / ".tui-agent").mkdir(parents=True)
     return tmp_path / "project"

@@ -1,5 +1,7 @@
 """Helpers for the answers of the scripted model, and for the requests of the program."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.support.server_thread import ServerThread
@@ -63,3 +65,13 @@ def words_in(body: dict[str, Any]) -> list[str]:
         if message["role"] == "user":
             said += [block["text"] for block in message["content"] if block["type"] == "text"]
     return said
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """Name a step of a walk through one program in the report of its failure."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"This was the step: {name}.")
+        raise

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from tests.support.server_thread import ServerThread
 
-from .script import Block, Reply, bodies_of, call, calls, results_in, says
+from .script import Block, Reply, bodies_of, call, calls, results_in, says, step
 from .user_machine import App, UserMachine
 
 BEFORE = "one\ntwo\nthree\n"
@@ -137,69 +137,100 @@ def test_p_stores_the_rule_in_the_file_that_was_shown(machine: UserMachine) -> N
     assert text_of(machine) == "one\n2\n3\n"
 
 
-def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(machine: UserMachine) -> None:
+def test_typing_and_pastes_never_answer_and_the_draft_is_untouched(machine: UserMachine) -> None:
     machine.file("list.txt", BEFORE)
     script = changing(says("Answered."))
     script[1]["wait_for"] = "typing"
-    with ServerThread(script) as server, machine.app_on(server) as app:
-        app.ready()
-        app.say("change it")
-        server.reached("typing")
-        app.type("I was")
-        app.wait_for_draft("I was")
-        server.release("typing")
-        # Letters without a pause, as of a user who types a sentence. None of them is an answer.
-        for letter in 300 * "e":
-            app.type(letter)
-            app.read(0.05)
-            if "ctrl+y answer" in app.screen.text:
-                break
-        assert "f no, because" not in app.screen.text
-        app.wait_for(lambda screen: app.draft.startswith("I wase"))
+    third = call("edit", path="list.txt", old_string="three", new_string="3")
+    script += [calls(third, wait_for="draft"), says("Denied."), calls(third), says("Not changed.")]
+    changed = "one\n2\nthree\n"
 
-        app.wait_for_question("edit")
-        assert text_of(machine) == BEFORE
-        app.press("y")
-        app.wait_for_words("Answered.")
-        app.wait_for(lambda screen: app.draft.rstrip("e") == "I was")
-        bodies_of(server)
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-
-    assert text_of(machine) == "one\n2\nthree\n"
-
-
-def test_a_paste_never_answers_and_the_draft_is_untouched(machine: UserMachine) -> None:
-    machine.file("list.txt", BEFORE)
-    script = changing(says("Denied."))
-    script[0]["wait_for"] = "draft"
-    with ServerThread(script) as server, machine.app_on(server) as app:
-        app.ready()
-        app.say("change it")
-        server.reached("draft")
-        app.type("what I was writing")
-        app.wait_for_draft("what I was writing")
-        server.release("draft")
-        app.wait_for_question("edit")
-        app.paste("y")
-        app.wait_for_draft("what I was writingy")
-        app.write("\x19")
-        app.wait_for_question("edit")
-        app.paste("s\ns\ny\n")
-        app.wait_for("what I was writingys")
+    def wait_until_hidden() -> None:
         app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        assert text_of(machine) == BEFORE
-        app.write("\x19")
-        app.wait_for_question("edit")
-        app.wait_until_armed("n no")
-        app.press("n")
-        app.wait_for_words("Denied.")
-        app.wait_for("what I was writingys")
-        bodies_of(server)
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
 
-    assert text_of(machine) == BEFORE
+    with ServerThread(script) as server, machine.app_on(server) as app:
+        app.ready()
+        with step("a user who is typing is not interrupted by a dialog"):
+            app.say("change it")
+            server.reached("typing")
+            app.type("I was")
+            app.wait_for_draft("I was")
+            server.release("typing")
+            # Letters without a pause, as of a user who types a sentence. None of them is an answer.
+            for letter in 300 * "e":
+                app.type(letter)
+                app.read(0.05)
+                if "ctrl+y answer" in app.screen.text:
+                    break
+            assert "f no, because" not in app.screen.text
+            app.wait_for(lambda screen: app.draft.startswith("I wase"))
+
+            app.wait_for_question("edit")
+            assert text_of(machine) == BEFORE
+            app.press("y")
+            app.wait_for_words("Answered.")
+            app.wait_for(lambda screen: app.draft.rstrip("e") == "I was")
+            assert text_of(machine) == changed
+            app.press("ctrl+c")
+            app.wait_for_draft("")
+
+        with step("a paste never answers, and the draft is untouched"):
+            app.wait_for_status("ready")
+            app.say("change the next")
+            server.reached("draft")
+            app.type("what I was writing")
+            app.wait_for_draft("what I was writing")
+            server.release("draft")
+            app.wait_for_question("edit")
+            app.paste("y")
+            app.wait_for_draft("what I was writingy")
+            app.write("\x19")
+            app.wait_for_question("edit")
+            app.paste("s\ns\ny\n")
+            app.wait_for("what I was writingys")
+            wait_until_hidden()
+            assert text_of(machine) == changed
+            app.write("\x19")
+            app.wait_for_question("edit")
+            app.wait_until_armed("n no")
+            app.press("n")
+            app.wait_for_words("Denied.")
+            app.wait_for("what I was writingys")
+            app.press("ctrl+c")
+            app.wait_for_draft("")
+
+        app.wait_for_status("ready")
+        app.say("change it again")
+        app.wait_for_question("edit")
+        for pasted in ("y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"):
+            with step(f"a paste of {pasted!r}"):
+                app.paste(pasted)
+                wait_until_hidden()
+                assert text_of(machine) == changed, pasted
+                app.press("ctrl+c")
+                app.wait_for_draft("")
+                app.press("ctrl+y")
+                app.wait_for_question("edit")
+                app.wait_until_armed("n no")
+
+        with step("keys before the dialog never answer"):
+            app.press("escape")
+            wait_until_hidden()
+            # In one write, so that the letters arrive before the dialog on any machine.
+            app.write("\x19yyyyyyyy")
+            app.wait_for_draft("yyyyyyyy")
+            app.write("\x19")
+            app.wait_for_question("edit")
+            app.wait_until_armed("n no")
+            assert text_of(machine) == changed
+            app.press("n")
+            app.wait_for_words("Not changed.")
+            assert app.draft.strip("y") == ""
+            bodies_of(server)
+            app.press("ctrl+q")
+            assert app.wait_for_end() == 0
+
+    assert text_of(machine) == changed
 
 
 def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(machine: UserMachine) -> None:
@@ -280,37 +311,6 @@ def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(
     assert [is_error for _, is_error in results_in(bodies[1])][-2:] == [False, True]
     assert "The user changed the arguments before approving: command" in results_in(bodies[7])[-1][0]
     assert (machine.work / "long.txt").read_text("utf-8") == text
-
-
-def test_a_paste_and_keys_before_the_dialog_never_answer(machine: UserMachine) -> None:
-    with asked(machine, changing(says("Not changed."))) as (app, server):
-        for pasted in ("y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"):
-            app.paste(pasted)
-            app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-            assert text_of(machine) == BEFORE, pasted
-            app.press("ctrl+c")
-            app.wait_for_draft("")
-            app.press("ctrl+y")
-            app.wait_for_question("edit")
-            app.wait_until_armed("n no")
-        app.press("escape")
-        app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        # In one write, so that the letters arrive before the dialog on any machine.
-        app.write("\x19yyyyyyyy")
-        app.wait_for_draft("yyyyyyyy")
-        app.write("\x19")
-        app.wait_for_question("edit")
-        app.wait_until_armed("n no")
-        assert text_of(machine) == BEFORE
-        app.press("n")
-        app.wait_for_words("you denied it")
-        app.wait_for_words("Not changed.")
-        assert app.draft.strip("y") == ""
-        bodies_of(server)
-        app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-
-    assert text_of(machine) == BEFORE
 
 
 def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question(machine: UserMachine) -> None:

@@ -10,7 +10,7 @@ from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
 from tests.tools.daemons import living_in
 
-from .script import bodies_of, call, calls, results_in, says, until, words_in
+from .script import bodies_of, call, calls, results_in, says, step, until, words_in
 from .user_machine import UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
@@ -53,22 +53,14 @@ def test_the_model_starts_reads_and_stops_a_command(machine: UserMachine) -> Non
     assert output.endswith("stopping\n[bash_1 ended with exit code 0]")
 
 
-def test_the_end_of_a_run_stops_them_and_says_so(machine: UserMachine) -> None:
-    with ServerThread([calls(start(machine)), says("It runs.")]) as server:
-        done = machine.run("-p", "start it", *ALLOWED, variables=server.environment)
-
-    assert (done.returncode, done.stdout) == (0, "It runs.\n")
-    assert done.stderr == "tui-agent: note: bash_1 was stopped with the session\n"
-    assert living_in(machine.work) == []
-
-
-def test_the_last_line_of_a_stream_is_the_end_of_the_run(machine: UserMachine) -> None:
+def test_the_end_of_a_run_stops_them_says_so_and_is_the_last_line_of_a_stream(machine: UserMachine) -> None:
     with ServerThread([calls(start(machine)), says("It runs.")]) as server:
         done = machine.run("-p", "start it", *ALLOWED, "--output-format", "stream-json", variables=server.environment)
 
     assert '"type":"run.ended"' in done.stdout.splitlines()[-1]
     assert '"type":"background.started"' in done.stdout
     assert done.stderr == "tui-agent: note: bash_1 was stopped with the session\n"
+    assert living_in(machine.work) == []
 
 
 def test_without_permission_the_background_changes_nothing(machine: UserMachine) -> None:
@@ -113,34 +105,62 @@ def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(mac
     assert said == "what happened"
 
 
-def test_an_end_while_calls_wait_skips_none_of_them(machine: UserMachine) -> None:
+def test_ends_are_told_and_jobs_are_stopped_handed_over_and_detached(machine: UserMachine) -> None:
+    command = f"echo listening; until [ -e {{0}} ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
+    first, second, third, fourth = (
+        calls(call("bash", command=command.format(f"stop{number}"), run_in_background=True)) for number in range(1, 5)
+    )
     script = [
-        calls(start(machine)),
-        calls(call("bash", command="touch stop; until [ -e go ]; do sleep 0.02; done"), call("bash", command="echo b")),
+        first,
+        calls(
+            call("bash", command="touch stop1; until [ -e go ]; do sleep 0.02; done"), call("bash", command="echo b")
+        ),
         says("Both ran."),
+        *(second, says("It runs.")),
+        calls(call("agent", task="start it", context="fresh")),
+        *(third, says("It runs, too.")),
+        calls(call("bash", command="touch stop3"), until("ended")),
+        says("I know."),
+        *(fourth, says("It runs again.")),
     ]
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
-        app.say("start it")
-        app.wait_for_words("bash_1 ended with exit code 0")
-        (machine.work / "go").touch()
-        app.wait_for_words("Both ran.")
-        app.quit()
-        bodies = bodies_of(server)
+        with step("an end while calls wait skips none of them"):
+            app.say("start it")
+            app.wait_for_words("bash_1 ended with exit code 0")
+            (machine.work / "go").touch()
+            app.wait_for_words("Both ran.")
+            body = bodies_of(server)[-1]
+            assert [text for text, _ in results_in(body)] == ["[no output]", "b"]
+            assert "bash_1" in words_in(body)[-1]
 
-    assert [text for text, _ in results_in(bodies[2])] == ["[no output]", "b"]
-    assert "bash_1" in words_in(bodies[2])[-1]
+        with step("the user stops one by name"):
+            app.wait_for_status("ready")
+            app.say("start another")
+            app.wait_for_words("It runs.")
+            app.wait_for_status("ready")
+            app.say("/jobs stop bash_2")
+            app.wait_for_words("bash_2 was stopped")
+            assert living_in(machine.work) == [app.process.pid]
 
+        with step("a job of a sub-agent is handed to the main agent"):
+            app.say("have it started")
+            app.wait_for_words("bash_3 ended with exit code 0")
+            server.release("ended")
+            app.wait_for_words("I know.")
+            assert "bash_3" in words_in(bodies_of(server)[-1])[-1]
 
-def test_the_user_stops_one_by_name(machine: UserMachine) -> None:
-    with ServerThread([calls(start(machine)), says("It runs.")]) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_words("It runs.")
-        app.say("/jobs stop bash_1")
-        app.wait_for_words("bash_1 was stopped")
-        assert living_in(machine.work) == [app.process.pid]
-        app.quit()
+        with step("a detached command outlives the program"):
+            app.wait_for_status("ready")
+            app.say("start the last")
+            app.wait_for_words("It runs again.")
+            app.wait_for_status("ready")
+            app.say("/jobs detach bash_4")
+            app.wait_for_words("bash_4 runs on without tui-agent")
+            app.quit()
+            assert living_in(machine.work) != []
+            (machine.work / "stop4").touch()
+            assert eventually(lambda: living_in(machine.work) == [], 30)
 
 
 def test_quitting_stops_them_and_the_resumed_model_knows(machine: UserMachine) -> None:
@@ -184,37 +204,3 @@ def test_a_killed_program_takes_them_along_or_names_them(machine: UserMachine) -
             app.quit()
         assert "bash_1" in words_in(bodies_of(server)[2])[-2]
     assert eventually(lambda: living_in(machine.work) == [], 30)
-
-
-def test_a_detached_command_outlives_the_program(machine: UserMachine) -> None:
-    with ServerThread([calls(start(machine)), says("It runs.")]) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("start it")
-        app.wait_for_words("It runs.")
-        app.say("/jobs detach bash_1")
-        app.wait_for_words("bash_1 runs on without tui-agent")
-        app.quit()
-
-    assert living_in(machine.work) != []
-    (machine.work / "stop").touch()
-    assert eventually(lambda: living_in(machine.work) == [], 30)
-
-
-def test_a_job_of_a_sub_agent_is_handed_to_the_main_agent(machine: UserMachine) -> None:
-    script = [
-        calls(call("agent", task="start it", context="fresh")),
-        calls(start(machine)),
-        says("It runs."),
-        calls(call("bash", command="touch stop; sleep 0.1"), until("ended")),
-        says("I know."),
-    ]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("have it started")
-        app.wait_for(lambda _: len(server.requests) >= 4)
-        server.release("ended")
-        app.wait_for_words("I know.")
-        app.quit()
-        bodies = bodies_of(server)
-
-    assert "bash_1" in words_in(bodies[-1])[-1]

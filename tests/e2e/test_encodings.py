@@ -4,12 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import pytest
-
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, says, words_in
+from .script import bodies_of, call, calls, says, step, words_in
 from .user_machine import App, UserMachine
 
 Encoding = Literal["xterm", "tmux", "kitty"]
@@ -79,68 +77,61 @@ def clear(app: App, encoding: Encoding) -> None:
     app.wait_for_draft("")
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_every_key_has_its_effect(machine: UserMachine, encoding: Encoding) -> None:
-    with ServerThread([says("It is sent.")]) as server, machine.app_on(server) as app:
+def test_every_key_has_its_effect(machine: UserMachine) -> None:
+    begin, end = "\x1b[200~", "\x1b[201~"
+    script = [says(f"It is sent as {encoding}.") for encoding in ENCODINGS]
+    with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
-        for key in KEYS:
-            app.write(key.before)
-            app.wait_for(lambda _, text=key.before: draft_of(app) == text if text else not app.draft)
-            app.write(key.bytes_in(encoding))
-            app.write("x")
-            try:
-                app.wait_for(lambda _, text=key.after: draft_of(app) == text, patience=20.0)
-            except AssertionError as error:
-                raise AssertionError(f"{key.name}: {draft_of(app)!r} instead of {key.after!r}") from error
-            clear(app, encoding)
-        app.write(SHIFT_TAB[encoding])
-        app.wait_for(lambda screen: screen.lines[0].endswith(" accept edits"))
-        app.write("sent")
-        app.wait_for_draft("sent")
-        app.write(ALT_ENTER[encoding])
-        app.write("x")
-        app.wait_for(lambda _: draft_of(app).split() == ["sent", "x"])
-        app.press("enter")
-        app.wait_for_words("It is sent.")
-        (request,) = bodies_of(server)
-        app.quit()
+        for encoding, mode in zip(ENCODINGS, ("accept edits", "plan", "ask"), strict=True):
+            for key in KEYS:
+                with step(f"{key.name} as {encoding}"):
+                    app.write(key.before)
+                    app.wait_for(lambda _, text=key.before: draft_of(app) == text if text else not app.draft)
+                    app.write(key.bytes_in(encoding))
+                    app.write("x")
+                    app.wait_for(lambda _, text=key.after: draft_of(app) == text, patience=20.0)
+                    clear(app, encoding)
+            with step(f"shift+tab and alt+enter as {encoding}"):
+                app.write(SHIFT_TAB[encoding])
+                app.wait_for(lambda screen, mode=mode: screen.lines[0].endswith(f" {mode}"))
+                app.write("sent")
+                app.wait_for_draft("sent")
+                app.write(ALT_ENTER[encoding])
+                app.write("x")
+                app.wait_for(lambda _: draft_of(app).split() == ["sent", "x"])
+                app.press("enter")
+                app.wait_for_words(f"It is sent as {encoding}.")
+                app.wait_for_status("ready")
+                assert words_in(bodies_of(server)[-1])[-1] == "sent\nx"
 
-    assert words_in(request) == ["sent\nx"]
+            with step(f"escape alone is escape as {encoding}"):
+                app.write("/too")
+                app.wait_for("/tools")
+                app.write(ESCAPE[encoding])
+                app.wait_until_gone("/tools")
+                assert app.draft == "/too"
+                clear(app, encoding)
 
-
-def test_escape_alone_is_escape_and_in_front_of_a_key_it_is_not(machine: UserMachine) -> None:
-    with ServerThread([]) as server, machine.app_on(server) as app:
-        app.ready()
-        for encoding in ENCODINGS:
+        with step("escape in front of a key is not escape"):
             app.write("/too")
             app.wait_for("/tools")
-            app.write(ESCAPE[encoding])
-            app.wait_until_gone("/tools")
-            assert app.draft == "/too"
-            clear(app, encoding)
-        app.write("/too")
-        app.wait_for("/tools")
-        app.write("\x1b")
-        app.write("[D")
-        app.write("x")
-        app.wait_for_draft("/toxo")
-        app.quit()
-
-
-def test_the_brackets_of_a_paste_may_come_in_two_parts(machine: UserMachine) -> None:
-    begin, end = "\x1b[200~", "\x1b[201~"
-    with ServerThread([]) as server, machine.app_on(server) as app:
-        app.ready()
-        for cut in range(1, 6):
-            app.write("a")
-            app.write(begin[:cut])
-            app.write(begin[cut:])
-            app.write("b\rc")
-            app.write(end[:cut])
-            app.write(end[cut:])
-            app.write("d")
-            app.wait_for(lambda _: draft_of(app) == f"ab{NEW_LINE}cd")
+            app.write("\x1b")
+            app.write("[D")
+            app.write("x")
+            app.wait_for_draft("/toxo")
             clear(app, "xterm")
+
+        for cut in range(1, 6):
+            with step(f"the brackets of a paste come in two parts, {cut}"):
+                app.write("a")
+                app.write(begin[:cut])
+                app.write(begin[cut:])
+                app.write("b\rc")
+                app.write(end[:cut])
+                app.write(end[cut:])
+                app.write("d")
+                app.wait_for(lambda _: draft_of(app) == f"ab{NEW_LINE}cd")
+                clear(app, "xterm")
         app.quit()
 
 
@@ -169,16 +160,21 @@ def test_the_program_is_suspended_and_comes_back(machine: UserMachine) -> None:
         app.wait_for_end()
 
 
-@pytest.mark.parametrize(("focus", "bells"), [("\x1b[O", 1), ("\x1b[O\x1b[I", 0)])
-def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMachine, focus: str, bells: int) -> None:
-    script = [calls(call("bash", command="make all", sandbox=False)), says("Made.")]
-    with ServerThread(script) as server, machine.app_on(server) as app:
+def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMachine) -> None:
+    outside = calls(call("bash", command="make all", sandbox=False))
+    with ServerThread([outside, says("Not made."), outside]) as server, machine.app_on(server) as app:
         app.ready()
-        app.say("make it")
-        app.write(focus)
-        app.wait_for_status("waiting for you")
-        app.wait_for(lambda _: b"\x1b]2;waiting for you" in app.raw and rung(app) == bells)
+        for focus, bells in (("\x1b[O\x1b[I", 0), ("\x1b[O", 1)):
+            app.say("make it")
+            app.write(focus)
+            app.wait_for_status("waiting for you")
+            app.wait_for(lambda _, bells=bells: b"\x1b]2;waiting for you" in app.raw and rung(app) == bells)
+            if not bells:
+                app.wait_for_question("bash")
+                app.press("n")
+                app.wait_for_words("Not made.")
+                app.wait_for_status("ready")
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
 
-    assert rung(app) == bells
+    assert rung(app) == 1

@@ -5,7 +5,7 @@ import signal
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
+from .script import bodies_of, call, calls, results_in, says, step, text_block, until, words_in
 from .user_machine import App, UserMachine
 
 ALLOWED = ("--permission-mode", "allow")
@@ -18,12 +18,16 @@ def kill(app: App, machine: UserMachine) -> None:
     machine.end_processes()
 
 
-def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserMachine) -> None:
+def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [
         calls(text_block("First I look."), call("read", path="a.txt")),
         calls(text_block("Now it takes long."), call("bash", command=f"echo begun; sleep {machine.tag}")),
         says("I know what happened."),
+        calls(call("bash", command=f"echo asleep; sleep {machine.tag}")),
+        says("Both heard."),
+        calls(text_block("The first half of a"), until("never")),
+        says("A whole one."),
     ]
     with ServerThread(script) as server:
         with machine.app_on(server, *ALLOWED) as app:
@@ -32,93 +36,59 @@ def test_a_command_killed_with_the_program_is_reported_as_unknown(machine: UserM
             app.wait_for_row(r"│ +begun")
             kill(app, machine)
 
-        with machine.app_on(server, *ALLOWED, "--continue") as app:
-            app.ready()
-            app.wait_for_words("❯ work for long")
-            app.wait_for_words("First I look.")
-            app.wait_for_words("Now it takes long.")
-            app.wait_for_words("── session resumed")
-            app.wait_for_row(r"✔ #1 read  a\.txt")
-            app.wait_for_words("outcome unknown")
-            app.say("what now")
-            app.wait_for_words("I know what happened.")
-            *_, last = bodies_of(server)
-            app.quit()
+        with step("a command killed with the program is reported as unknown"):  # noqa: SIM117
+            with machine.app_on(server, *ALLOWED, "--continue") as app:
+                app.ready()
+                app.wait_for_words("❯ work for long")
+                app.wait_for_words("First I look.")
+                app.wait_for_words("Now it takes long.")
+                app.wait_for_words("── session resumed")
+                app.wait_for_row(r"✔ #1 read  a\.txt")
+                app.wait_for_words("outcome unknown")
+                app.say("what now")
+                app.wait_for_words("I know what happened.")
+                last = bodies_of(server)[-1]
+                ((text, is_error),) = results_in(last)
+                assert is_error
+                assert "Outcome unknown" in text
+                assert words_in(last) == ["work for long", "what now"]
+                assert [event["type"] for event in machine.events()].count("session.loaded") == 1
 
-    ((text, is_error),) = results_in(last)
-    assert is_error
-    assert "Outcome unknown" in text
-    assert words_in(last) == ["work for long", "what now"]
-    assert [event["type"] for event in machine.events()].count("session.loaded") == 1
+                app.wait_for_status("ready")
+                app.say("sleep")
+                app.wait_for_row(r"│ +asleep")
+                app.say("and dream")
+                app.wait_for_row(r"1 steer  “and dream”")
+                # The screen may be a moment ahead of the disk.
+                app.wait_for(lambda _: any("and dream" in journal.read_text("utf-8") for journal in machine.journals))
+                kill(app, machine)
 
+        with step("a queued message stays queued"):  # noqa: SIM117
+            with machine.app_on(server, *ALLOWED, "--continue") as app:
+                app.ready()
+                app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
+                app.press("ctrl+s")
+                app.wait_for_words("Both heard.")
+                app.wait_until_gone("─ queue ─")
+                last = bodies_of(server)[-1]
+                assert words_in(last)[-2:] == ["sleep", "and dream"]
+                assert [is_error for _, is_error in results_in(last)] == [True]
 
-def test_a_queued_message_stays_queued(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=f"echo begun; sleep {machine.tag}")), says("Both heard.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("sleep")
-            app.wait_for_row(r"│ +begun")
-            app.say("and dream")
-            app.wait_for_row(r"1 steer  “and dream”")
-            # The screen may be a moment ahead of the disk.
-            app.wait_for(lambda _: any("and dream" in journal.read_text("utf-8") for journal in machine.journals))
-            kill(app, machine)
+                app.wait_for_status("ready")
+                app.say("tell me")
+                app.wait_for_words("The first half of a")
+                kill(app, machine)
 
-        with machine.app_on(server, *ALLOWED, "--continue") as app:
-            app.ready()
-            app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
-            app.press("ctrl+s")
-            app.wait_for_words("Both heard.")
-            app.wait_until_gone("─ queue ─")
-            *_, last = bodies_of(server)
-            app.quit()
-
-    assert words_in(last) == ["sleep", "and dream"]
-    assert [is_error for _, is_error in results_in(last)] == [True]
-
-
-def test_an_open_request_is_asked_again_and_its_denial_counts(machine: UserMachine) -> None:
-    script = [calls(call("write", path="new.txt", content="x\n")), says("Now it is decided.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server) as app:
-            app.ready()
-            app.say("write it")
-            app.wait_for_question("write")
-            kill(app, machine)
-
-        with machine.app_on(server, "--continue") as app:
-            app.wait_for_question("write")
-            assert not (machine.work / "new.txt").exists()
-            app.press("n")
-            app.wait_for_words("Now it is decided.")
-            *_, last = bodies_of(server)
-            app.quit()
-
-    ((_, is_error),) = results_in(last)
-    assert is_error
-    assert words_in(last) == ["write it"]
-    assert not (machine.work / "new.txt").exists()
-
-
-def test_a_partial_answer_is_not_part_of_the_conversation(machine: UserMachine) -> None:
-    script = [calls(text_block("The first half of a"), until("never")), says("A whole one.")]
-    with ServerThread(script) as server:
-        with machine.app_on(server) as app:
-            app.ready()
-            app.say("tell me")
-            app.wait_for_words("The first half of a")
-            kill(app, machine)
-
-        with machine.app_on(server, "--continue") as app:
-            app.ready()
-            app.wait_for_words("❯ tell me")
-            app.say("again")
-            app.wait_for_words("A whole one.")
-            *_, last = bodies_of(server)
-            app.quit()
-
-    assert words_in(last) == ["tell me", "again"]
+        with step("a partial answer is not part of the conversation"):  # noqa: SIM117
+            with machine.app_on(server, "--continue") as app:
+                app.ready()
+                app.wait_for_words("❯ tell me")
+                app.say("again")
+                app.wait_for_words("A whole one.")
+                last = bodies_of(server)[-1]
+                assert words_in(last)[-2:] == ["tell me", "again"]
+                assert "The first half of a" not in str(last)
+                app.quit()
 
 
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:

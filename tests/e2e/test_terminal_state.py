@@ -9,7 +9,7 @@ from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
 from .program_states import ALLOWED, STATES
-from .script import bodies_of, call, calls, says
+from .script import bodies_of, call, calls, says, step
 from .user_machine import NARROW, WIDE, App, UserMachine
 from .ways_to_end import WAYS, end_it
 
@@ -52,7 +52,7 @@ def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> Non
         app.quit()
 
 
-def test_a_command_continues_while_the_program_is_suspended(machine: UserMachine) -> None:
+def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes_back(machine: UserMachine) -> None:
     wait = "until [ -e go ]; do sleep 0.05; done; touch gone; echo all of it"
     script = [calls(call("bash", command=f"echo begun; {wait}")), says("It is done.")]
     with ServerThread(script) as server, machine.shell() as app:
@@ -63,45 +63,29 @@ def test_a_command_continues_while_the_program_is_suspended(machine: UserMachine
         app.ready()
         app.say("wait")
         app.wait_for_row(r"│ +begun")
+        app.type("a draft")
+        app.wait_for_draft("a draft")
         app.press("ctrl+z")
         app.wait_for("Stopped")
         app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
         assert app.modes_after == settings
+        assert ALTERNATE_SCREEN not in app.screen.modes
         app.type("touch go; until [ -e gone ]; do sleep 0.05; done; echo it is $((6 * 7))\r")
         app.wait_for("it is 42")
         app.type("fg\r")
         app.wait_for_words("It is done.")
+        app.wait_for_draft("a draft")
+        app.type(" goes on")
+        app.wait_for_draft("a draft goes on")
         app.press("ctrl+q")
         app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        assert app.modes_after == settings
         app.type("exit\r")
         assert app.wait_for_end() == 0
         assert app.left_behind == []
 
 
-def test_quitting_during_a_command_ends_it(machine: UserMachine) -> None:
-    script = [calls(call("bash", command=f"echo begun; setsid sleep {machine.tag}.1 & sleep {machine.tag}"))]
-    with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
-        app.ready()
-        app.say("sleep")
-        app.wait_for_row(r"│ +begun")
-        app.quit()
-        assert machine.processes() == []
-
-    assert "run.ended" in [event["type"] for event in machine.events()]
-
-
-def test_the_shell_sees_its_own_screen_again(machine: UserMachine) -> None:
-    with machine.app("--demo") as app:
-        app.ready()
-        app.say("help")
-        app.wait_for_words("I understand a few plain sentences")
-        app.wait_for_status("ready")
-        app.quit()
-        assert "plain sentences" not in app.screen.text
-        assert app.screen.lines[1:] == [""] * 39
-
-
-def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
+def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: UserMachine) -> None:
     machine.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
     with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
@@ -123,54 +107,43 @@ def test_many_resizes_leave_a_complete_screen(machine: UserMachine) -> None:
         app.say("show note.txt")
         app.wait_for_row(r"✔ #6 read  note\.txt")
         app.quit()
+        assert "line 1 of the note" not in app.screen.text
+        assert app.screen.lines[1:] == [""] * 39, "the shell sees its own screen again"
 
 
-@pytest.mark.parametrize("size", [(20, 6), (40, 10), (79, 23)], ids=lambda size: "×".join(map(str, size)))
-def test_the_smallest_windows_are_usable(machine: UserMachine, size: tuple[int, int]) -> None:
+def test_the_smallest_windows_are_usable(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
-    script = [calls(call("read", path="a.txt"), call("write", path="b.txt", content="beta\n")), says("Written.")]
-    with ServerThread(script) as server, machine.app_on(server, size=size) as app:
-        app.wait_for(" ›")
-        app.type("write b")
-        app.wait_for("› write b")
-        app.press("enter")
-        app.wait_for(lambda screen: "y " in screen.lines[-1] or "▲ write" in screen.text)
-        # Page down as long as there is more, and repeat a key that came too early to count.
-        for _ in range(60):
-            more = "more row" in app.screen.text
-            app.press("pagedown" if more else "y")
-            if app.comes("Written.", 0.2 if more else 1.0):
-                break
-        app.wait_for("Written.")
+    sizes = ((20, 6), (40, 10), (79, 23))
+    script = [
+        reply
+        for number in range(len(sizes))
+        for reply in (
+            calls(call("read", path="a.txt"), call("write", path=f"b{number}.txt", content="beta\n")),
+            says(f"Written {number}."),
+        )
+    ]
+    with ServerThread(script) as server, machine.app_on(server, size=sizes[0]) as app:
+        for number, size in enumerate(sizes):
+            with step(f"{size[0]} columns, {size[1]} rows"):
+                app.resize(*size)
+                app.wait_for(lambda screen: screen.lines[-1].startswith(" ●"))
+                app.type("write b")
+                app.wait_for("› write b")
+                app.press("enter")
+                app.wait_for(lambda screen: "y " in screen.lines[-1] or "▲ write" in screen.text)
+                # Page down as long as there is more, and repeat a key that came too early to count.
+                for _ in range(60):
+                    more = "more row" in app.screen.text
+                    app.press("pagedown" if more else "y")
+                    if app.comes(f"Written {number}.", 0.2 if more else 1.0):
+                        break
+                app.wait_for(f"Written {number}.")
+                app.press("ctrl+c")
+                app.wait_for(lambda screen: " ›" in screen.text)
+                assert all(len(line) <= size[0] for line in app.screen.lines)
+                assert (machine.work / f"b{number}.txt").read_text("utf-8") == "beta\n"
         bodies_of(server)
-        assert all(len(line) <= size[0] for line in app.screen.lines)
         app.press("ctrl+q")
-        assert app.wait_for_end() == 0
-        assert app.left_behind == []
-
-    assert (machine.work / "b.txt").read_text("utf-8") == "beta\n"
-
-
-def test_suspend_and_resume_restore_the_screen(machine: UserMachine) -> None:
-    with machine.shell() as app:
-        app.wait_for("shell>")
-        settings = app.modes_after
-        app.type("tui-agent --demo\r")
-        app.ready()
-        app.type("a draft")
-        app.wait_for_draft("a draft")
-        app.press("ctrl+z")
-        app.wait_for("Stopped")
-        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
-        assert app.modes_after == settings
-        assert ALTERNATE_SCREEN not in app.screen.modes
-        app.type("fg\r")
-        app.wait_for_draft("a draft")
-        app.type(" goes on")
-        app.wait_for_draft("a draft goes on")
-        app.press("ctrl+q")
-        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
-        app.type("exit\r")
         assert app.wait_for_end() == 0
         assert app.left_behind == []
 

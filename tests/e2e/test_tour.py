@@ -1,5 +1,6 @@
 """The guided tour as a new user takes it, with one steering message and one approval."""
 
+from .script import step
 from .user_machine import NARROW, UserMachine
 
 WRONG = "if quantity > BULK:"
@@ -45,37 +46,27 @@ def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
     assert list(machine.work.iterdir()) == []
 
 
-def test_the_tour_fits_into_a_small_window(machine: UserMachine) -> None:
-    with machine.app("--demo", size=NARROW, variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
-        app.ready()
-        app.say("fix the failing test")
-        assert RIGHT in app.wait_for_question("edit")
-        assert "more row" not in app.screen.text
-        app.press("y")
-        app.answer_trial("n")
-        app.wait_for("You have seen:")
-        app.wait_for_status("ready")
-        assert RIGHT in (machine.sample / "cart.py").read_text("utf-8")
-        app.quit()
-
-
-def test_a_denied_edit_is_not_made_and_the_tour_ends_normally(machine: UserMachine) -> None:
-    with machine.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
-        app.ready()
-        app.say("fix the failing test")
-        app.wait_for_question("edit")
-        app.press("n")
-        app.wait_for_words("you denied it")
-        app.wait_for("The edit was not made")
-        app.wait_for_status("ready")
-        assert WRONG in (machine.sample / "cart.py").read_text("utf-8")
-        app.quit()
-
-
-def test_a_prompt_on_the_command_line_is_sent_at_once(machine: UserMachine) -> None:
+def test_the_tour_fits_into_a_small_window_and_a_denied_edit_is_not_made(machine: UserMachine) -> None:
     machine.file("note.txt", "the quick brown fox\n")
-    with machine.app("--demo", "show note.txt") as app:
-        app.wait_for_row(r"✔ #1 read  note\.txt")
-        app.wait_for("the quick brown fox")
-        app.wait_for_status("ready")
+    quick = {"SAMPLE_TEST_SECONDS": "0.01"}
+    with machine.app("--demo", "show note.txt", size=NARROW, variables=quick) as app:
+        with step("a prompt on the command line is sent at once"):
+            app.wait_for_words("the quick brown fox")
+            app.wait_for_status("ready")
+        with step("the tour fits into a small window"):
+            app.say("fix the failing test")
+            assert RIGHT in app.wait_for_question("edit")
+            assert "more row" not in app.screen.text
+            app.press("y")
+            app.answer_trial("n")
+            app.wait_for("You have seen:")
+            app.wait_for_status("ready")
+            assert RIGHT in (machine.sample / "cart.py").read_text("utf-8")
+        with step("a denied edit is not made, and the tour ends normally"):
+            app.say("fix the failing test")
+            app.wait_for_question("edit")
+            app.press("n")
+            app.wait_for("The edit was not made")
+            app.wait_for_status("ready")
+            assert [WRONG in path.read_text("utf-8") for path in machine.temporary.rglob("cart.py")] == [True]
         app.quit()

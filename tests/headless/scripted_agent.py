@@ -217,6 +217,16 @@ def bench_of(
     return cast(Workbench, SimpleNamespace(**parts))
 
 
+class ClosingReader(LineReader):
+    """A reader whose thread closes the descriptor after the last line."""
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            super()._read(loop)
+        finally:
+            os.close(self._descriptor)
+
+
 class Program:
     """A headless program with pipes. The exit of the context closes its input and waits for its exit code."""
 
@@ -226,8 +236,8 @@ class Program:
         self._options = options
         self._tasks = asyncio.TaskGroup()
         (self._stdin, self._to), (self._from, self._stdout), (self._errors, self._stderr) = (os.pipe() for _ in "123")
-        self._open = {self._stdin, self._to, self._from, self._stdout, self._errors, self._stderr}
-        self.output, self.errors = LineReader(self._from), LineReader(self._errors)
+        self._open = {self._stdin, self._to, self._stdout, self._stderr}
+        self.output, self.errors = ClosingReader(self._from), ClosingReader(self._errors)
 
     async def __aenter__(self) -> "Program":
         self.output.start()
@@ -245,7 +255,7 @@ class Program:
         try:
             await self._tasks.__aexit__(None, None, None)
         finally:
-            for descriptor in list(self._open - {self._from, self._errors}):
+            for descriptor in list(self._open):
                 self._close(descriptor)
 
     async def _run(self) -> None:

@@ -276,11 +276,6 @@ def project(tmp_path: Path, clean_environment: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
 def runs(project: Path, locations: Locations, *, given: bool = False) -> tuple[int, str]:
     found = folder_trust(project, locations, given=given)
     return len(found.hooks.hooks), found.hooks_refusal

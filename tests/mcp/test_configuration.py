@@ -37,11 +37,6 @@ MCP_JSON = {
 
 
 @pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
-@pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()

@@ -17,7 +17,7 @@ import pytest
 from tests.support.forked_program import server_seconds
 
 PROPERTY = "cpu_seconds"
-"""Name under which a report carries the CPU time of its phase from a process of xdist to the main process."""
+"""Name under which a report carries the CPU time of its phase from a forked process to the main process."""
 
 LOOP_SECONDS = 0.02
 """CPU time of `loop_seconds` on the machine where the budgets were measured."""
@@ -60,7 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure only where an option asks for it; the processes of xdist get the options of the main process."""
+    """Measure only where an option asks for it."""
     if config.getoption("--budgets") or config.getoption("--cpu-times"):
         config.pluginmanager.register(CpuTimes(config))
 
@@ -69,7 +69,6 @@ class CpuTimes:
     """CPU seconds of each file of tests."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._is_worker = hasattr(config, "workerinput")
         self._budgets: Path | None = config.getoption("--budgets")
         self._times: Path | None = config.getoption("--cpu-times")
         self._seconds: Counter[str] = Counter()
@@ -96,9 +95,7 @@ class CpuTimes:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the session if a room has no budget left; only the main process knows all rooms."""
-        if self._is_worker:
-            return
+        """Fail the session if a room has no budget left."""
         if self._times is not None:
             self._times.write_text(json.dumps(dict(self._seconds.most_common()), indent=1))
         if self._budgets is not None:

@@ -218,11 +218,15 @@ class Terminal:
         """Read until told to finish, then read the rest."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         patience: float | None = None
+        poll = select.poll()
+        poll.register(self._master, select.POLLIN)
+        poll.register(self._enough, select.POLLIN)
         while True:
-            ready, _, _ = select.select([self._master, *([self._enough] if patience is None else [])], [], [], patience)
+            ready = {descriptor for descriptor, _ in poll.poll(patience)}
             if self._enough in ready:
                 # The last output may still be on its way through the kernel.
-                patience = 0.05
+                patience = 50.0
+                poll.unregister(self._enough)
             if self._master in ready:
                 self._show(os.read(self._master, 65536), decoder)
             elif patience is not None and not ready:

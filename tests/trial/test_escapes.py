@@ -8,13 +8,13 @@ import ctypes
 import os
 import pty
 import resource
-import select
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -89,7 +89,7 @@ class World:
 
     def received(self) -> list[str]:
         """Return which servers received something."""
-        found = [str(server.getsockname()) for server in self.servers if select.select([server], [], [], 0)[0]]
+        found = [str(server.getsockname()) for server in self.servers if wait([server], 0)]
         with suppress(BlockingIOError):
             found += [f"pipe: {text!r}" for text in [os.read(self.pipe, 9999).decode()] if text != SECRET]
         os.write(self.pipe, SECRET.encode())
@@ -253,6 +253,6 @@ def test_no_command_types_into_the_terminal_of_the_program(world: World, tmp_pat
     )
     layer.end()
     assert b"Error" in done.stderr
-    assert not select.select([theirs], [], [], 0)[0]
+    assert not wait([theirs], 0)
     os.close(ours)
     os.close(theirs)

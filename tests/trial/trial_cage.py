@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -85,7 +86,7 @@ class Server:
 
     def reached(self) -> bool:
         """True if something connected or was sent."""
-        return bool(select.select(self.sockets, [], [], 0)[0])
+        return bool(wait(self.sockets, 0))
 
     def close(self) -> None:
         """Close all."""

@@ -17,11 +17,6 @@ MAKE = Rule.parse("allow", "bash(make all)")
 
 
 @pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
-@pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()

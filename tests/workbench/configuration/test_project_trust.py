@@ -32,11 +32,6 @@ unknown_targets = "allow"
 
 
 @pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
-@pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     (folder / ".tui-agent").mkdir(parents=True)

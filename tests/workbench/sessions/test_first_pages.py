@@ -15,12 +15,6 @@ from tui_agent.workbench.sessions.first_pages import collect_first_page, is_firs
 
 
 @pytest.fixture
-def locations(tmp_path: Path) -> Locations:
-    """Directories without any files."""
-    return Locations(tmp_path / "config", tmp_path / "state")
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """An empty working directory."""
     path = tmp_path / "work"
