@@ -1,6 +1,7 @@
 """Actions that open a page or show a fact."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -12,6 +13,9 @@ from tui_agent.ui.text.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers
+
+if TYPE_CHECKING:
+    from tui_agent.ui.dialogs.item_page import ItemPage
 
 
 class PageActions:
@@ -108,31 +112,42 @@ class PageActions:
         context.screen.app.push_screen(screen)
 
     def _show_files(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import files_text
+        from tui_agent.ui.dialogs.item_page import ItemPage, file_items
 
-        files = self._state().files
-        if not files.files:
+        if not self._state().files.files:
             self._context.say("This session has changed no files.")
-        else:
-            self._context.show_page("Changed files", lambda width: files_text(files, self._number_of, width))
+            return
+        state = f"{count_text(len(self._state().files.files), 'file')} changed, the newest first"
+        items = lambda: file_items(self._state().files, self._state().ledger)  # noqa: E731
+        self._push(ItemPage("Changed files", items, state, opens=True))
 
     def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import tools_text
+        from tui_agent.ui.dialogs.item_page import ItemPage, tool_items
 
         tools = self._context.bridge.rules.tools()
         if not tools:
             self._context.say(NOT_READY, wrong=True)
         else:
-            self._context.show_page("Tools", lambda width: tools_text(tools, width))
+            state = f"The model can call {count_text(len(tools), 'tool')}."
+            self._push(ItemPage("Tools", lambda: tool_items(tools), state, opens=True))
 
     def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import definitions_text
+        from tui_agent.ui.dialogs.item_page import ItemPage, definition_items
 
         if self._context.bridge.status.pending:
             self._context.say(NOT_READY, wrong=True)
             return
         facts = self._context.bridge.definitions()
-        self._context.show_page("Skills, commands, sub-agents", lambda width: definitions_text(facts, width))
+        if not facts:
+            where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
+            self._context.say(f"No file defines any. They are Markdown files in {where}.")
+            return
+        state = f"{count_text(sum(not fact.problem for fact in facts), 'definition')} in use"
+        page = ItemPage("Skills, commands, sub-agents", lambda: definition_items(facts), state, opens=True)
+        self._push(page)
+
+    def _push(self, page: "ItemPage") -> None:
+        self._context.screen.app.push_screen(page)
 
     def _show_cost(self, _: str) -> None:
         self._context.say(self._cost())
@@ -153,7 +168,7 @@ class PageActions:
         return found.number if found is not None else None
 
     def _show_hooks(self, _: str) -> bool:
-        from tui_agent.ui.dialogs.hook_page import hooks_text
+        from tui_agent.ui.dialogs.item_page import ItemPage, hook_items
 
         context, hooks = self._context, self._context.bridge.hooks
         if context.bridge.status.pending:
@@ -162,5 +177,6 @@ class PageActions:
         if not hooks.list():
             context.say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
             return True
-        context.show_page("Hooks", lambda width: hooks_text(hooks.list(), width))
+        state = f"{count_text(sum(bool(fact.event) for fact in hooks.list()), 'hook')}"
+        self._push(ItemPage("Hooks", lambda: hook_items(hooks.list()), state, opens=True, follows=True))
         return True
