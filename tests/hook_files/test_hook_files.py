@@ -33,7 +33,7 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
-from tui_agent.ui.dialogs.item_page import hook_items
+from tui_agent.ui.dialogs.fact_items import hook_items
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.hook_file_trust import own_hooks, project_hooks, trusted_project_hooks

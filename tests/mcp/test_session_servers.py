@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import McpStatus
 from tui_agent.ui.bridge.server_queries import ServerQueries
-from tui_agent.ui.dialogs.item_page import server_items
+from tui_agent.ui.dialogs.servers_page import server_items
 from tui_agent.workbench.session_servers import SessionServers
 
 

@@ -8,9 +8,9 @@ from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEn
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
 from tui_agent.ui.bridge.rule_queries import RuleQueries
+from tui_agent.ui.dialogs.info_pages import ReportPage, kept_text
 from tui_agent.ui.dialogs.item_page import ItemPage
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
-from tui_agent.ui.dialogs.report_page import ReportPage, kept_text
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.state.call_records import CallTrial
 

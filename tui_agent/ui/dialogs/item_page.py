@@ -5,33 +5,21 @@ A chooser returns the id of the chosen item; a list of facts opens the selected 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.content import Content
 
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
-from tui_agent.protocol.facts.hook_facts import HookFact
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.protocol.facts.rule_facts import ToolFact
-from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.bridge.server_queries import ServerQueries
-from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.call_view_state import LedgerCall
-from tui_agent.ui.state.changed_files import ChangedFiles
-from tui_agent.ui.text.amounts import count_text, tokens_text
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.amounts import tokens_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, visible
+from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 from tui_agent.ui.transcript.part_page import PartPage
 
 from .list_page import ListPage
-from .text_page import POLL_SECONDS, TextPage
+from .text_page import POLL_SECONDS
 
 MODES = {
     PermissionMode.ASK: "Ask before anything changes that no rule allows",
@@ -74,10 +62,6 @@ SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("✖ ", "error"), ("mypy ", "tool-run"), ("exit code 1", "error")),
 )
 """Rows that show the colours of a theme."""
-MAX_NUMBERS = 6
-"""Calls of one file that its row names, the newest ones."""
-MAX_DIFF = 100_000
-"""Most characters shown of the diff of one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,42 +178,6 @@ class ItemPage(ListPage[Item, str]):
         return [(enter, "open" if self._opens else "use it", counts), *others]
 
 
-class ServersPage(ItemPage):
-    """The tool servers: enter shows the log of one, and a key starts it anew."""
-
-    WHERE = "servers"
-    KEYS = ("open_log", "restart", "close")
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("servers")]
-
-    def __init__(self, servers: ServerQueries) -> None:
-        """Create the page for the servers of a session."""
-        rules = "rules for one: allow mcp__NAME__*"
-        super().__init__("Tool servers", lambda: server_items(servers.list()), rules, follows=True)
-        self._servers = servers
-
-    def action_open_log(self) -> None:
-        """Show the last lines of the selected server."""
-        if (item := self.selected) is not None:
-            name, missing = item.id, f"There are no lines of a server {item.id}."
-            log = TextPage(
-                f"Log of {name}", lambda _: Content(sanitise(self._servers.log(name)) or missing), follows=True
-            )
-            self.app.push_screen(log)
-
-    def action_restart(self) -> None:
-        """Start the selected server anew."""
-        if (item := self.selected) is not None:
-            refused = self._servers.restart(item.id)
-            self.say(refused or f"{item.id} starts anew.", "warning" if refused else "")
-
-    def key_answers(self) -> list[tuple[str, str, bool]]:
-        """Return the keys of the table."""
-        return ListPage[Item, str].key_answers(self)
-
-
-# --- choices --------------------------------------------------------------------------------------------------------
-
-
 def choices(texts: dict[str, str], current: str, rows: Sequence[tuple[Run, ...]] = ()) -> list[Item]:
     """Return choices with what each does; a sign marks the current one.
 
@@ -270,123 +218,3 @@ def model_items(models: Sequence[ModelFact]) -> list[Item]:
         )
         for model in models
     ]
-
-
-# --- facts ----------------------------------------------------------------------------------------------------------
-
-
-def file_items(files: ChangedFiles, ledger: CallLedger) -> list[Item]:
-    """Return every changed file with its counts, the newest first; in full, with the differences of each call."""
-    items: list[Item] = []
-    for path, totals in reversed(files.files.items()):
-        calls = [call for name in files.calls_of(path) if (call := ledger.find(name)) is not None]
-        numbers = " ".join(f"#{call.number}" for call in calls[-MAX_NUMBERS:])
-        note = f"+{totals.added} −{totals.removed}  {numbers}"
-        heading = (((visible(path), "strong"),), ((note, "muted"),))
-        items.append(Item(path, path, note, paragraphs=heading, diffs=partial(_diffs_of, path, calls)))
-    return items
-
-
-def _diffs_of(path: str, calls: Sequence[LedgerCall], width: int) -> Iterable[Line]:
-    """Yield the differences that each call has made to a file, the newest first."""
-    for call in reversed(calls):
-        diffs = [
-            change.diff for change in call.view.changes.files if change.path == path or change.path.endswith(f"/{path}")
-        ]
-        if any(diffs):
-            yield Line()
-            yield Line(
-                clipped([(f"#{call.number} ", "muted"), (one_line(visible(call.view.summary), width), "label")], width)
-            )
-            for diff in filter(None, diffs):
-                yield from layout_diff(read_diff(ends_of(diff, MAX_DIFF), visible), width)
-
-
-def tool_items(tools: Sequence[ToolFact]) -> list[Item]:
-    """Return each tool with its effects, its description, and the rules that apply to some of its calls."""
-    items: list[Item] = []
-    for tool in tools:
-        traits = "only reads" if tool.is_read_only else "can change things"
-        rest = "inside the workspace it runs" if tool.is_read_only else "the mode decides"
-        paragraphs = (
-            ((visible(tool.name), "strong"),),
-            ((f"{traits}, runs beside others" if tool.is_parallel else traits, "muted"),),
-            ((visible(tool.description), ""),),
-            (),
-            *(((visible(rule), ""),) for rule in tool.rules or (f"no rule names it; {rest}",)),
-        )
-        items.append(Item(tool.name, tool.name, traits, paragraphs=paragraphs))
-    return items
-
-
-def server_items(servers: Sequence[ServerFact]) -> list[Item]:
-    """Return each tool server with its state, its target, and what it offers."""
-    items: list[Item] = []
-    for server in servers:
-        state, style = _SERVER_STATES.get(server.state, (server.state, "muted"))
-        offers = (
-            ("tools", server.tools),
-            *(("left out", (problem,)) for problem in server.left_out),
-            ("prompts", server.prompts),
-            ("resources", server.resources),
-        )
-        paragraphs = (
-            ((server.name, "strong"), (f"  {state}", style), (f"  {sanitise(server.info)}", "muted")),
-            *((((sanitise(server.error), "error"),),) if server.error else ()),
-            ((visible(f"{server.target}  ({server.origin})"), "muted"),),
-            *(((f"{heading}: ", "muted"), (visible(", ".join(entries)), "")) for heading, entries in offers if entries),
-        )
-        note = visible(server.error.partition("\n")[0]) or count_text(len(server.tools), "tool")
-        items.append(Item(server.name, server.name, f"{state} · {note}", ("●", style), paragraphs))
-    return items
-
-
-def definition_items(facts: Sequence[DefinitionFact]) -> list[Item]:
-    """Return each skill, command and sub-agent with its file, then those that are not used, with the reason."""
-    items: list[Item] = []
-    for fact in sorted(facts, key=lambda fact: (bool(fact.problem), _KINDS.index(fact.kind))):
-        name = f"/{fact.name}" if fact.kind == "command" else fact.name
-        paragraphs = (
-            ((visible(name), "strong"), (f"  {fact.kind}", "muted")),
-            *((((visible(fact.file), "muted"),),) if fact.file else ()),
-            ((visible(fact.problem or fact.description), "warning" if fact.problem else ""),),
-        )
-        note = f"{fact.kind:<10} {visible(fact.problem or fact.description)}"
-        items.append(
-            Item(f"{fact.kind} {fact.name} {fact.file} {fact.problem}", name, note, _sign(fact.problem), paragraphs)
-        )
-    return items
-
-
-def hook_items(facts: Sequence[HookFact]) -> list[Item]:
-    """Return each hook with its command, its file and its last answer, and the entries that are not used."""
-    items: list[Item] = []
-    for place, fact in enumerate(facts):
-        last = f"last: {fact.last}" if fact.last else "has not run yet"
-        style = "error" if fact.has_failed else "muted"
-        if fact.problem:
-            last, style = f"does not run: {fact.problem}" if fact.event else fact.problem, "warning"
-        origin = f"for {fact.matcher} · {fact.origin}" if fact.matcher else fact.origin
-        paragraphs = (
-            ((visible(fact.command), "strong"),),
-            ((visible(fact.event or "not used"), ""),),
-            ((visible(origin), "muted"),),
-            ((visible(last), style),),
-        )
-        sign = ("✖", "error") if fact.has_failed else _sign(fact.problem)
-        name = fact.event or "not used"
-        items.append(Item(f"{place} {fact.command}", name, visible(fact.command or fact.problem), sign, paragraphs))
-    return items
-
-
-def _sign(problem: str) -> Run:
-    return ("▲", "warning") if problem else ("", "")
-
-
-_KINDS = ("skill", "command", "sub-agent")
-_SERVER_STATES = {
-    "ready": ("ready", "success"),
-    "failed": ("failed", "error"),
-    "degraded": ("starting again", "warning"),
-}
-"""Words and style for the state of a server."""

@@ -11,13 +11,12 @@ from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.bridge.rule_queries import RuleQueries
 from tui_agent.ui.panel.call_page import state_text
+from tui_agent.ui.state.approval_folds import FLOOR_ASKS, RuleHits
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
-from tui_agent.ui.state.rule_hits import FLOOR_ASKS, RuleHits
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import Layout
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 from tui_agent.ui.transcript.part_page import PartPage
@@ -111,7 +110,7 @@ class PermissionsScreen(ListPage[Entry, None]):
         self._ledger = ledger
         self._in_force = RulesInForce()
         self._seen: object = None
-        self._origin_room = 0
+        self._longest_origin = 0
 
     def on_mount(self) -> None:
         """Show the rules, and follow their changes."""
@@ -167,13 +166,9 @@ class PermissionsScreen(ListPage[Entry, None]):
         seen = (self._in_force, status.mode, len(status.asking), self._hits().total)
         if seen != self._seen or anyway:
             self._seen = seen
-            self.use(entries_of(self._in_force, status.mode))
-
-    def layout_rows(self, width: int) -> Layout:
-        """Return the rules, with room for the longest origin if rows are wide enough."""
-        longest = max((len(visible(entry.origin)) for entry in self.rows.items), default=0)
-        self._origin_room = min(width // 3, longest) if width >= _WITH_ORIGIN else 0
-        return super().layout_rows(width)
+            entries = entries_of(self._in_force, status.mode)
+            self._longest_origin = max(len(visible(entry.origin)) for entry in entries)
+            self.use(entries)
 
     def heading_rows(self, width: int) -> Sequence[Line]:
         """Return mode, place of commands, and how rules combine."""
@@ -191,7 +186,7 @@ class PermissionsScreen(ListPage[Entry, None]):
         hits, at_cursor = len(self._hits().of(item.key)), place == self.rows.cursor
         count = count_text(hits, "call") if hits else "–"
         right: list[Run] = [(f"{count:>{_HITS}}", "" if hits else "muted")]
-        if room := self._origin_room:
+        if room := min(width // 3, self._longest_origin) if width >= _WITH_ORIGIN else 0:
             origin = visible(item.origin)
             # The end of a path has the file and the line.
             shown = origin if len(origin) <= room else f"…{origin[1 - room :]}"

@@ -8,7 +8,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval.approval_rows import UNIT
 from tui_agent.ui.bridge.queries import GrantQueries
 from tui_agent.ui.bridge.server_queries import ServerQueries
-from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .fleet_port import FleetPort
 

@@ -67,7 +67,7 @@ class PageActions:
 
     def _report(self, _: str) -> None:
         # Imports the whole agent, as the other pages do.
-        from tui_agent.ui.dialogs.report_page import ReportPage
+        from tui_agent.ui.dialogs.info_pages import ReportPage
 
         context, state = self._context, self._state()
         if state.status.report is None and not state.attention.questions:
@@ -112,7 +112,8 @@ class PageActions:
         context.screen.app.push_screen(screen)
 
     def _show_files(self, _: str) -> None:
-        from tui_agent.ui.dialogs.item_page import ItemPage, file_items
+        from tui_agent.ui.dialogs.fact_items import file_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if not self._state().files.files:
             self._context.say("This session has changed no files.")
@@ -122,7 +123,8 @@ class PageActions:
         self._push(ItemPage("Changed files", items, state, opens=True))
 
     def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.item_page import ItemPage, tool_items
+        from tui_agent.ui.dialogs.fact_items import tool_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         tools = self._context.bridge.rules.tools()
         if not tools:
@@ -132,7 +134,8 @@ class PageActions:
             self._push(ItemPage("Tools", lambda: tool_items(tools), state, opens=True))
 
     def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.item_page import ItemPage, definition_items
+        from tui_agent.ui.dialogs.fact_items import definition_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if self._context.bridge.status.pending:
             self._context.say(NOT_READY, wrong=True)
@@ -168,7 +171,8 @@ class PageActions:
         return found.number if found is not None else None
 
     def _show_hooks(self, _: str) -> bool:
-        from tui_agent.ui.dialogs.item_page import ItemPage, hook_items
+        from tui_agent.ui.dialogs.fact_items import hook_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         context, hooks = self._context, self._context.bridge.hooks
         if context.bridge.status.pending:

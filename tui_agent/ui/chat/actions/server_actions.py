@@ -43,7 +43,7 @@ class ServerActions:
                 else "No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND"
             )
         elif named is None:
-            from tui_agent.ui.dialogs.item_page import ServersPage
+            from tui_agent.ui.dialogs.servers_page import ServersPage
 
             context.screen.app.push_screen(ServersPage(servers))
         elif named[1] == "restart":
