@@ -16,8 +16,7 @@ from pathlib import Path
 from tui_agent.cli.sessions.replays import read_timeline
 from tui_agent.protocol.events import AgentEvent, ApprovalResolved, SteeringQueued
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
-from tui_agent.ui.replay.replay_app import ReplayApp
-from tui_agent.ui.replay.replay_screen import ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
 
 IMAGES = Path(__file__).parent / "images"
 RECORDINGS = Path(__file__).parent / "recordings"

@@ -33,7 +33,7 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.regular_file import MAX_BYTES
 from tui_agent.providers import call, reply
 from tui_agent.settings import Locations, RuleSetting
-from tui_agent.ui.dialogs.hook_page import hooks_text
+from tui_agent.ui.dialogs.fact_items import hook_items
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.effective_settings import prepare_settings
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
@@ -513,9 +513,11 @@ async def test_rules_of_hook_files_restrict_the_session_and_unused_guards_are_an
 def test_the_page_lists_hooks_with_file_and_state(project: Path) -> None:
     facts = hook_file_facts(own_hooks(project), project_hooks(project), (), why_not="not accepted\x1b[2J")
 
-    text = hooks_text(facts, 60).plain
+    items = hook_items(facts)
+    text = "\n".join(row.plain for item in items for row in item.rows(60))
 
-    assert 'PreToolUse\n  "$CLAUDE_PROJECT_DIR"' in text
+    assert items[0].name == "PreToolUse"
+    assert '"$CLAUDE_PROJECT_DIR"' in text
     assert "for Bash · .claude/settings.json:1" in text
     assert "does not run: not accepted\\x1b[2J" in text
 

@@ -12,7 +12,7 @@ from tui_agent.headless.reporters import JsonReporter, TextReporter
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import McpStatus
-from tui_agent.ui.dialogs.info_pages import servers_text
+from tui_agent.ui.dialogs.servers_page import server_items
 from tui_agent.workbench.session_servers import SessionServers
 
 
@@ -21,8 +21,10 @@ async def test_the_page_shows_each_server_and_restart_starts_one_anew() -> None:
     async with running(("h", hostile("prompts", "poisoned")), ("off", off)) as servers:
         service = SessionServers(servers.pool)
 
-        page = servers_text(service.list(), 60).plain
+        items = server_items(service.list())
+        page = "\n".join(row.plain for item in items for row in item.rows(60))
 
+        assert [item.note for item in items] == ["ready · 17 tools", "not enabled · 0 tools"]
         assert page.startswith("h  ready  hostile 1\\u202e\n")
         assert "read_file (claims: only reads)" in " ".join(page.split())
         assert "/h:explain what=…" in page

@@ -12,9 +12,9 @@ from tests.ui.trial_story import formatted, propose, settle, trial
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
 from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.state.approval_folds import PendingApprovals
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
-from tui_agent.ui.state.pending_approvals import PendingApprovals
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.state.session_status import SessionStatus

@@ -569,7 +569,6 @@ async def test_an_answer_to_a_question_that_was_settled_meanwhile_is_text() -> N
 
 
 SAID = {
-    "/mode": "The mode is plan",
     "/mode bold": "Unknown mode bold",
     "/theme nowhere": "Unknown theme nowhere",
     "/theme lite": "Unknown theme lite",

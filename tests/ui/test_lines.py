@@ -32,7 +32,7 @@ from tui_agent.ui.composer.prompt_area import InterruptMenu
 from tui_agent.ui.composer.queue_strip import QueueStrip
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_ledger import CallLedger
-from tui_agent.ui.state.plan import Plan
+from tui_agent.ui.state.plan_and_files import Plan
 from tui_agent.ui.state.queued_messages import WaitingMessages
 from tui_agent.ui.state.session_status import SessionStatus
 

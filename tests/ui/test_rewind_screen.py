@@ -12,7 +12,7 @@ from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.facts.rewind_facts import RewindOutcome, RewindPlan
-from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen
+from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen, rewind_outcome_text
 from tui_agent.ui.text.rows_view import RowsView
 
 SIZES = [(80, 24), (120, 40)]
@@ -106,6 +106,7 @@ async def test_what_goes_back_is_chosen() -> None:
         assert "[files only]" in page.rows()
         await page.press("tab")
         assert "[conversation only]" in page.rows()
+        assert "5 files changed since; they stay as they are." in page.rows()
         await page.press("enter")
 
     assert rewinding.done == [(PLAN.text, "conversation", frozenset())]
@@ -117,8 +118,12 @@ async def test_a_file_changed_outside_is_restored_only_if_the_user_selects_it() 
     async with opened(rewinding) as page:
         await page.press("enter", "space")
         assert "[x]" not in page.rows()
+        assert "[ ] left alone" in page.rows()
+        assert CONFLICT.problem in page.rows()
+        assert page.rows("#rewind-state") == "3 files go back · 2 are left alone"
         await page.press("down", "down", "down", "space")
         assert "[x] changed back" in page.rows()
+        assert page.rows("#rewind-state") == "4 files go back · 1 is left alone"
         await page.press("enter")
 
     assert rewinding.done == [(PLAN.text, "both", frozenset({CONFLICT.path}))]
@@ -172,6 +177,29 @@ async def test_an_error_is_shown() -> None:
     rewinding.refusal = SessionError("The journal cannot be read: no such file.")
     async with opened(rewinding) as page:
         assert "The journal cannot be read" in page.rows()
+
+
+async def test_a_click_shows_a_plan_but_does_not_carry_it_out() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        for _ in range(2):
+            await page.pilot.click("#rewind-body", offset=(5, 0))
+        await page.settle()
+        assert "left alone" in page.rows()
+        for row in range(8):
+            await page.pilot.click("#rewind-body", offset=(5, row))
+            await page.pilot.click("#rewind-body", offset=(5, row))
+        page.clock.now += 5.0
+        await page.pilot.click("#rewind-keys", offset=(2, 0))
+        await page.settle()
+
+    assert rewinding.done == []
+
+
+def test_the_outcome_is_one_message() -> None:
+    outcome = RewindOutcome(("a", "b"), ("c",), ("d: it is locked",))
+
+    assert rewind_outcome_text(outcome) == "2 files changed back. Left as they are: c. Not changed: d: it is locked."
 
 
 def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:

@@ -52,7 +52,7 @@ def pressing(*keys: str) -> Callable[[Pilot[str | None]], Awaitable[None]]:
             await pilot.pause(0.01)
         for key in keys:
             await pilot.press(key)
-        while app.list._is_previewing and app.list._rows.selected is not None:
+        while app.list._is_previewing and app.list.selected is not None:
             await pilot.pause(0.01)
         await pilot.pause()
 

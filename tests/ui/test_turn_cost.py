@@ -11,8 +11,7 @@ from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base import frame_pace
-from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.frame_pace import FramePace
+from tui_agent.ui.base.app_type import AnyScreen, FramePace
 from tui_agent.ui.panel.call_list import CallList
 
 EARLIER = 60

@@ -60,30 +60,29 @@ class Listed:
     async def type(self, text: str) -> None:
         await self.pilot.press(*("space" if letter == " " else letter for letter in text))
 
-    def _text_of(self, name: str) -> str:
-        return str(self.app.list.query_one(name, Static).visual)
-
-    @property
-    def rows(self) -> list[str]:
-        view = self.app.list.query_one("#session-rows", RowsView)
-        return [line.plain for row in range(view.virtual_size.height) if (line := view.line_at(row)) is not None]
-
-    @property
-    def columns(self) -> list[str]:
-        return self._text_of("#session-columns").split()
-
-    @property
-    def empty(self) -> str:
-        return self._text_of("#session-empty")
-
-    @property
-    def side(self) -> list[str]:
-        view = self.app.list.query_one("#session-preview", RowsView)
+    def _rows_of(self, name: str) -> list[str]:
+        view = self.app.list.query_one(f"#sessions-{name}", RowsView)
         return [line.plain for row in range(view.total) if (line := view.line_at(row)) is not None]
 
     @property
+    def rows(self) -> list[str]:
+        return self._rows_of("body")[1:] if self.app.list.rows.items else []
+
+    @property
+    def columns(self) -> list[str]:
+        return self._rows_of("body")[0].split()
+
+    @property
+    def empty(self) -> str:
+        return " ".join(self._rows_of("body"))
+
+    @property
+    def side(self) -> list[str]:
+        return self._rows_of("detail")
+
+    @property
     def state(self) -> str:
-        return "\n".join(self._text_of(name) for name in ("#session-state", "#session-note")).strip()
+        return self._rows_of("state")[0].strip()
 
 
 @asynccontextmanager
@@ -156,11 +155,6 @@ async def test_letters_search_titles_and_branches_and_esc_clears_the_search_firs
         await shown.type("docs")
         await shown.until(lambda: len(shown.rows) == 1)
         assert "write the docs" in shown.rows[0]
-        view = shown.app.list.query_one("#session-rows", RowsView)
-        # A key that leaves the list as it is draws no row again.
-        built = view.line_at(0)
-        shown.app.list._show()
-        assert view.line_at(0) is built
         await shown.type("zz")
         await shown.until(lambda: not shown.rows)
         assert "No session matches. tab searches all folders." in shown.empty
@@ -275,9 +269,9 @@ async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(ro
 
 async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
-        await shown.pilot.click("#session-rows", offset=(5, 2))
+        await shown.pilot.click("#sessions-body", offset=(5, 3))
         await shown.until(lambda: shown.rows[2].startswith("›"))
-        await shown.pilot.click("#session-rows", offset=(5, 2))
+        await shown.pilot.click("#sessions-body", offset=(5, 3))
 
     assert shown.app.return_value == "old"
 
@@ -286,7 +280,11 @@ async def click_label(shown: Listed, name: str, label: str, beside: int = 0) -> 
     """Click on the first letter of a label, or `beside` cells from it."""
     await shown.pilot.pause()  # The list may still move.
     view = shown.app.screen.query_one(name)
-    rows = str(view.visual).split("\n") if isinstance(view, Static) else [view.render_line(0).text]
+    rows = (
+        str(view.visual).split("\n")
+        if isinstance(view, Static)
+        else [view.render_line(y).text for y in range(view.size.height)]
+    )
     row = next(number for number, text in enumerate(rows) if label in text)
     edge = view.content_region.offset - view.region.offset
     await shown.pilot.click(view, offset=(edge.x + rows[row].index(label) + beside, edge.y + row))
@@ -295,7 +293,7 @@ async def click_label(shown: Listed, name: str, label: str, beside: int = 0) -> 
 @pytest.mark.parametrize("size", [(120, 40), (50, 20)], ids=["one-row", "two-rows"])
 async def test_a_click_on_the_label_of_a_key_is_the_key(root: Path, tmp_path: Path, size: tuple[int, int]) -> None:
     async with listed(root, tmp_path / "here", size=size) as shown:
-        keys, field = "#session-keys", shown.app.list.query_one(Input)
+        keys, field = "#sessions-keys", shown.app.list.query_one(Input)
         await click_label(shown, keys, "ctrl+r rename")
         await shown.until(lambda: field.value == "fix the failing price test")
         await click_label(shown, keys, "esc keep the name")
@@ -311,7 +309,7 @@ async def test_a_click_on_the_label_of_a_key_is_the_key(root: Path, tmp_path: Pa
 async def test_a_click_answers_yes_or_no_only_after_the_quiet_moment(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
         for label in ("n keep", "y delete"):
-            await click_label(shown, "#session-keys", "ctrl+x delete")
+            await click_label(shown, "#sessions-keys", "ctrl+x delete")
             question = shown.app.screen
             assert isinstance(question, ConfirmScreen)
             await shown.until(lambda: question.guard.was_drawn)  # noqa: B023
@@ -332,8 +330,8 @@ async def test_a_thousand_sessions_are_listed_and_only_visible_rows_are_built(tm
     for number in range(1_000):
         save(tmp_path / "many", f"s{number:04}", tmp_path, f"prompt {number}", minutes=number + 1)
     async with listed(tmp_path / "many", tmp_path) as shown:
-        view = shown.app.list.query_one("#session-rows", RowsView)
-        assert view.virtual_size.height == 1_000
+        view = shown.app.list.query_one("#sessions-body", RowsView)
+        assert view.virtual_size.height == 1_001
         assert len(view._lines._built) <= 40
         await shown.pilot.press("pagedown", "pagedown")
         assert len(view._lines._built) <= 40

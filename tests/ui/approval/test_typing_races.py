@@ -20,7 +20,7 @@ from tui_agent.ui.approval import approval_controller
 from tui_agent.ui.approval.approval_controller import ApprovalController
 from tui_agent.ui.dialogs.answer_guard import AnswerGuard
 from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS, TextTarget, TypedAnswers
-from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_RACES", "60"))
 """Number of schedules. For all: `TUI_AGENT_RACES=5000 pytest tests/ui/approval/test_typing_races.py`."""

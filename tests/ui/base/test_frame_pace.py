@@ -1,6 +1,6 @@
 """Frames that only the agent causes wait for one another; those after an input do not."""
 
-from tui_agent.ui.base.frame_pace import (
+from tui_agent.ui.base.app_type import (
     FRAME_SECONDS,
     HEAD_SECONDS,
     IDLE_SHARE,

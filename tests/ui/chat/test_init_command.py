@@ -88,7 +88,6 @@ async def test_effort_shows_what_applies_and_passes_the_name_on() -> None:
     async with stage() as on_stage:
         on_stage.chat.bridge.open(bench_of(on_stage.loop, on_stage.bus, models=Models()))
         for typed, answer in (
-            ("/effort", "effort shown"),
             ("/effort HIGH", "effort high"),
             ("/effort wild", "Unknown effort wild"),
         ):

@@ -20,8 +20,7 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.replay.replay_app import ReplayApp
-from tui_agent.ui.replay.replay_screen import ReplayScreen
+from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
 from tui_agent.ui.replay.replay_timeline import ReplayTimeline
 
 SESSIONS = pytest.mark.parametrize("events", [play(FULL_SESSION), TOLD], ids=["session", "events of all kinds"])

@@ -10,8 +10,9 @@ from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.ui.dialogs import text_page
-from tui_agent.ui.dialogs.text_page import PageBody, TextPage
+from tui_agent.ui.dialogs import item_page, text_page
+from tui_agent.ui.dialogs.servers_page import ServersPage
+from tui_agent.ui.dialogs.text_page import TextPage
 
 
 @pytest.mark.slow
@@ -52,23 +53,22 @@ class Servers:
 
 @pytest.mark.slow
 async def test_the_open_pages_follow_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_page, "POLL_SECONDS", 0.02)
+    for module in (text_page, item_page):
+        monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
     servers = Servers()
     async with stage([]) as on:
         on.chat.bridge.open(bench_of(on.loop, on.bus, servers=servers))
 
         def shown() -> str:
-            page = on.pilot.app.screen
-            return "\n".join(row.text for row in page.query_one(PageBody).render_lines(page.size.region))
+            views = on.pilot.app.screen.query("PageBody, RowsView")
+            return "\n".join(row.text for view in views for row in view.render_lines(view.size.region))
 
         await on.type("/mcp")
         await on.pilot.press("enter")
-        await on.until(lambda: isinstance(on.pilot.app.screen, TextPage) and "connecting" in shown())
+        await on.until(lambda: isinstance(on.pilot.app.screen, ServersPage) and "connecting" in shown())
         servers.fact = replace(servers.fact, state="failed", error="exit code 1", left_out=("find: no schema",))
         await on.until(lambda: "exit code 1" in shown() and "find: no schema" in shown())
 
-        await on.pilot.press("escape")
-        await on.type("/mcp log docs")
         await on.pilot.press("enter")
         await on.until(lambda: isinstance(on.pilot.app.screen, TextPage) and "started" in shown())
         servers.lines += "\nended"

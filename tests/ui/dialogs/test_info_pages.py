@@ -1,13 +1,9 @@
 """The pages about the context window and about a run."""
 
-from tests.ui.story import Story
-from tui_agent.protocol.events import FileChanged
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.dialogs.help_page import help_text
-from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, definitions_text, files_text, run_text
-from tui_agent.ui.state.changed_files import ChangedFiles
+from tui_agent.ui.dialogs.info_pages import MAX_LISTED_CALLS, context_text, run_text
 from tui_agent.workbench.context_breakdown import CallShare, ContextBreakdown
 
 
@@ -75,36 +71,6 @@ def test_a_report_cannot_hide_anything() -> None:
     )
 
     assert "asked: a\\u202eb" in run_text(report).plain
-
-
-def test_the_page_of_changed_files_names_the_calls_that_changed_each() -> None:
-    story = Story().run("x").step(0)
-    for call_id, path, added in (("c1", "a.py", 2), ("c2", "b.py", 1), ("c3", "a.py", 3)):
-        story.tell(FileChanged(call_id=call_id, path=path, change="modified", added=added, removed=1))
-    files = ChangedFiles()
-    for envelope in story.envelopes:
-        files.apply(envelope)
-
-    page = files_text(files, {"c1": 1, "c2": 2, "c3": 3}.get, 60).plain.split("\n")
-
-    assert page == ["2 files changed. ctrl+t shows the calls.", "", "a.py  +5 −2  #1 #3", "b.py  +1 −1  #2"]
-
-
-def test_the_page_of_definitions_lists_files_and_problems() -> None:
-    facts = (
-        DefinitionFact("skill", "pdf", "Fills \x1b[2J forms.", "~/.claude/skills/pdf/SKILL.md"),
-        DefinitionFact("command", "git:a", "Commits.", ".claude/commands/git/a.md"),
-        DefinitionFact("sub-agent", "b", problem=".claude/agents/b.md:2: not valid YAML"),
-    )
-
-    lines = definitions_text(facts, 60).plain.split("\n")
-
-    assert lines == [
-        *("Skills", "  pdf  ~/.claude/skills/pdf/SKILL.md", "  Fills \\x1b[2J forms.", ""),
-        *("Commands", "  /git:a  .claude/commands/git/a.md", "  Commits.", ""),
-        *("Not used", "  .claude/agents/b.md:2: not valid YAML"),
-    ]
-    assert "No file defines any." in definitions_text((), 60).plain
 
 
 def test_the_help_lists_the_commands_of_files() -> None:

@@ -8,8 +8,9 @@ from tests.ui.trial_story import formatted, settle, trial
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, RunStarted
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
+from tui_agent.ui.dialogs.info_pages import ReportPage, kept_text
+from tui_agent.ui.dialogs.item_page import ItemPage
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
-from tui_agent.ui.dialogs.report_page import ReportPage, kept_text
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.state.call_records import CallTrial
 
@@ -120,14 +121,14 @@ async def test_tools_are_listed_before_the_first_call() -> None:
     async with stage() as on_stage:
         set_up(on_stage)
         await on_stage.say("/tools")
-        await on_stage.until(lambda: text_of(on_stage))
+        await on_stage.until(lambda: isinstance(on_stage.app.screen, ItemPage) and on_stage.app.screen.selected)
+        assert isinstance(on_stage.app.screen, ItemPage)
 
-        text = text_of(on_stage)
-        assert "The model can call 3 tools. ctrl+t shows the calls." in text
-        assert "read  only reads, runs beside others" in text
-        assert "edit  can change things" in text
-        assert "deny bash(git push:*)" in text
-        assert "no rule names it; inside the workspace it runs" in text
+        texts = {item.id: " ".join(row.plain for row in item.rows(200)) for item in on_stage.app.screen.all_items}
+        assert "only reads, runs beside others" in texts["read"]
+        assert "inside the workspace it runs" in texts["read"]
+        assert "can change things" in texts["edit"]
+        assert "deny bash(git push:*)" in texts["bash"]
 
 
 def test_a_long_list_of_kept_files_is_cut() -> None:

@@ -13,8 +13,7 @@ from tests.support.table import table
 from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.panel.time_window import SHORTEST, TimeWindow
-from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.timeline import SHORTEST, Timeline, TimeWindow
 from tui_agent.ui.panel.timeline_screen import TimelineScreen, head_rows, lane_rows, summary_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes

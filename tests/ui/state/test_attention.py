@@ -7,7 +7,7 @@ import pytest
 from tests.support.table import table
 from tests.ui.story import START, Story
 from tui_agent.protocol.events import ApprovalResolved, SessionLoaded
-from tui_agent.ui.state.attention import Attention, Saving, best_saving, figures
+from tui_agent.ui.state.approval_folds import Attention, Saving, best_saving, figures
 
 
 def fold(story: Story) -> Attention:

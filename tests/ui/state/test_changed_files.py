@@ -2,7 +2,7 @@
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import FileChanged, SessionLoaded, SessionRewound
-from tui_agent.ui.state.changed_files import ChangedFiles, FileTotals
+from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals
 
 
 def changed(story: Story, path: str, added: int, removed: int, call_id: str | None = "c1") -> int:

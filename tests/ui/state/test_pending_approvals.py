@@ -2,7 +2,7 @@
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import SessionLoaded
-from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 
 def asking(number: int) -> tuple[Story, PendingApprovals, list[str]]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.ui.story import Story
 from tui_agent.protocol.events import SessionRewound, SessionSwitched, TodoItem, TodoUpdated
-from tui_agent.ui.state.plan import Plan
+from tui_agent.ui.state.plan_and_files import Plan
 
 
 def planned(story: Story, *done: bool) -> int:

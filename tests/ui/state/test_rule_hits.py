@@ -4,7 +4,7 @@ from tests.ui.story import Story
 from tui_agent.permissions.rules.verdicts import finding_for_mode
 from tui_agent.protocol.events import PermissionDecided
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
-from tui_agent.ui.state.rule_hits import FLOOR_ASKS, RuleHits
+from tui_agent.ui.state.approval_folds import FLOOR_ASKS, RuleHits
 
 
 def test_each_rule_behind_a_part_counts_a_call_once() -> None:

@@ -1,6 +1,6 @@
 """Steps are numbered through the session, not within a run."""
 
-from tui_agent.ui.state.step_numbers import StepNumbers
+from tui_agent.ui.state.session_status import StepNumbers
 
 
 def test_a_run_continues_the_numbers_of_the_runs_before() -> None:

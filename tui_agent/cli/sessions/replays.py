@@ -45,7 +45,7 @@ def run_replay(name: str, options: LaunchOptions) -> int:
         ConfigurationError: standard streams are not a terminal, or the file is not a journal.
         SessionError: no session has this id.
     """
-    from tui_agent.ui.replay.replay_app import ReplayApp
+    from tui_agent.ui.replay.replay_screen import ReplayApp
 
     locations, loaded = prepare_settings(options)
     timeline = read_timeline(find_journal(name, options.cwd, locations))

@@ -71,6 +71,9 @@ class CommandProvider(Provider):
         chat = self.screen
         if not isinstance(chat, HasCommands):
             return
+        # Pages are loaded on demand.
+        from tui_agent.ui.dialogs.item_page import MODES
+
         commands = chat.commands
         settings = commands.settings
         in_order = {command.id: command for command in all_commands() if command.palette}
@@ -85,18 +88,9 @@ class CommandProvider(Provider):
             yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
-            yield PaletteEntry(f"mode: {words}", _MODE_HELP[mode], lambda chosen=mode: settings.choose_mode(chosen))
+            yield PaletteEntry(f"mode: {words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
         for name in settings.theme_names:
             yield PaletteEntry(
                 f"theme: {name}", "Change the colours", lambda chosen=name: settings.choose_theme(chosen)
             )
         yield entries[-1]
-
-
-_MODE_HELP = {
-    PermissionMode.ASK: "Ask before anything changes that no rule allows",
-    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
-    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
-    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
-    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
-}

@@ -145,9 +145,7 @@ def entry_row(entry: SessionEntry, width: int, now: int, *, chosen: bool, curren
         (badge, "success" if one.id == current else "warning"),
         *((_cell(column, column.text(entry, column.width - 2)), "muted") for column in columns),
     ]
-    if chosen:
-        row = [(text, f"{style} code-ground".strip()) for text, style in row]
-    return Line(clipped(row, width), fill="code-ground" if chosen else "")
+    return Line(clipped(row, width))
 
 
 def preview_rows(

@@ -49,7 +49,7 @@ class OpenedSession:
 class SessionService(FirstPageService, Protocol):
     """Finds sessions and builds their engines. Its coroutines raise `TuiAgentError` if they fail."""
 
-    def list_screen(self, current: str, words: str, /) -> Screen[str | None]:
+    def list_screen(self, current: str, words: str, /) -> Screen[str]:
         """Return the screen that lists the sessions. It returns the id of the chosen one.
 
         Args:

@@ -18,7 +18,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
-from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant

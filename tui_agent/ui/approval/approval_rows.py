@@ -16,7 +16,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.state.trial_words import changed_text, waiting_text
+from tui_agent.ui.state.call_records import changed_text, waiting_text
 from tui_agent.ui.text.argument_rows import (
     argument_rows,
     argument_texts,

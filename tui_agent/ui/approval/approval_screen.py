@@ -24,7 +24,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.base.initial_breakpoints import apply_initial_breakpoints
+from tui_agent.ui.base.screen_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
 from tui_agent.ui.text.rows_view import Paging, RowsView
 

@@ -22,12 +22,15 @@ _TYPING: tuple[Where, ...] = ("app", "chat", "composer", "queue", "panel", "conv
 """Places where printable keys are text."""
 _EDITING = ("backspace", "left", "right")
 """Keys of the composer that no command may take from it."""
+_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs")
+"""Pages that also have the keys of every list."""
 _TOGETHER: tuple[tuple[Where, ...], ...] = (
     ("app", "chat", "composer", "queue"),
     ("app", "chat", "interrupt"),
     ("app", "chat", "panel"),
     ("app", "chat", "conversation"),
     ("app", "chat", "search"),
+    *(("app", "list", where) for where in _LIST_PAGES),
 )
 """Places whose keys act at the same time. Everywhere else, only the keys of one place and those of `app` do."""
 _NEEDED = ("composer.submit", "app.escalate")

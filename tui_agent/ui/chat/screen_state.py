@@ -18,13 +18,10 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.state import (
-    attention,
+    approval_folds,
     call_ledger,
-    changed_files,
-    pending_approvals,
-    plan,
+    plan_and_files,
     queued_messages,
-    rule_hits,
     run_times,
     session_status,
 )
@@ -90,19 +87,19 @@ class ScreenState:
         """The conversation."""
         self.times = run_times.RunTimes()
         """Times of the newest run."""
-        self.plan = plan.Plan()
+        self.plan = plan_and_files.Plan()
         """The model's plan."""
-        self.files = changed_files.ChangedFiles()
+        self.files = plan_and_files.ChangedFiles()
         """Files that the session has changed."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
         self.waiting = queued_messages.WaitingMessages()
         """Queued messages."""
-        self.approvals = pending_approvals.PendingApprovals()
+        self.approvals = approval_folds.PendingApprovals()
         """Open approval requests."""
-        self.rule_hits = rule_hits.RuleHits()
+        self.rule_hits = approval_folds.RuleHits()
         """Calls by the rule that decided them."""
-        self.attention = attention.Attention()
+        self.attention = approval_folds.Attention()
         """Questions to the user and the time they waited."""
         self.inputs: list[str] = []
         """Inputs of the user, oldest first."""
@@ -126,9 +123,9 @@ class ScreenState:
                 self.transcript.redraw(changed.view.call_id)
                 changes.transcript = changes.transcript or at != place
                 at = changed.parent
-        if kind in plan.HANDLED_EVENTS:
+        if kind in plan_and_files.PLAN_EVENTS:
             changes.plan = call(self.plan.apply, envelope) or False
-        if kind in changed_files.HANDLED_EVENTS:
+        if kind in plan_and_files.FILE_EVENTS:
             changes.files = call(self.files.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
@@ -138,11 +135,11 @@ class ScreenState:
             self.status.progress.heard_at = envelope.mono
         if kind in queued_messages.HANDLED_EVENTS:
             changes.waiting = call(self.waiting.apply, envelope) or False
-        if kind in pending_approvals.HANDLED_EVENTS:
+        if kind in approval_folds.APPROVAL_EVENTS:
             changes.approvals = call(self.approvals.apply, envelope) or False
-        if kind in rule_hits.HANDLED_EVENTS:
+        if kind in approval_folds.RULE_EVENTS:
             call(self.rule_hits.apply, envelope)
-        if kind in attention.HANDLED_EVENTS:
+        if kind in approval_folds.ATTENTION_EVENTS:
             call(self.attention.apply, envelope)
         if not self.begun and _hides_welcome(event):
             self.begun = changes.begun = True

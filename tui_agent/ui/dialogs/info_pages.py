@@ -1,35 +1,32 @@
-"""Text of pages: what fills the model's context window, the report of a run, changed files and the tools."""
+"""Pages about the context window and about a run, with the time that questions waited for the user."""
 
 from collections.abc import Callable, Iterable, Sequence
-from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from textual.binding import BindingType
 from textual.content import Content
 
-from tui_agent.protocol.amounts import count_text, share_text, tokens_text
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
-from tui_agent.protocol.facts.rule_facts import ToolFact
-from tui_agent.protocol.facts.server_facts import ServerFact
+from tui_agent.protocol.amounts import count_text, seconds_text, share_text, tokens_text
 from tui_agent.protocol.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.base.commands import hint
-from tui_agent.ui.state.changed_files import ChangedFiles
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
 if TYPE_CHECKING:
     from tui_agent.workbench.context_breakdown import ContextBreakdown
+    from tui_agent.workbench.session_rules import SessionRules
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.state.approval_folds import Attention, Figures, Saving, best_saving, figures
+from tui_agent.ui.state.call_records import CallTrial
+
+from .text_page import PageBody, TextPage
 
 MAX_LISTED_CALLS = 12
 """Calls that are listed, the largest first."""
 
-MAX_NUMBERS = 6
-"""Calls of one file that are named, the newest ones."""
 _NAME = 26
 _SIZE = 8
 _BAR = 24
 """Cells of the columns, and of the longest bar."""
-
-_MARGIN = 4
 
 _LAYERS = {
     "agentloop.system": "instructions of the agent",
@@ -60,7 +57,7 @@ def context_text(
     spoken = (("you", breakdown.user), ("the model", breakdown.assistant), ("condensed", breakdown.condensed))
     largest = [(_call_name(call.tool_name, number_of(call.call_id)), call.tokens) for call in breakdown.calls]
     parts = [
-        _row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
+        _size_row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
         *_section("System prompt", [(_LAYERS.get(name, name), size) for name, size in breakdown.layers], total, width),
         *_section("Tools", breakdown.tools, total, width),
         *_section("Messages", [entry for entry in spoken if entry[1]], total, width),
@@ -75,99 +72,12 @@ def run_text(report: AgentRunReport) -> Content:
     return Content(sanitise(report_text(report)))
 
 
-def files_text(files: ChangedFiles, number_of: Callable[[str], int | None], width: int) -> Content:
-    """Return every changed file with its counts and the calls that changed it, the newest first."""
-    heading = f"{count_text(len(files.files), 'file')} changed. {hint('chat.toggle_panel', 'shows the calls')}."
-    rows = [Content.styled(heading, "$text-muted"), Content("")]
-    for path, totals in reversed(files.files.items()):
-        numbers = [number for call_id in files.calls_of(path) if (number := number_of(call_id)) is not None]
-        calls = " ".join(f"#{number}" for number in numbers[-MAX_NUMBERS:])
-        counts = Content.assemble((f"  +{totals.added}", "$success"), (f" −{totals.removed}", "$error"), f"  {calls}")
-        rows.append(Content(one_line(visible(path), max(8, width - counts.cell_length))) + counts)
-    return Content("\n").join(rows)
-
-
-def tools_text(tools: Sequence[ToolFact], width: int) -> Content:
-    """Return each tool with its effects, its description, and the rules that apply to some of its calls."""
-    rows = [
-        Content.styled(
-            f"The model can call {len(tools)} tools. {hint('chat.toggle_panel', 'shows the calls')}.", "$text-muted"
-        )
-    ]
-    for tool in tools:
-        traits = ["only reads" if tool.is_read_only else "can change things"]
-        traits += ["runs beside others"] if tool.is_parallel else []
-        name = one_line(visible(tool.name), _NAME)
-        rows += [Content(""), Content.assemble((name, "$primary bold"), (f"  {', '.join(traits)}", "$text-muted"))]
-        rows += _wrapped(visible(tool.description), width, "$text")
-        rules = [one_line(visible(rule), max(8, width - _MARGIN)) for rule in tool.rules]
-        rest = "inside the workspace it runs" if tool.is_read_only else "the mode decides"
-        rules = rules or [f"no rule names it; {rest}"]
-        rows += [Content.styled(f"{' ' * _MARGIN}{rule}", "$text-muted") for rule in rules]
-    return Content("\n").join(rows)
-
-
-def servers_text(servers: Sequence[ServerFact], width: int) -> Content:
-    """Return each tool server with its state, its target, and what it offers."""
-    rows: list[Content] = []
-    for server in servers:
-        state = {"ready": "ready", "failed": "failed", "degraded": "starting again"}.get(server.state, server.state)
-        style = {"ready": "$success", "failed": "$error", "degraded": "$warning"}.get(server.state, "$text-muted")
-        info = f"  {sanitise(server.info)}" if server.info else ""
-        rows += [
-            Content(""),
-            Content.assemble((server.name, "$primary bold"), (f"  {state}", style), (info, "$text-muted")),
-        ]
-        rows += _wrapped(sanitise(server.error), width, "$error") if server.error else []
-        rows += _wrapped(visible(f"{server.target}  ({server.origin})"), width, "$text-muted")
-        for heading, entries in (
-            ("tools", server.tools),
-            *(("left out", (problem,)) for problem in server.left_out),
-            ("prompts", server.prompts),
-            ("resources", server.resources),
-        ):
-            rows += _wrapped(visible(f"{heading}: {', '.join(entries)}"), width, "$text") if entries else []
-    rows += [
-        Content(""),
-        Content.styled("/mcp restart NAME · /mcp log NAME · rules: allow mcp__NAME__*", "$text-muted"),
-    ]
-    return Content("\n").join(rows[1:])
-
-
-def definitions_text(facts: Sequence[DefinitionFact], width: int) -> Content:
-    """Return each skill, command and sub-agent with its file, then those that are not used, with the reason."""
-    if not facts:
-        where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
-        return Content("\n").join(_wrapped(f"No file defines any. They are Markdown files in {where}.", width, "$text"))
-    rows: list[Content] = []
-    for kind in ("skill", "command", "sub-agent"):
-        entries = [fact for fact in facts if fact.kind == kind and not fact.problem]
-        if entries:
-            rows += [Content(""), Content.styled(f"{kind}s".capitalize(), "$primary bold")]
-        for fact in entries:
-            name = f"/{fact.name}" if kind == "command" else fact.name
-            file = one_line(visible(fact.file), max(8, width - len(name) - _MARGIN))
-            rows.append(
-                Content.assemble((f"  {one_line(visible(name), width)}", "$text bold"), (f"  {file}", "$text-muted"))
-            )
-            rows += _wrapped(visible(fact.description), width, "$text")
-    if problems := [fact.problem for fact in facts if fact.problem]:
-        rows += [Content(""), Content.styled("Not used", "$warning bold")]
-        rows += [row for problem in problems for row in _wrapped(visible(problem), width, "$text")]
-    return Content("\n").join(rows[1:])
-
-
-def _wrapped(text: str, width: int, style: str) -> list[Content]:
-    margin = " " * 2
-    return [Content.styled(margin + row, style) for row in wrap(text, max(20, width - 2))]
-
-
 def _section(title: str, entries: Iterable[_Entry], total: int, width: int) -> Iterable[Content]:
-    rows = [_row(name, tokens, total, tokens_text(tokens), width) for name, tokens in entries]
+    rows = [_size_row(name, tokens, total, tokens_text(tokens), width) for name, tokens in entries]
     return [Content(""), Content.styled(title, "$primary bold"), *rows] if rows else ()
 
 
-def _row(name: str, tokens: int, whole: int, words: str, width: int) -> Content:
+def _size_row(name: str, tokens: int, whole: int, words: str, width: int) -> Content:
     """Return name, size, and a bar if there is room for it."""
     bar = "█" * max(round(_BAR * tokens / whole), 1 if tokens else 0) if whole else ""
     head = f"  {one_line(visible(name), _NAME):<{_NAME}}  {words:>{_SIZE}}  "
@@ -176,3 +86,132 @@ def _row(name: str, tokens: int, whole: int, words: str, width: int) -> Content:
 
 def _call_name(tool: str, number: int | None) -> str:
     return f"#{number} {tool}" if number is not None else tool
+
+
+_LABEL = 14
+_LONGEST = 70
+_MOST_KEPT = 20
+"""Most names of one command."""
+
+
+class ReportPage(TextPage):
+    """The page; its keys add the rule and show all rules."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("report")]
+
+    def __init__(
+        self,
+        report: AgentRunReport | None,
+        attention: Attention,
+        rules: "SessionRules | None",
+        clock: Callable[[], float],
+        show_permissions: Callable[[], object],
+        kept: Sequence[tuple[str, CallTrial]] = (),
+    ) -> None:
+        """Create the page.
+
+        Args:
+            report: report of the last run; None if none has ended.
+            attention: the questions of the session.
+            rules: lists and adds rules; None where another program made the agent.
+            clock: monotonic seconds.
+            show_permissions: opens the permissions page.
+            kept: commands of the last run whose changes were kept, each with its trial.
+        """
+        super().__init__("Report", self._text)
+        self._report, self._kept = report, kept
+        self._rules = rules
+        self._show_permissions = show_permissions
+        now = clock()
+        self._run = figures(attention.of_run, now)
+        self._session = figures(attention.questions, now)
+        self.saving: Saving | None = best_saving(attention.questions, now, self._allowed())
+        """The rule that would have saved most; None if none would have."""
+        self._added = False
+
+    def action_permissions(self) -> None:
+        """Show all rules."""
+        self._show_permissions()
+
+    def action_add_rule(self) -> None:
+        """Add the rule for the rest of the session."""
+        if self.saving is None or self._added or self._rules is None:
+            return
+        allowed = self._allowed()
+        for line in (line for line in self.saving.rule.splitlines() if line not in allowed):
+            if refused := self._rules.add(f"allow {line}"):
+                self.notify(refused, severity="warning", markup=False)
+                return
+        self._added = True
+        self.notify(f"Added for this session: allow {rule_name(self.saving.rule)}", markup=False)
+        self.query_one(PageBody).refresh(layout=True)
+
+    def _allowed(self) -> set[str]:
+        """Return the allow rules in force."""
+        rules = self._rules.in_force().rules if self._rules is not None else ()
+        return {rule.text for rule in rules if rule.verdict == "allow"}
+
+    def _text(self, _: int) -> Content:
+        parts = [attention_text(self._run, self._session, self.saving, added=self._added)]
+        if self._kept:
+            parts += [Content(""), kept_text(self._kept)]
+        if self._report is not None:
+            parts += [Content(""), run_text(self._report)]
+        return Content("\n").join(parts)
+
+
+def attention_text(run: Figures, session: Figures, saving: Saving | None, *, added: bool) -> Content:
+    """Return how long questions waited for the user, and the rule that would have saved most of it.
+
+    Args:
+        run: figures of the last run.
+        session: figures of the whole session.
+        saving: the rule; None if no rule would have saved anything.
+        added: True if the rule was just added.
+    """
+    rows = [
+        Content.styled("Waiting for you", "$primary bold"),
+        _row("last run", run),
+        _row("session", session),
+    ]
+    keys = [("report.permissions", "shows all rules")]
+    if saving is not None:
+        rows.append(_saving_row(saving, added=added))
+        if not added:
+            keys.insert(0, ("report.add_rule", "adds it for this session"))
+    words = " · ".join(f"{command(name).key_text} {text}" for name, text in keys)
+    return Content("\n").join([*rows, Content.styled(f"  {words}", "$text-muted")])
+
+
+def kept_text(kept: Sequence[tuple[str, CallTrial]]) -> Content:
+    """Return the files that commands changed in trials and that were kept."""
+    rows = [Content.styled("Kept from trials", "$primary bold")]
+    for command_text, trial in kept:
+        more = len(trial.kept) - _MOST_KEPT
+        names = [*map(visible, trial.kept[:_MOST_KEPT]), *([f"{more} more"] if more > 0 else [])]
+        rows.append(Content.assemble((f"  {one_line(command_text, _LONGEST)}", "$text-muted")))
+        rows += [Content.assemble((f"    {name}", "$text")) for name in names]
+    return Content("\n").join(rows)
+
+
+def rule_name(rule: str) -> str:
+    """Return one or more rules on one line."""
+    return " and ".join(visible(line) for line in rule.splitlines())
+
+
+def _row(label: str, figures: Figures) -> Content:
+    if not figures.questions:
+        return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), ("no questions", "$text"))
+    parts = [seconds_text(figures.waited, tenths=False), count_text(figures.questions, "question")]
+    if figures.median is not None:
+        parts.append(f"median answer after {seconds_text(figures.median, tenths=False)}")
+    return Content.assemble((f"  {label:<{_LABEL}}", "$text-muted"), (" · ".join(parts), "$text"))
+
+
+def _saving_row(saving: Saving, *, added: bool) -> Content:
+    if added:
+        words = " now applies for this session."
+    else:
+        asked = count_text(saving.questions, "question")
+        words = f" would have answered {asked} and saved {seconds_text(saving.seconds, tenths=False)}."
+    return Content.assemble(("  allow ", "$text"), (rule_name(saving.rule), "$text bold"), (words, "$text"))

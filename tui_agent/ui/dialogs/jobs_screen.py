@@ -25,14 +25,13 @@ _TIME = 9
 _SIZE = 9
 _NARROW = 60
 """Cells below which a row has no time and no size."""
-_DETAIL_ROWS = 2
 
 
 class JobsScreen(ListPage[JobFact, None]):
     """The page; it follows the commands."""
 
     WHERE = "jobs"
-    KEYS = ("open_output", "stop", "detach", "close")
+    KEYS = ("open_output", "stop", "detach", "search", "close")
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("jobs")]
 
     def __init__(self, jobs: "SessionJobs", clock: Callable[[], float]) -> None:
@@ -67,13 +66,13 @@ class JobsScreen(ListPage[JobFact, None]):
     def action_detach(self) -> None:
         """Ask whether to detach the selected command; the second time, detach it."""
         if (fact := self.selected) is not None and self.is_confirmed("detach", fact.task_id, "detaches"):
-            self.run_worker(self._let_go(fact), group="jobs", exit_on_error=False)
+            self.run_worker(self._detach_command(fact), group="jobs", exit_on_error=False)
 
     def counts(self, name: str) -> bool:
         """Return True for the keys that end a command only while it runs."""
-        return name in ("open_output", "close") or (self.selected is not None and self.selected.is_running)
+        return name in ("open_output", "search", "close") or (self.selected is not None and self.selected.is_running)
 
-    async def _let_go(self, fact: JobFact) -> None:
+    async def _detach_command(self, fact: JobFact) -> None:
         said = await self._jobs.detach(fact.task_id)
         self._read()
         self.say(said)
@@ -96,14 +95,14 @@ class JobsScreen(ListPage[JobFact, None]):
         """Return the headings of the columns."""
         numbers = f"{'time':>{_TIME}}{'output':>{_SIZE}}  " if width >= _NARROW else ""
         heading = f"  {'id':<{_ID}}{'state':<{_STATE}}{numbers}command"
-        return [Line(clipped([(heading, "muted")], width)), Line()]
+        return [Line(clipped([(heading, "muted")], width))]
 
     def item_row(self, item: JobFact, place: int, width: int) -> Line:
         """Return the row of a command."""
         state, style = ("◐ running", "calls") if item.is_running else _short(item.state)
         size = bytes_text(item.size) if item.size else "–"
         numbers = f"{seconds_text(item.seconds):>{_TIME}}{size:>{_SIZE}}  " if width >= _NARROW else ""
-        runs: list[Run] = [("› " if place == self.rows.cursor else "  ", "key"), (f"{item.task_id:<{_ID}}", "strong")]
+        runs: list[Run] = [self.cursor_sign(place), (f"{item.task_id:<{_ID}}", "strong")]
         runs += [
             (f"{state:<{_STATE}}", style),
             (numbers, "muted"),
@@ -115,11 +114,11 @@ class JobsScreen(ListPage[JobFact, None]):
         """Return the selected command in full."""
         state = "is running" if item.state == "running" else item.state
         text = f"{one_line(visible(joined_lines(item.command)), 600)}"
-        return wrapped([(text, "strong"), (f" · {visible(state)}", "muted")], width)[:_DETAIL_ROWS]
+        return wrapped([(text, "strong"), (f" · {visible(state)}", "muted")], width)
 
     def summary(self) -> Run:
         """Return how many commands run."""
-        running = sum(fact.is_running for fact in self.rows.items)
+        running = sum(fact.is_running for fact in self.all_items)
         end = "it ends" if running == 1 else "they end"
         return f"{count_text(running, 'command')} running; {end} with the session", "muted"
 

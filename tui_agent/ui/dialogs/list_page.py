@@ -1,30 +1,59 @@
-"""A page with a list: its rows, the selected item in full, a line of state, and the keys.
+"""A page with a list: the search on top, the list left, the selected item in full right of it, a state line and keys.
 
-A page defines columns, detail and actions; cursor, clicks, messages and second presses are the same on all of them.
+A page defines columns, detail and actions; search, cursor, preview, clicks, messages, second presses and asking for a
+text are the same on all of them, and so are their keys (`list` in `page_commands.py`). In a narrow window the preview
+is below the list, in a low one it goes.
+
+The list of a fleet's units is a page whose `T` is a unit: `item_row` is its row, `detail_rows` what its page of details
+shows, `summary` the totals, `search_text` the task with the repository. `use` takes the units that pass the filter, in
+the order of the sort, after each event; the cursor stays on its unit by `key`. Its own keys stay in `fleet`. A list of
+workers is the same with a worker as `T` and its bar over time as its row; `heading_rows` has the marks of the time.
 """
 
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, TypeVar
 
+from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.events import Click
+from textual.events import Click, Resize
+from textual.geometry import Size
 from textual.screen import ScreenResultType
 from textual.widget import Widget
+from textual.widgets import Input, Static
 
-from tui_agent.ui.base.command_type import Where
-from tui_agent.ui.base.commands import command
+from tui_agent.ui.base.command_type import Command, Where
+from tui_agent.ui.base.commands import bindings_for, command, commands_for
+from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import sanitise
-from tui_agent.ui.text.styled_lines import clipped, key_runs
+from tui_agent.ui.text.styled_lines import clipped, key_rows, key_runs, wrapped
 
 from .answer_guard import SecondPress, act_on_key
 
 T = TypeVar("T")
+
+BESIDE = 100
+"""Columns from which the selected item is beside the list."""
+LOW = 14
+"""Rows below which a page has no search line until it is used, and keys in one row."""
+_FIXED = 8
+"""Rows that a page needs before it shows the selected item below the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A text that the page asks for in the search line."""
+
+    then: Callable[[str], None]
+    accept: str
+    cancel: str
 
 
 class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType]):
@@ -33,12 +62,36 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     WHERE: ClassVar[Where]
     """Its part of the table of commands, and the prefix of the ids of its parts."""
     KEYS: ClassVar[Sequence[str]]
-    """Commands in the row of keys; a second click on an item acts as the first one."""
+    """Commands in the row of keys; a second click on an item, and enter in the search, act as the first one."""
+    SEARCHES: ClassVar[bool] = False
+    """True if letters typed on the page are a search from the start; else only after the key for it."""
+    DETAIL_ROWS: ClassVar[int] = 2
+    """Most rows of the selected item below the list."""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("list")]
     DEFAULT_CSS = """
     ListPage {
         & RowsView { height: 1; overflow: hidden; }
-        & .list-rows { height: 1fr; min-height: 1; overflow-y: auto; }
-        & .list-detail { height: 2; margin-top: 1; }
+        & .list-search {
+            height: 1;
+            & > Static { width: auto; color: $text-muted; }
+            & > Input { width: 1fr; background: transparent; }
+        }
+        & .list-body { height: 1fr; min-height: 1; }
+        & .list-rows { height: 1fr; min-height: 1; overflow-y: auto; scrollbar-size-vertical: 1; }
+        & .list-detail { margin-top: 1; }
+        &.-beside .list-body { layout: horizontal; }
+        &.-beside .list-rows { width: 1fr; }
+        &.-beside .list-detail {
+            width: 38%;
+            margin: 0 0 0 1;
+            padding: 0 0 0 1;
+            border-left: solid $border-blurred;
+            overflow-y: auto;
+            scrollbar-size-vertical: 1;
+        }
+        &.-low .list-search { display: none; }
+        &.-typing .list-search { display: block; & > Static { color: $accent; text-style: bold; } }
+        &.-low .list-detail { margin-top: 0; }
     }
     """
 
@@ -48,6 +101,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         *,
         key: Callable[[T], object] = lambda item: item,
         clock: Callable[[], float] = time.monotonic,
+        query: str = "",
     ) -> None:
         """Create the page.
 
@@ -55,11 +109,19 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
             title: title in the frame.
             key: returns what identifies an item of one list in the next one.
             clock: monotonic seconds, for second presses.
+            query: first text of the search.
         """
         super().__init__()
         self._title = title
+        self._query = query
+        self._items: Sequence[T] = ()
+        self._asked: _Asked | None = None
         self._message: Run = ("", "")
         self._second_press = SecondPress(self, clock)
+        self._sign = Static("/ ", markup=False)
+        self._field = LineInput(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
+        # A blinking cursor wakes an idle program twice a second.
+        self._field.cursor_blink = False
         self.rows: ItemRows[T] = ItemRows(self.layout_rows, key=key, id=f"{self.WHERE}-body")
         """The list."""
         self.rows.add_class("list-rows")
@@ -78,6 +140,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def summary(self) -> Run:
         """Return what the state line says unless a message takes its place."""
 
+    def search_text(self, item: T) -> str:
+        """Return the text that a search looks through; all of its words must be in it."""
+        return self.item_row(item, 0, 300).plain
+
     def heading_rows(self, width: int) -> Sequence[Line]:
         """Return the rows above the first item, which scroll with them."""
         return ()
@@ -85,6 +151,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def detail_rows(self, item: T, width: int) -> Sequence[Line]:
         """Return the selected item in full."""
         return ()
+
+    def empty_text(self) -> str:
+        """Return why the list shows no item."""
+        return f"Nothing matches. {command('list.close').key_text} shows all again." if self._query else ""
 
     def counts(self, name: str) -> bool:
         """Return True if a command of the row of keys works for the selected item; any other is dim."""
@@ -101,19 +171,41 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     # --- what all pages share -----------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """Yield the list, the selected item in full, the line of state and the keys."""
+        """Yield the search, the list, the selected item in full, the line of state and the keys."""
+        self._place(self.app.size)
         with Vertical() as page:
             page.border_title = Content(f" {self._title} ")
-            for view in (self.rows, self._detail, self._state):
+            with Horizontal(classes="list-search"):
+                yield self._sign
+                yield self._field
+            with Vertical(classes="list-body"):
+                yield self.rows
+                yield self._detail
+            for view in (self.rows, self._detail, self._state, self._keys):
                 view.can_focus = False
-                yield view
+            yield self._state
             yield from self.fields()
-            self._keys.can_focus = False
             yield self._keys
 
     def on_mount(self) -> None:
         """Watch the focus of the window, for second clicks."""
         self._second_press.begin(self.app)
+        self._field.value = self._query
+        if self.SEARCHES:
+            self._field.focus()
+
+    def on_resize(self, event: Resize) -> None:
+        """Place the selected item where there is room for it."""
+        self._place(event.size)
+        self.call_after_refresh(self.show)
+
+    def _place(self, size: Size) -> None:
+        beside = size.width >= BESIDE
+        self.set_class(beside, "-beside")
+        self.set_class(size.height < LOW, "-low")
+        below = min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
+        self._detail.display = beside or below > 0
+        self._detail.styles.height = "1fr" if beside else max(1, below)
 
     @property
     def cursor_rows(self) -> ItemRows[T]:
@@ -125,10 +217,35 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """The item at the cursor."""
         return self.rows.selected
 
+    @property
+    def query_text(self) -> str:
+        """Text of the search."""
+        return self._query
+
+    @property
+    def all_items(self) -> Sequence[T]:
+        """The items, also those that the search hides."""
+        return self._items
+
+    def cursor_sign(self, place: int) -> Run:
+        """Return the first cells of a row, which show the cursor."""
+        return ("› " if place == self.rows.cursor else "  ", "key")
+
     def use(self, items: Sequence[T], first: int = 0) -> None:
         """Show other items; the cursor is on the `first` one until the user moves it."""
-        self.rows.use(items, first)
+        self._items = items
+        found = self._found()
+        chosen = items[first] if first < len(items) else None
+        self.rows.use(found, next((place for place, item in enumerate(found) if item is chosen), 0))
         self.show()
+
+    def begin(self, items: Sequence[T], place: int = 0) -> None:
+        """Show another list, without a search, with the cursor on the item at a place."""
+        self._items, self._query, self._message = items, "", ("", "")
+        self._field.value = ""
+        self.rows.begin(items, place)
+        self.show(anew=True)
+        self.rows.reveal()
 
     def say(self, text: str, style: str = "") -> None:
         """Show a message in the line of state until the cursor moves; an empty one removes it."""
@@ -137,9 +254,13 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
 
     def show(self, *, anew: bool = False) -> None:
         """Show everything as it is now; `anew` for another list, from its top."""
+        if not self.is_attached:
+            return
+        self.set_class(bool(self._query) or self._asked is not None or self._field.has_focus, "-typing")
         self.rows.redraw(anew=anew)
         for view in (self._detail, self._state, self._keys):
             view.redraw()
+        self._keys.styles.height = max(1, self._keys.total)
 
     def cursor_moved(self) -> None:
         """Show the selected item, and no message any more."""
@@ -155,29 +276,160 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.say(f"{command(f'{self.WHERE}.{action}').key_text} again {effect} {target}.", "warning")
         return False
 
+    # --- the search, and other texts ----------------------------------------------------------------------------------
+
+    @property
+    def is_asking(self) -> bool:
+        """True while the user types a text that the page asked for."""
+        return self._asked is not None
+
+    def ask(
+        self, label: str, then: Callable[[str], None], *, text: str = "", hint: str = "", keys: Sequence[str]
+    ) -> None:
+        """Ask for a text in the place of the search; `end_asking` brings the search back.
+
+        Args:
+            label: what is asked for.
+            then: takes the text at enter.
+            text: first text, selected.
+            hint: example, while there is no text.
+            keys: what enter and esc do.
+        """
+        self._asked = _Asked(then, keys[0], keys[1])
+        self._sign.update(Content(f"{label} "))
+        self._field.placeholder, self._field.value = hint, text
+        self._field.select_all()
+        self._field.focus()
+        self.show()
+
+    def end_asking(self) -> None:
+        """Bring the search back."""
+        self._asked = None
+        self._sign.update(Content("/ "))
+        self._field.placeholder, self._field.value = "search", self._query
+        if not self.SEARCHES:
+            self.set_focus(None)
+        self.show()
+
+    def _found(self) -> Sequence[T]:
+        words = self._query.casefold().split()
+        if not words:
+            return self._items
+        texts = ((item, self.search_text(item).casefold()) for item in self._items)
+        return [item for item, text in texts if all(word in text for word in words)]
+
+    def _search(self, query: str) -> None:
+        self._query, self._message = query, ("", "")
+        self._second_press.forget()
+        self.rows.begin(self._found())
+        self.show(anew=True)
+        self.cursor_moved()
+
+    @on(Input.Changed, ".list-field")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        # A change that the page made itself may arrive when the field has another use.
+        if self._asked is None and event.value == self._field.value != self._query:
+            self._search(event.value)
+
+    @on(Input.Submitted, ".list-field")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self._asked is not None:
+            self._asked.then(event.value)
+        else:
+            self._act(self.KEYS[0])
+
+    def action_search(self) -> None:
+        """Type into the search."""
+        self._field.focus()
+        self.call_after_refresh(self.show)
+
     def action_close(self) -> None:
-        """Close the page."""
+        """Stop asking; else clear the search; else close the page."""
+        if self._asked is not None:
+            self.end_asking()
+        elif self._query or (self._field.has_focus and not self.SEARCHES):
+            self._field.value = ""
+            if not self.SEARCHES:
+                self.set_focus(None)
+            self._search("")
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        """Close the page without a result."""
         self.dismiss(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for every key of the page but the one that closes while the page asks for a text."""
+        own = {entry.action_name for where in ("list", self.WHERE) for entry in commands_for(where)} - {"close"}
+        return not (self.is_asking and action in own) and super().check_action(action, parameters)
+
+    # --- keys and mouse -----------------------------------------------------------------------------------------------
+
+    def move(self, by: int) -> None:
+        """Move the cursor, and leave the search line unless the page begins in it."""
+        if not self.SEARCHES:
+            self.set_focus(None)
+        super().move(by)
+
+    def action_page_up(self) -> None:
+        """Move a page up; scroll where an item has several rows."""
+        if self.rows.has_single_rows:
+            self.move(-self.page_rows)
+        else:
+            super().action_page_up()
+
+    def action_page_down(self) -> None:
+        """Move a page down; scroll where an item has several rows."""
+        if self.rows.has_single_rows:
+            self.move(self.page_rows)
+        else:
+            super().action_page_down()
+
+    def action_first(self) -> None:
+        """Move to the first item."""
+        self.move(-self.rows.cursor)
+
+    def action_last(self) -> None:
+        """Move to the last item."""
+        self.move(len(self.rows.items) - 1 - self.rows.cursor)
 
     def on_click(self, event: Click) -> None:
         """Select the clicked item; if it is selected, open it. A click on a key's label acts as the key."""
         if event.widget is self._keys:
-            act_on_key(self, self.WHERE, self._keys.line_at(event.y), event.x, self.may_click)
+            row = self._keys.line_at(event.y)
+            for where in ("list", self.WHERE):
+                act_on_key(self, where, row, event.x, self.may_click)
         place = self.rows.place_at(event.screen_offset) if event.widget is self.rows else None
-        if place is not None:
+        if place is not None and not self.is_asking:
             again = place == self.rows.cursor
-            self.rows.select(place)
-            self.cursor_moved()
-            if again:
-                getattr(self, f"action_{self.KEYS[0]}")()
+            self.move(place - self.rows.cursor)
+            if again and self.may_click(self.KEYS[0]):
+                self._act(self.KEYS[0])
+
+    def _act(self, name: str) -> None:
+        getattr(self, f"action_{name}")()
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
 
     def layout_rows(self, width: int) -> Layout:
-        """Return all rows, and where each item begins."""
-        rows = list(self.heading_rows(width))
-        starts = range(len(rows), len(rows) + len(self.rows.items))
-        for place, item in enumerate(self.rows.items):
-            rows.append(self.item_row(item, place, width))
-        return rows, starts
+        """Return all rows, each item built when it is drawn, and where each item begins."""
+        heading, items = self.heading_rows(width), self.rows.items
+        if not items:
+            return [*heading, *wrapped([(self.empty_text(), "muted")], width)], ()
+        first = len(heading)
+
+        def row(at: int) -> Line:
+            return heading[at] if at < first else self.shown_row(items[at - first], at - first, width)
+
+        return LazyRows(first + len(items), row), range(first, first + len(items))
+
+    def shown_row(self, item: T, place: int, width: int) -> Line:
+        """Return the row of an item, with a ground of its own at the cursor."""
+        row, ground = self.item_row(item, place, width), "code-ground"
+        return replace(row.styled(ground), fill=ground) if place == self.rows.cursor else row
 
     def _detail_rows(self, width: int) -> Sequence[Line]:
         return self.detail_rows(self.selected, width) if self.selected is not None else ()
@@ -186,9 +438,18 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         return [Line(clipped([self._message if self._message[0] else self.summary()], width))]
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        return [Line(clipped(self.key_runs(), width))]
+        answers = self.key_answers()
+        return [Line(clipped(key_runs(answers), width))] if self.has_class("-low") else key_rows(answers, width)
 
-    def key_runs(self) -> list[Run]:
-        """Return the row of keys."""
-        entries = ((name, command(f"{self.WHERE}.{name}")) for name in self.KEYS)
-        return key_runs((one.key_text, one.text, self.counts(name)) for name, one in entries)
+    def key_answers(self) -> list[tuple[str, str, bool]]:
+        """Return key and text of each command in the row of keys, and True if it works now."""
+        if self._asked is not None:
+            return [("enter", self._asked.accept, True), (command("list.close").key_text, self._asked.cancel, True)]
+        return [
+            (one.key_text, one.text, self.counts(name))
+            for name, one in ((name, self._command(name)) for name in self.KEYS)
+        ]
+
+    def _command(self, name: str) -> Command:
+        own = {entry.action_name: entry for where in ("list", self.WHERE) for entry in commands_for(where)}
+        return own[name]

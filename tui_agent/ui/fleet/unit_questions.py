@@ -6,7 +6,7 @@ from tui_agent.protocol.fleet_records import UnitQuestion
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.approval.approval_rows import UNIT
-from tui_agent.ui.state.pending_approvals import PendingApprovals
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .fleet_files import FleetFiles
 

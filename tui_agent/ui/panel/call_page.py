@@ -8,9 +8,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.status_words import REFUSED_BY, status_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
-from tui_agent.ui.state.call_records import CallTrial
+from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
-from tui_agent.ui.state.trial_words import question_text, repository_text
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff

@@ -8,10 +8,8 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.events import BlockedOn, ToolStatus
-from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_records import FileChange, question_text, settled_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
-from tui_agent.ui.state.tool_kinds import tool_kind
-from tui_agent.ui.state.trial_words import question_text, settled_text
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import text_of_runs

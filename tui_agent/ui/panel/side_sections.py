@@ -9,8 +9,7 @@ from textual.message import Message
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
-from tui_agent.ui.state.changed_files import ChangedFiles, FileTotals
-from tui_agent.ui.state.plan import Plan
+from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals, Plan
 from tui_agent.ui.text.sanitiser import ELLIPSIS, cut_at, one_line
 
 MOST_ITEMS = 8

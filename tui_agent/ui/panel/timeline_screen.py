@@ -19,8 +19,7 @@ from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.sanitiser import one_line
 from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
 
-from .time_window import TimeWindow, length_of
-from .timeline import TICK, lane_bars, total_parts
+from .timeline import TICK, TimeWindow, lane_bars, length_of, total_parts
 
 _NAMED = 60
 """Cells from which a lane has the name of its call."""

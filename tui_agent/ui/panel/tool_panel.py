@@ -15,7 +15,7 @@ from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
-from tui_agent.ui.state.plan import Plan
+from tui_agent.ui.state.plan_and_files import Plan
 
 from .call_list import CallList
 

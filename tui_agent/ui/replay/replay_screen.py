@@ -2,8 +2,9 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import ClassVar
 
 from textual import on
@@ -11,9 +12,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Event, Key, MouseEvent, MouseScrollDown, MouseScrollUp
 
-from tui_agent.ui.base.app_type import InputTaker
+from tui_agent.ui.app.themes import DEFAULT_THEME
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.app_type import AnyScreen, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
-from tui_agent.ui.base.terminal_environment import Clock
+from tui_agent.ui.base.terminal_environment import Clock, TerminalEnvironment
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus
 from tui_agent.ui.chat.chat_options import ChatOptions
@@ -272,3 +275,49 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
 
     def _show_position(self) -> None:
         self.scrubber.show(self.play_state)
+
+
+_STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
+
+
+class ReplayApp(TuiAgentApp):
+    """The app of one replay. `run()` returns once the user closes it."""
+
+    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
+
+    def __init__(
+        self,
+        open_screen: Callable[[ChatOptions], ReplayScreen],
+        *,
+        theme: str = DEFAULT_THEME,
+        themes_dirs: Sequence[Path] = (),
+        surroundings: TerminalEnvironment | None = None,
+        log_file: Path | None = None,
+    ) -> None:
+        """Create the app.
+
+        Args:
+            open_screen: returns the screen of the replay.
+            theme: name of the theme.
+            themes_dirs: more folders of theme files.
+            surroundings: colours and motion; None: as the environment asks.
+            log_file: log of failed widgets; None: a widget that fails ends the app.
+        """
+        # No one sees this chat, which has no agent.
+        super().__init__(
+            AgentBridge(), theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file
+        )
+        self.replay = open_screen(self.chat.options)
+        """The screen of the replay."""
+
+    def get_default_screen(self) -> AnyScreen:
+        """Return an empty screen below that of the replay."""
+        return AnyScreen()
+
+    def on_mount(self) -> None:
+        """Show the replay."""
+        self.show_replay(self.replay)
+
+    def replay_closed(self) -> None:
+        """Exit."""
+        self.exit()

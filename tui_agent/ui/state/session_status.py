@@ -1,5 +1,6 @@
 """The session's status: the fold behind the title bar and the status line."""
 
+import re
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.amounts import tokens_text
@@ -34,8 +35,36 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 from tui_agent.protocol.trial import Place
 
-from .step_numbers import StepNumbers
-from .trial_words import waiting_text
+from .call_records import waiting_text
+
+_BOUNDARY = re.compile(r"step ([0-9]+)")
+
+
+@dataclass(slots=True)
+class StepNumbers:
+    """Counts the steps of the root agent over all runs."""
+
+    is_known: bool = True
+    """False if earlier steps of the session are missing."""
+    _before: int = 0
+    _last: int = 0
+
+    def begin_run(self) -> None:
+        """Count the steps of a new run after all others."""
+        self._before = self._last
+
+    def begin_step(self, index: int) -> int:
+        """Return the number of a step, from 1; `index` counts within its run, from 0."""
+        number = self._before + index + 1
+        self._last = max(self._last, number)
+        return number
+
+    def in_session(self, boundary: str) -> str:
+        """Return a point of the run, such as `after step 2`, with the number of the session; empty if it is unknown."""
+        if not self.is_known:
+            return "" if _BOUNDARY.search(boundary) else boundary
+        return _BOUNDARY.sub(lambda match: f"step {self._before + int(match[1])}", boundary)
+
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (

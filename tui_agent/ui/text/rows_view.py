@@ -226,6 +226,11 @@ class ItemRows(RowsView, Generic[T]):
         return bool(self.items and self._starts)
 
     @property
+    def has_single_rows(self) -> bool:
+        """True if each item has one row."""
+        return self.has_items and self.total - self._starts[0] == len(self.items)
+
+    @property
     def selected(self) -> T | None:
         """The item at the cursor."""
         return self.items[self.cursor] if self.cursor < len(self.items) else None

@@ -20,10 +20,8 @@ from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
 from tui_agent.protocol.status_words import REFUSED_BY
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait_text
-from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_records import FileChange, question_text, settled_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
-from tui_agent.ui.state.tool_kinds import tool_kind
-from tui_agent.ui.state.trial_words import question_text, settled_text
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_layout import layout_diff
 from tui_agent.ui.text.diff_parser import read_diff

@@ -62,9 +62,8 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
-from tui_agent.ui.state.plan import HANDLED_EVENTS as PLAN_EVENTS
-from tui_agent.ui.state.plan import Plan
-from tui_agent.ui.state.step_numbers import StepNumbers
+from tui_agent.ui.state.plan_and_files import PLAN_EVENTS, Plan
+from tui_agent.ui.state.session_status import StepNumbers
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold

@@ -1,6 +1,7 @@
 """Actions that open a page or show a fact."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -12,6 +13,9 @@ from tui_agent.ui.dialogs.help_page import help_text
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers
+
+if TYPE_CHECKING:
+    from tui_agent.ui.dialogs.item_page import ItemPage
 
 
 class PageActions:
@@ -67,7 +71,7 @@ class PageActions:
 
     def _report(self, _: str) -> None:
         # Pages are loaded on demand.
-        from tui_agent.ui.dialogs.report_page import ReportPage
+        from tui_agent.ui.dialogs.info_pages import ReportPage
 
         context, state = self._context, self._state()
         if state.status.report is None and not state.attention.questions:
@@ -112,28 +116,43 @@ class PageActions:
         context.screen.app.push_screen(screen)
 
     def _show_files(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import files_text
+        from tui_agent.ui.dialogs.fact_items import file_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
-        files = self._state().files
-        if not files.files:
+        if not self._state().files.files:
             self._context.say("This session has changed no files.")
-        else:
-            self._context.show_page("Changed files", lambda width: files_text(files, self._number_of, width))
+            return
+        state = f"{count_text(len(self._state().files.files), 'file')} changed, the newest first"
+        items = lambda: file_items(self._state().files, self._state().ledger)  # noqa: E731
+        self._push(ItemPage("Changed files", items, state, opens=True))
 
     def _show_tools(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import tools_text
+        from tui_agent.ui.dialogs.fact_items import tool_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
-        if (bench := self._context.bench()) is not None:
-            tools = bench.rules.tools()
-            self._context.show_page("Tools", lambda width: tools_text(tools, width))
+        if (bench := self._context.bench()) is None:
+            return
+        tools = bench.rules.tools()
+        state = f"The model can call {count_text(len(tools), 'tool')}."
+        self._push(ItemPage("Tools", lambda: tool_items(tools), state, opens=True))
 
     def _show_skills(self, _: str) -> None:
-        from tui_agent.ui.dialogs.info_pages import definitions_text
+        from tui_agent.ui.dialogs.fact_items import definition_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if (bench := self._context.bench()) is None:
             return
         facts = bench.definitions.facts() if bench.definitions is not None else ()
-        self._context.show_page("Skills, commands, sub-agents", lambda width: definitions_text(facts, width))
+        if not facts:
+            where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
+            self._context.say(f"No file defines any. They are Markdown files in {where}.")
+            return
+        state = f"{count_text(sum(not fact.problem for fact in facts), 'definition')} in use"
+        page = ItemPage("Skills, commands, sub-agents", lambda: definition_items(facts), state, opens=True)
+        self._push(page)
+
+    def _push(self, page: "ItemPage") -> None:
+        self._context.screen.app.push_screen(page)
 
     def _show_cost(self, _: str) -> None:
         self._context.say(self._cost())
@@ -154,7 +173,8 @@ class PageActions:
         return found.number if found is not None else None
 
     def _show_hooks(self, _: str) -> bool:
-        from tui_agent.ui.dialogs.hook_page import hooks_text
+        from tui_agent.ui.dialogs.fact_items import hook_items
+        from tui_agent.ui.dialogs.item_page import ItemPage
 
         context = self._context
         if (bench := context.bench()) is None:
@@ -163,5 +183,6 @@ class PageActions:
         if not hooks.list():
             context.say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
             return True
-        context.show_page("Hooks", lambda width: hooks_text(hooks.list(), width))
+        state = f"{count_text(sum(bool(fact.event) for fact in hooks.list()), 'hook')}"
+        self._push(ItemPage("Hooks", lambda: hook_items(hooks.list()), state, opens=True, follows=True))
         return True

@@ -42,9 +42,9 @@ class ServerActions:
                 else "No tool server is configured. In a shell: tui-agent mcp add NAME -- COMMAND"
             )
         elif named is None:
-            from tui_agent.ui.dialogs.info_pages import servers_text
+            from tui_agent.ui.dialogs.servers_page import ServersPage
 
-            context.show_page("Tool servers", lambda width: servers_text(servers.list(), width), follows=True)
+            context.screen.app.push_screen(ServersPage(servers))
         elif named[1] == "restart":
             refused = servers.restart(named[2])
             context.say(refused or f"{named[2]} starts anew.", wrong=bool(refused))

@@ -66,7 +66,7 @@ class SessionActions:
 
     def _report_rewind(self, outcome: RewindOutcome | None) -> None:
         """Say what a rewind did, and put the message it removed into the empty composer."""
-        from tui_agent.ui.dialogs.rewind_rows import rewind_outcome_text
+        from tui_agent.ui.dialogs.rewind_screen import rewind_outcome_text
 
         if outcome is None:
             return

@@ -1,6 +1,7 @@
 """Actions that change a setting of this session: mode, theme, model and effort."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
@@ -8,6 +9,9 @@ from tui_agent.ui.chat.app_requests import ThemeRequested
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
+
+if TYPE_CHECKING:
+    from tui_agent.ui.dialogs.item_page import ItemPage
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
@@ -56,20 +60,44 @@ class SettingActions:
         if wanted in modes:
             self.choose_mode(modes[wanted])
             return True
-        unknown = f"Unknown mode {name}. " if name else ""
-        self._context.say(
-            f"{unknown}The mode is {self._context.bridge.status.mode.value}; there are {', '.join(modes)}.",
-            wrong=bool(name),
-        )
-        return not name
+        current = self._context.bridge.status.mode
+        if name:
+            self._context.say(
+                f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
+            )
+            return False
+        from tui_agent.ui.dialogs.item_page import MODES, ItemPage, choices
+
+        items = choices({mode.value: text for mode, text in MODES.items()}, current.value)
+        page = ItemPage("Mode", lambda: items, "What happens to calls that no rule decides", selected=current.value)
+        self._choose_from(page, lambda chosen: self.choose_mode(modes[chosen]))
+        return True
+
+    def _choose_from(self, page: "ItemPage", act: Callable[[str], object]) -> None:
+        """Open a chooser, and act on the choice."""
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                act(name)
+
+        self._context.screen.app.push_screen(page, chosen)
 
     def _theme(self, name: str) -> bool:
         if name in self.theme_names:
             self.choose_theme(name)
             return True
-        unknown = f"Unknown theme {name}. " if name else ""
-        self._context.say(f"{unknown}Themes: {', '.join(self.theme_names)}.", wrong=bool(name))
-        return not name
+        if name:
+            self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
+            return False
+        from tui_agent.ui.dialogs.item_page import SAMPLE, THEMES, ItemPage, choices
+
+        app = self._context.screen.app
+        before = "auto" if getattr(app, "follows_terminal", False) else app.theme
+        items = choices({name: THEMES.get(name, "Your own") for name in self.theme_names}, before, SAMPLE)
+        state = "Each theme shows as the cursor moves; the settings keep one: theme = NAME"
+        page = ItemPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
+        app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
+        return True
 
     def _model(self, argument: str) -> bool:
         name, keeps = _without_default(argument)
@@ -85,10 +113,11 @@ class SettingActions:
     def _show_models(self) -> None:
         bench = self._context.bridge.bench
         if bench is not None and (models := bench.models.list()):
-            # Pages are loaded on demand.
-            from tui_agent.ui.dialogs.model_rows import models_text
+            from tui_agent.ui.dialogs.item_page import ItemPage, model_items
 
-            self._context.show_page("Models", lambda width: models_text(models, width))
+            current = next((model.name for model in models if model.is_current), "")
+            page = ItemPage("Model", lambda: model_items(models), "From the next request on", selected=current)
+            self._choose_from(page, lambda name: self._context.start("model", self._choose_model(name, keeps=False)))
         else:
             model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
@@ -116,11 +145,21 @@ class SettingActions:
             return
         try:
             said = bench.models.choose_effort(name)
+            if not name and not keeps:
+                self._show_efforts(said)
+                return
             if keeps:
                 said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
             self._context.say(said)
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
+
+    def _show_efforts(self, state: str) -> None:
+        from tui_agent.ui.dialogs.item_page import EFFORTS, ItemPage, choices
+
+        current = next((name for name in EFFORTS if f" is {name}" in state), "default")
+        page = ItemPage("Effort", lambda: choices(EFFORTS, current), state.partition(" /effort")[0], selected=current)
+        self._choose_from(page, self._effort)
 
 
 def _without_default(argument: str) -> tuple[str, bool]:

@@ -1,16 +1,107 @@
-"""Questions to the user and the time they waited: the fold behind the attention figures of the report."""
+"""Open questions, the time that questions waited for the user, and the calls that each rule decided."""
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunStarted, SessionLoaded
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    PermissionDecided,
+    RunEnded,
+    RunStarted,
+    SessionLoaded,
+)
 from tui_agent.protocol.messages import FrozenModel
+from tui_agent.protocol.permissions import PLAN_MODE_DENIAL, ApprovalRequest
 
 from .run_times import covered
 
-HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+APPROVAL_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded)
+)
+"""Events that may change the requests."""
+
+
+class PendingApprovals:
+    """The open requests in order of arrival. Changed by events and by the user's answers."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, ApprovalRequest] = {}
+        self._postponed: set[str] = set()
+        self._done = 0
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __contains__(self, request_id: object) -> bool:
+        return request_id in self._requests
+
+    @property
+    def first(self) -> ApprovalRequest | None:
+        """The oldest request."""
+        return next(iter(self._requests.values()), None)
+
+    @property
+    def all(self) -> tuple[ApprovalRequest, ...]:
+        """Every open request, oldest first."""
+        return tuple(self._requests.values())
+
+    @property
+    def next_to_open(self) -> ApprovalRequest | None:
+        """The request that may open by itself: the oldest one that was not postponed."""
+        return next((request for key, request in self._requests.items() if key not in self._postponed), None)
+
+    def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
+        """Return a request's number, from 1, and the number of requests since none was open, for `2 of 5`."""
+        order = list(self._requests)
+        place = order.index(request.request_id) if request.request_id in self._requests else 0
+        return self._done + place + 1, self._done + len(order)
+
+    def alike(self, request: ApprovalRequest) -> int:
+        """Return the number of other open requests that one rule would answer with this one."""
+        rule = request.session_rule
+        others = (one for one in self._requests.values() if one.session_rule == rule and one.tool == request.tool)
+        return max(0, sum(1 for _ in others) - 1) if rule is not None else 0
+
+    def postpone(self) -> None:
+        """Let no request that is open now open by itself again."""
+        self._postponed.update(self._requests)
+
+    def settle(self, request_id: str) -> bool:
+        """Remove an answered request; return False if it was not open."""
+        if self._requests.pop(request_id, None) is None:
+            return False
+        self._done += 1
+        self._forget_burst()
+        return True
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Apply one event; return False if it changed nothing."""
+        match envelope.event:
+            case ApprovalRequested() as request:
+                self._requests[request.request_id] = request
+            case ApprovalResolved(request_id=request_id):
+                return self.settle(request_id)
+            case RunEnded() if envelope.origin.depth == 0:
+                # A question of a tool server may belong to no run; its own event ends it.
+                self._requests = {key: one for key, one in self._requests.items() if one.question is not None}
+            case SessionLoaded():
+                self._requests.clear()
+            case _:
+                return False
+        self._forget_burst()
+        return True
+
+    def _forget_burst(self) -> None:
+        """Restart the count once no request is open."""
+        if not self._requests:
+            self._done = 0
+            self._postponed.clear()
+
+
+ATTENTION_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (ApprovalRequested, ApprovalResolved, RunStarted, SessionLoaded)
 )
 """Events that may change the figures."""
@@ -142,3 +233,47 @@ def _waited(questions: Sequence[Question], now: float) -> float:
 
 def _end(question: Question, now: float) -> float:
     return max(question.asked, now if question.resolved is None else question.resolved)
+
+
+RULE_EVENTS: frozenset[type[FrozenModel]] = frozenset((PermissionDecided,))
+"""Events that may change the hits."""
+FLOOR_ASKS = "floor_asks"
+"""Key of the calls that need an answer whatever the rules say, such as reads of private paths."""
+
+
+@dataclass(slots=True)
+class RuleHits:
+    """Calls that each rule decided in this session. Changed by `apply` only."""
+
+    total: int = 0
+    """Number of decisions."""
+    _calls: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Apply one event; return False if it changed nothing."""
+        event = envelope.event
+        if not isinstance(event, PermissionDecided):
+            return False
+        self.total += 1
+        # A command is decided part by part; each rule behind a part has decided something.
+        for key in (event.rule or _built_in(event), *(part.rule for part in event.parts if part.rule)):
+            self._calls.setdefault(key, {})[event.call_id] = None
+        return True
+
+    def of(self, key: str) -> tuple[str, ...]:
+        """Return the ids of the calls that a rule decided, oldest first.
+
+        Args:
+            key: the rule with its origin, or for calls without a rule `floor`, `FLOOR_ASKS` or the source of the
+                decision, such as `mode`.
+        """
+        return tuple(self._calls.get(key, ()))
+
+
+def _built_in(event: PermissionDecided) -> str:
+    """Return the key of a decision without a rule."""
+    if event.source != "floor":
+        return event.source
+    if event.decision == "ask":
+        return FLOOR_ASKS
+    return "mode" if event.reason.startswith(PLAN_MODE_DENIAL) else "floor"

@@ -1,15 +1,34 @@
-"""Compositor that reports each widget that a layout shows or resizes.
+"""Layout of a screen within one frame, at its first paint, and without a lost `Resize`."""
 
-Textual's compares a layout with its map of the screen, which it also makes anew when someone asks for the region of a
-widget. If that happens between a change and its layout, the widget never receives its `Resize` and stays empty.
-"""
-
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from textual._compositor import Compositor, ReflowResult
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
+
+
+class ImmediateLayout(Widget):
+    """A container whose children can change their place in the next frame, not in the one after it."""
+
+    def rearrange(self) -> None:
+        """Arrange the children anew in the next frame."""
+        # Textual handles a child's request for a new layout only after that frame, which shows the old places.
+        self._clear_arrangement_cache()
+        self.refresh(layout=True)
+        self.screen.refresh(layout=True)
+
+
+Answer = TypeVar("Answer")
+
+
+def apply_initial_breakpoints(screen: Screen[Answer], window: Size) -> None:
+    """Set the breakpoint classes of a screen that is being composed, for a window of this size."""
+    tables = (screen.HORIZONTAL_BREAKPOINTS, screen.VERTICAL_BREAKPOINTS)
+    for size, breakpoints in zip(window, tables, strict=True):
+        reached = [entry for entry in breakpoints or () if entry[0] <= size]
+        if reached:
+            screen.add_class(max(reached)[1])
 
 
 def report_each_layout(screen: Screen[Any]) -> None:

@@ -1,0 +1,152 @@
+"""Choosers and lists of facts as the user sees and drives them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.support.table import table
+from tests.ui.stage import Stage, stage
+from tests.ui.still import drawn, shown, still_app
+from tests.ui.story import Story
+from tui_agent.protocol.events import FileChanged
+from tui_agent.protocol.facts.definition_facts import DefinitionFact
+from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.dialogs.fact_items import definition_items, file_items
+from tui_agent.ui.dialogs.item_page import ItemPage, model_items
+from tui_agent.ui.transcript.part_page import PartPage
+
+DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n"
+
+
+async def opened(on: Stage, command: str) -> ItemPage:
+    """Type a command and return the page that it opens."""
+    await on.say(command)
+    await on.until(lambda: isinstance(on.app.screen, ItemPage))
+    page = on.app.screen
+    assert isinstance(page, ItemPage)
+    await on.until(lambda: page.selected)
+    return page
+
+
+async def test_each_theme_shows_as_the_cursor_moves_and_esc_brings_the_first_one_back() -> None:
+    async with stage() as on:
+        await on.until(lambda: len(on.chat.commands.settings.theme_names) == 5)
+        before = on.app.theme
+        await opened(on, "/theme")
+        await on.pilot.press(*"light")
+        await on.until(lambda: on.app.theme == "light")
+        await on.pilot.press("escape", "escape")
+        await on.until(lambda: on.app.screen is on.chat and on.app.theme == before)
+
+        await opened(on, "/theme")
+        await on.pilot.press(*"light", "enter")
+        await on.until(lambda: on.app.screen is on.chat)
+        assert on.app.theme == "light"
+
+
+async def test_the_cursor_is_on_the_mode_in_force_and_enter_uses_another() -> None:
+    async with stage() as on:
+        page = await opened(on, "/mode")
+        assert page.selected is not None
+        assert page.selected.id == on.policy.mode.value
+        await on.pilot.press(*"plan", "enter")
+        await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
+
+
+@table("size", [(20, 6), (40, 10), (80, 24), (200, 60)])
+async def test_a_chooser_works_at_any_size(size: tuple[int, int]) -> None:
+    async with stage(size=size) as on:
+        await opened(on, "/mode")
+        await on.pilot.press("end", "down", "up", "pageup", "pagedown", "up", "x", "y", "escape", "enter")
+        await on.until(lambda: on.app.screen is on.chat)
+
+
+async def test_a_search_that_finds_nothing_chooses_nothing() -> None:
+    async with stage() as on:
+        page = await opened(on, "/mode")
+        await on.pilot.press(*"nowhere", "enter")
+        assert on.app.screen is page
+        assert page.selected is None
+
+
+def test_models_say_window_and_price_and_which_one_is_in_force() -> None:
+    items = model_items((ModelFact("Anthropic", "sonnet", 200_000, 3.0, 15.0, is_current=True), ModelFact("x", "y", 1)))
+
+    assert [item.sign[0] for item in items] == ["●", ""]
+    assert items[0].note.split("  ")[-1] == "$3.00 in, $15.00 out"
+    assert items[1].note.endswith("no price")
+
+
+def test_definitions_show_files_and_the_reason_why_one_is_not_used() -> None:
+    facts = (
+        DefinitionFact("sub-agent", "b", problem=".claude/agents/b.md:2: not valid YAML"),
+        DefinitionFact("command", "git:a", "Commits.", ".claude/commands/git/a.md"),
+        DefinitionFact("skill", "pdf", "Fills \x1b[2J forms.", "~/.claude/skills/pdf/SKILL.md"),
+    )
+
+    items = definition_items(facts)
+
+    assert [(item.name, item.sign[0]) for item in items] == [("pdf", ""), ("/git:a", ""), ("b", "▲")]
+    assert [row.plain for row in items[0].rows(60)] == [
+        *("pdf  skill", "~/.claude/skills/pdf/SKILL.md", "Fills \\x1b[2J forms.")
+    ]
+
+
+def edited() -> Story:
+    """Return a session in which three calls changed two files."""
+    story = Story().run("x").step(0)
+    for path, added in (("a.py", 1), ("b.py", 1), ("a.py", 1)):
+        call_id = story.queued("edit", path)
+        story.tell(FileChanged(call_id=call_id, path=path, change="modified", added=added, removed=1, diff=DIFF))
+        story.started(call_id, "edit", path).ended(call_id, "edit", latency_ms=1.0)
+    return story.end("Done.")
+
+
+def test_a_changed_file_shows_the_differences_of_each_call() -> None:
+    app = still_app(edited())
+    state = app.chat.state
+    for envelope in edited().envelopes:
+        state.apply(envelope)
+
+    items = file_items(state.files, state.ledger)
+
+    assert [(item.name, item.note) for item in items] == [("a.py", "+2 −2  #1 #3"), ("b.py", "+1 −1  #2")]
+    text = "\n".join(row.plain for row in items[0].rows(60))
+    assert text.index("#3 a.py") < text.index("#1 a.py")
+    assert text.count("round(x)") == 2
+
+
+def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Type a command, then press keys on its page."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pilot.press("slash", *command, "enter")
+        while app.screen is app.chat:
+            await pilot.pause()
+        for key in ("", *keys):
+            await drawn(pilot)
+            await pilot.press(*filter(None, [key]))
+        await drawn(pilot)
+
+    return before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize("command", ["mode", "theme", "files"])
+def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], command: str, size: tuple[int, int]) -> None:
+    assert snap_compare(still_app(edited()), terminal_size=size, run_before=typing(command, "down"))
+
+
+async def test_enter_opens_the_differences_of_a_file() -> None:
+    app = still_app(edited())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await typing("files", "enter")(pilot)
+        assert isinstance(app.screen, PartPage)

@@ -1,0 +1,220 @@
+"""Choosers and lists of facts: one page for all of them, and the items of each.
+
+A chooser returns the id of the chosen item; a list of facts opens the selected one in full.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from tui_agent.protocol.amounts import tokens_text
+from tui_agent.protocol.facts.model_facts import ModelFact
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import clipped, wrapped
+from tui_agent.ui.transcript.part_page import PartPage
+
+from .list_page import ListPage
+from .text_page import POLL_SECONDS
+
+MODES = {
+    PermissionMode.ASK: "Ask before anything changes that no rule allows",
+    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
+    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
+    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
+    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
+}
+"""Each permission mode, with what it does."""
+EFFORTS = {
+    "off": "No thinking",
+    "low": "Little thinking: quick answers",
+    "medium": "Some thinking",
+    "high": "Much thinking, for hard work",
+    "xhigh": "More than high, where the model has it",
+    "max": "As much thinking as the model can do",
+    "default": "As the provider decides",
+}
+"""Each effort, with what it does."""
+THEMES = {
+    "auto": "Dark or light, like the terminal",
+    "dark": "Dark ground",
+    "light": "Light ground",
+    "high-contrast": "Black ground, strong colours",
+    "ansi": "The terminal's own sixteen colours",
+}
+"""The themes that come with the program."""
+SAMPLE: tuple[tuple[Run, ...], ...] = (
+    (("You", "you"),),
+    (("  fix the failing price test", ""),),
+    (("Assistant", "assistant"),),
+    (("  The rounding happens ", ""), ("twice", "strong"), (" in ", ""), ("price.py", "code"), (".", "")),
+    (),
+    (("  7   def total(items):", "muted"),),
+    (("  8 -     return round(sum(items), 2)", "removed"),),
+    (("  8 +     return sum(items)", "added"),),
+    (),
+    (("✔ ", "success"), ("pytest ", "tool-run"), ("12 passed", "muted")),
+    (("▲ ", "warning"), ("git commit ", "tool-run"), ("needs you", "warning")),
+    (("✖ ", "error"), ("mypy ", "tool-run"), ("exit code 1", "error")),
+)
+"""Rows that show the colours of a theme."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One choice or fact."""
+
+    id: str
+    name: str
+    note: str = ""
+    """Text right of the name, without hidden characters."""
+    sign: Run = ("", "")
+    """Character before the name."""
+    paragraphs: tuple[tuple[Run, ...], ...] = ()
+    """The item in full, wrapped to the width."""
+    diffs: Callable[[int], Iterable[Line]] = lambda _: ()
+    """Builds the rows below the paragraphs."""
+
+    def rows(self, width: int) -> list[Line]:
+        """Return the item in full."""
+        rows = [row for runs in self.paragraphs for row in (wrapped(runs, width) if runs else [Line()])]
+        return [*rows, *self.diffs(width)]
+
+
+class ItemPage(ListPage[Item, str]):
+    """The page; letters search. Returns the id of the chosen item, or None if the user closes it."""
+
+    WHERE = "items"
+    KEYS = ("choose", "close")
+    SEARCHES = True
+    DETAIL_ROWS = 8
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("items")]
+
+    def __init__(
+        self,
+        title: str,
+        items: Callable[[], Sequence[Item]],
+        state: str,
+        *,
+        opens: bool = False,
+        follows: bool = False,
+        selected: str = "",
+        moved: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Create the page.
+
+        Args:
+            title: title in the frame.
+            items: returns the items.
+            state: text of the state line.
+            opens: True if enter opens the selected item in full; else it chooses the item.
+            follows: True if the items change while the page is open.
+            selected: id of the item at the cursor at first.
+            moved: called with the id of the selected item whenever the cursor moves.
+        """
+        super().__init__(title, key=lambda item: item.id)
+        self._read = items
+        self._text = state
+        self._opens = opens
+        self._follows = follows
+        self._first = selected
+        self._moved_to = moved
+
+    def on_mount(self) -> None:
+        """Show the items."""
+        self._use_items()
+        if self._follows:
+            self.set_interval(POLL_SECONDS, self._use_items)
+        self.call_after_refresh(self.rows.reveal)
+
+    def _use_items(self) -> None:
+        items = self._read()
+        self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
+
+    def action_choose(self) -> None:
+        """Return the selected item, or open it."""
+        if (item := self.selected) is None:
+            return
+        if self._opens:
+            text = "\n".join(row.plain.rstrip() for row in item.rows(200))
+            self.app.push_screen(PartPage(one_line(visible(item.name), 60), text, item.rows))
+        else:
+            self.dismiss(item.id)
+
+    def cursor_moved(self) -> None:
+        """Show the selected item."""
+        super().cursor_moved()
+        if self.selected is not None:
+            self._moved_to(self.selected.id)
+
+    def item_row(self, item: Item, place: int, width: int) -> Line:
+        """Return name and note of an item, after its sign."""
+        has_signs = any(one.sign[0] for one in self.all_items)
+        column = min(width // 2, 2 + max(len(visible(one.name)) for one in self.all_items))
+        sign: list[Run] = [(f"{item.sign[0]:<2}", item.sign[1])] if has_signs else []
+        name = f"{one_line(visible(item.name), column - 2):<{column}}"
+        runs = [self.cursor_sign(place), *sign, (name, "strong" if place == self.rows.cursor else "")]
+        return Line(clipped([*runs, (one_line(item.note, 300), "muted")], width))
+
+    def detail_rows(self, item: Item, width: int) -> Sequence[Line]:
+        """Return the item in full."""
+        return item.rows(width)
+
+    def search_text(self, item: Item) -> str:
+        """Return name, note and paragraphs."""
+        return " ".join((item.name, item.note, *(text for runs in item.paragraphs for text, _ in runs)))
+
+    def summary(self) -> Run:
+        """Return the text of the state line."""
+        return self._text, "muted"
+
+    def key_answers(self) -> list[tuple[str, str, bool]]:
+        """Return the keys; enter opens a fact, or uses a choice."""
+        (enter, _, counts), *others = super().key_answers()
+        return [(enter, "open" if self._opens else "use it", counts), *others]
+
+
+def choices(texts: dict[str, str], current: str, rows: Sequence[tuple[Run, ...]] = ()) -> list[Item]:
+    """Return choices with what each does; a sign marks the current one.
+
+    Args:
+        texts: what each choice does, by its id.
+        current: id of the choice in force.
+        rows: rows of each in full, below its text.
+    """
+    return [
+        Item(
+            name,
+            name.replace("_", " "),
+            text,
+            ("●" if name == current else "", "key"),
+            (((name.replace("_", " "), "strong"),), ((text, "muted"),), *(((), *rows) if rows else ())),
+        )
+        for name, text in texts.items()
+    ]
+
+
+def model_items(models: Sequence[ModelFact]) -> list[Item]:
+    """Return the models with window and price for a million tokens."""
+    more = "/model NAME uses a model that is not listed; --default makes it that of new sessions, too."
+    return [
+        Item(
+            model.name,
+            model.name,
+            f"{tokens_text(model.window):>6}  {model.price}",
+            ("●" if model.is_current else "", "key"),
+            (
+                ((visible(model.name), "strong"),),
+                ((visible(model.provider), "muted"),),
+                ((f"{model.window:,} tokens of context", ""),),
+                ((model.price, ""),),
+                (),
+                ((more, "muted"),),
+            ),
+        )
+        for model in models
+    ]
