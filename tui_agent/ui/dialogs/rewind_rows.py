@@ -8,8 +8,7 @@ from pathlib import Path
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.engine_types import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.text.amounts import count_text, names_text
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
@@ -73,7 +72,8 @@ def plan_rows(
         if step.problem:
             rows += [row.prefixed(("     ", "")) for row in wrapped([(step.problem, "warning")], width - 5)]
         if step.diff and (here or step.is_conflict):
-            rows += [row.prefixed(("     ", "")) for row in layout_diff(read_diff(step.diff, visible), width - 5)]
+            diff = diff_rows(step.diff.files, width - 5, clean=visible)
+            rows += [row.prefixed(("     ", "")) for row in diff]
     if not plan.steps:
         rows += _muted_rows("No file changed since.", width)
     return rows, starts
@@ -137,7 +137,7 @@ def _step_row(step: FileStep, width: int, *, here: bool, taken: bool) -> Line:
     leaves = step.is_conflict and not taken
     words, style = _LEFT if leaves else _KIND_LABELS[step.kind]
     box = ("[x] " if taken else "[ ] ") if step.is_conflict else ""
-    counts = "" if step.problem else _counts(step.added, step.removed)
+    counts = "" if step.problem else _counts(step.diff.added, step.diff.removed)
     label = f"{box}{words}"
     room = max(8, width - _LABEL - len(counts) - 5)
     runs: list[Run] = [("› " if here else "  ", "key"), (f"{label:<{_LABEL}} ", style)]
