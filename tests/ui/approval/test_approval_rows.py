@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short
+from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short, request_title
 from tui_agent.ui.text.diff_rows import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import copied_text, width_of_runs
@@ -76,6 +76,24 @@ def test_a_target_that_the_title_names_is_not_named_again() -> None:
     assert touched("x.py", reason="outside the workspace: x.py; …") == ["touches  /home/a/src/x.py"]
     both = ("/home/a/src/x.py", "/home/a/y.py")
     assert touched("x.py", targets=both) == ["touches  /home/a/y.py"]
+
+
+@table(
+    ("path", "title"),
+    [
+        ("src/x.py", "Edit src/x.py?"),
+        ("/home/a/src/x.py", "Edit src/x.py?"),
+        ("/other/src/x.py", "Edit /other/src/x.py?"),
+        ("x.py", "Edit x.py?"),
+    ],
+)
+def test_the_title_names_a_file_of_the_workspace_without_the_workspace(path: str, title: str) -> None:
+    text = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+    asked = request({"path": path}, Preview(kind="diff", text=text, path="/home/a/src/x.py"))
+    outside = Preview(kind="diff", text=text.replace("src/x.py", "etc/x"), path="/etc/x")
+
+    assert request_title(asked) == title
+    assert request_title(request({"path": "/etc/x"}, outside)) == "Edit /etc/x?"
 
 
 def test_a_long_path_is_shown_whole_with_its_target() -> None:

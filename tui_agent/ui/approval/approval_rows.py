@@ -95,13 +95,12 @@ def request_in_short(request: ApprovalRequest) -> str:
 def _question(request: ApprovalRequest) -> str:
     if request.question is not None:
         return question_title(request.question)
-    preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
+    preview, task = request.preview, request.args.get("task")
     if preview is not None and preview.kind == "command":
         return "Run this command?"
     if preview is not None and preview.kind == "diff":
         is_new = any(file.is_new for file in preview.diff.files)
-        file = path if isinstance(path, str) and path else preview.path or "this file"
-        return f"{'Create' if is_new else 'Edit'} {one_line(visible(file), TITLE_NAME)}?"
+        return f"{'Create' if is_new else 'Edit'} {one_line(visible(_path_of(request)), TITLE_NAME)}?"
     if request.tool == "agent" and isinstance(task, str) and task.strip():
         return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
@@ -122,11 +121,21 @@ def command_of(request: ApprovalRequest) -> str:
     return command if isinstance(command, str) else ""
 
 
+def _path_of(request: ApprovalRequest) -> str:
+    """Return the path of a change as the call names it; without the workspace if it names the whole path."""
+    path, preview = request.args.get("path"), request.preview
+    if preview is None or not isinstance(path, str) or not path:
+        return (preview.path if preview is not None else "") or "this file"
+    inside = preview.diff.files[0].path if preview.diff else ""
+    is_inside = inside and path == preview.path and path.endswith(f"/{inside}") and path != f"/{inside}"
+    return inside if is_inside and OUTSIDE not in request.reason else path
+
+
 def _title_path(request: ApprovalRequest) -> bool:
     """True if the title shows the whole path of a change."""
     path, preview = request.args.get("path"), request.preview
-    is_change = preview is not None and preview.kind == "diff"
-    return is_change and isinstance(path, str) and one_line(visible(path), TITLE_NAME) == path != ""
+    is_change = preview is not None and preview.kind == "diff" and isinstance(path, str) and bool(path)
+    return is_change and one_line(visible(shown := _path_of(request)), TITLE_NAME) == shown
 
 
 def _as_clause(sentence: str) -> str:

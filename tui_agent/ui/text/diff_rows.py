@@ -142,7 +142,7 @@ class _Layout:
         sign: Run = (f"{_SIGNS[line.kind]} ", kind)
         if width < self._digits + 3 + NARROWEST:
             head = ("", "")
-        margin = width_of_runs((head, sign))
+        margin = len(head[0]) + len(sign[0])
         rows: list[Line] = []
         start = 0
         for row in folded([(shown.texts[index], kind)], width - margin):

@@ -108,6 +108,8 @@ class CallPart(Part):
         super().__init__(gap=gap)
         self.opened = False
         """True if the call is unfolded."""
+        self.is_followed = False
+        """True if another call comes right below it; a diff then ends with an empty row."""
         self._call = call
         self._context = context
 
@@ -150,7 +152,9 @@ class CallPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the row of the call and what belongs to it."""
-        return flattened(call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought))
+        groups = call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought)
+        shows_diff = any(name == "diff" and len(rows) > 1 for name, rows in groups)
+        return [*flattened(groups), *([Line()] if shows_diff and self.is_followed else [])]
 
 
 class ReadsPart(Part):
