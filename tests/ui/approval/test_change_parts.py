@@ -47,7 +47,7 @@ def test_an_edit_with_some_parts_replaces_its_text_by_less() -> None:
     assert parts is not None
     assert parts.input_with({2})["new_string"] == OLD.replace("line 29\n", "line 29\nmore\n")
     assert parts.input_with({2})["old_string"] == OLD
-    assert parts.parts[0].hunks[0].header == "@@ -2,5 +2,5 @@", "its place in the file, not in the replaced text"
+    assert parts.parts[0].hunks[0].header == "@@ -1,6 +1,6 @@", "its place in the file, not in the replaced text"
 
 
 def test_the_model_reads_the_parts_that_were_left_out() -> None:

@@ -4,9 +4,9 @@ The parts are the hunks of the diff. A call whose input cannot be cut along them
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tui_agent.protocol.diffs import Diff, DiffHunk, DiffLine, hunks_between, split_lines
+from tui_agent.protocol.diffs import Diff, DiffHunk, hunks_between, split_lines
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.text.amounts import count_text
@@ -19,8 +19,8 @@ class ChangePart:
 
     hunks: tuple[DiffHunk, ...] = ()
     """The hunk, with its place in the file."""
-    new_start: int = 0
-    """Index of its first line in the text that the call names, from 0."""
+    own: DiffHunk | None = None
+    """The same change, with its place in the text that the call names; None if that is the file's."""
     path: str = ""
     """File of the hunks, for the colours of its language."""
     name: str = ""
@@ -75,14 +75,13 @@ def change_parts(request: ApprovalRequest) -> ChangeParts | None:
     path = preview.diff.files[0].path if shown else ""
     match args:
         case {"old_string": str() as old, "new_string": str() as new}:
-            own = hunks_between(split_lines(old), split_lines(new))
-            hunks, name = (_placed(own, shown) if shown is not None and len(shown) == len(own) else own), "new_string"
+            own, name = hunks_between(split_lines(old), split_lines(new)), "new_string"
         case {"content": str() as content}:
-            own = shown if shown is not None and _fit(shown, split_lines(content)) else ()
-            hunks, name = own, "content"
+            own, name = shown if shown is not None and _fit(shown, split_lines(content)) else (), "content"
         case _:
             return None
-    parts = [ChangePart((hunk,), one.new_index, path) for hunk, one in zip(hunks, own, strict=True)]
+    hunks = shown if shown is not None and len(shown) == len(own) else own
+    parts = [ChangePart((hunk,), one, path) for hunk, one in zip(hunks, own, strict=True)]
     return ChangeParts(tuple(parts), args, name) if len(parts) > 1 else None
 
 
@@ -91,8 +90,8 @@ def text_with(new: str, parts: Sequence[ChangePart], accepted: Collection[int]) 
     lines = split_lines(new)
     for index in range(len(parts) - 1, -1, -1):
         if index not in accepted:
-            part, hunk = parts[index], parts[index].hunks[0]
-            lines[part.new_start : part.new_start + len(hunk.new)] = hunk.old
+            hunk = parts[index].own or parts[index].hunks[0]
+            lines[hunk.new_index : hunk.new_index + len(hunk.new)] = hunk.old
     return "".join(lines)
 
 
@@ -113,27 +112,6 @@ def whole_hunks(diff: Diff) -> tuple[DiffHunk, ...] | None:
         return None
     # What begins with a note has a side that is not a text.
     return diff.hunks if diff.startswith("--- ") else None
-
-
-def _placed(hunks: Sequence[DiffHunk], shown: Sequence[DiffHunk]) -> tuple[DiffHunk, ...]:
-    """Return hunks of a replaced text with their places in the file, which a diff of the file has."""
-    return tuple(_moved(hunk, place) for hunk, place in zip(hunks, shown, strict=True))
-
-
-def _moved(hunk: DiffHunk, shown: DiffHunk) -> DiffHunk:
-    old = _unchanged_top(shown) + shown.old_index - _unchanged_top(hunk) - hunk.old_index
-    new = old + shown.new_index - shown.old_index - hunk.new_index + hunk.old_index
-
-    def moved(line: DiffLine) -> DiffLine:
-        return line._replace(old=line.old and line.old + old, new=line.new and line.new + new)
-
-    lines = tuple(map(moved, hunk.lines))
-    return replace(hunk, old_start=hunk.old_start + old, new_start=hunk.new_start + new, lines=lines)
-
-
-def _unchanged_top(hunk: DiffHunk) -> int:
-    """Return the number of unchanged lines at the top of a hunk."""
-    return next((place for place, line in enumerate(hunk.lines) if line.kind != "same"), len(hunk.lines))
 
 
 def _fit(hunks: Iterable[DiffHunk], lines: Sequence[str]) -> bool:

@@ -140,7 +140,7 @@ def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> Propos
         if hunks is not None and len(hunks) > 1:
             for number, hunk in enumerate(hunks, 1):
                 name = f"{visible(file.path)}, part {number} of {len(hunks)}"
-                found.append((file.path, ChangePart((hunk,), hunk.new_index, file.path, name)))
+                found.append((file.path, ChangePart((hunk,), path=file.path, name=name)))
         else:
             found.append((file.path, _file_part(file)))
     found.extend((tree.path, _whole(visible(tree.path), tuple(tree_runs(tree)[-2:]))) for tree in changes.trees)
