@@ -25,7 +25,7 @@ from tui_agent.tools.unified_diff import diff_of
     ],
 )
 def test_each_hunk_of_a_diff_is_a_change(old: str, new: str, changes: list[tuple[str, str]]) -> None:
-    diff = diff_of(old, new, "a/x", "b/x").text
+    diff = diff_of(old, new, "a/x", "b/x")
 
     found = [(one.old_text, one.new_text) for one in changes_of(diff, "/w/x")]
 
@@ -33,8 +33,8 @@ def test_each_hunk_of_a_diff_is_a_change(old: str, new: str, changes: list[tuple
 
 
 def test_a_new_file_has_no_old_text_and_a_shortened_diff_ends_early() -> None:
-    [change] = changes_of(diff_of("", "x\n", "/dev/null", "b/x").text, "/w/x")
-    shortened = diff_of("a\n" * 9, "b\n" * 9, "a/x", "b/x").shortened(60).text
+    [change] = changes_of(diff_of("", "x\n", "/dev/null", "b/x"), "/w/x")
+    shortened = diff_of("a\n" * 9, "b\n" * 9, "a/x", "b/x").shortened(60)
 
     assert (change.old_text, change.new_text) == (None, "x\n")
     assert [one.old_text for one in changes_of(shortened, "/w/x")] == ["a\n" * shortened.count("\n-a")]
@@ -69,7 +69,7 @@ def updates(*events: object, depth: int = 0, terminals: bool = False) -> list[ob
 
 
 def test_a_command_shows_the_end_of_its_output_and_the_changes_found_after_it() -> None:
-    diff = diff_of("", "x\n", "/dev/null", "b/new").text
+    diff = diff_of("", "x\n", "/dev/null", "b/new")
     found = updates(
         ToolQueued(call_id="c", name="bash", args_raw={"command": "make"}, index=0, summary="make"),
         ToolStarted(call_id="c", name="bash", args={"command": "make"}, summary="make"),

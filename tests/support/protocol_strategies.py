@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tui_agent.protocol.diffs import Diff
+
 json_values = st.recursive(
     st.none()
     | st.booleans()
@@ -50,6 +52,8 @@ def of_annotation(annotation: Any) -> st.SearchStrategy[Any]:
         return st.integers(-(2**53), 2**53)
     if annotation is str:
         return st.text(st.characters(exclude_categories=["Cs"]))
+    if annotation is Diff:
+        return of_annotation(str).map(Diff)
     if annotation in (bool, type(None)):
         return st.booleans() if annotation is bool else st.none()
     if isinstance(annotation, type) and issubclass(annotation, Enum):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
@@ -21,9 +22,7 @@ RESTORED = FileStep(
     "restore",
     STATE,
     STATE,
-    diff="--- a/src/price.py\n+++ b/src/price.py\n@@ -8,2 +8,2 @@\n import decimal\n-round(total)\n+total\n",
-    added=1,
-    removed=1,
+    Diff("--- a/src/price.py\n+++ b/src/price.py\n@@ -8,2 +8,2 @@\n import decimal\n-round(total)\n+total\n"),
 )
 CONFLICT = FileStep(
     Path("/shop/src/cart.py"),
@@ -31,7 +30,7 @@ CONFLICT = FileStep(
     "restore",
     STATE,
     STATE,
-    diff="--- a/src/cart.py\n+++ b/src/cart.py\n@@ -1,1 +1,2 @@\n import price\n+mine\n",
+    Diff("--- a/src/cart.py\n+++ b/src/cart.py\n@@ -1,1 +1,2 @@\n import price\n+mine\n"),
     problem="somebody else changed it since",
 )
 STUCK = FileStep(
@@ -47,8 +46,8 @@ PLAN = RewindPlan(
     text=POINTS[1].text,
     steps=(
         RESTORED,
-        FileStep(Path("/shop/notes.txt"), "notes.txt", "delete", STATE, None, removed=7),
-        FileStep(Path("/shop/old.py"), "old.py", "create", None, STATE, added=4),
+        FileStep(Path("/shop/notes.txt"), "notes.txt", "delete", STATE, None, Diff(counts=(0, 7))),
+        FileStep(Path("/shop/old.py"), "old.py", "create", None, STATE, Diff(counts=(4, 0))),
         CONFLICT,
         STUCK,
     ),

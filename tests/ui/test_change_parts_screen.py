@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 REQUEST = ApprovalRequest(
     request_id="q1", call_id="c1", digest="d", tool="write", args={"path": "src/x.py", "content": NEW},
-    preview=Preview(kind="diff", text=diff_of(OLD, NEW, "a/x", "b/x").text, path="/w/src/x.py"),
+    preview=Preview(kind="diff", text=diff_of(OLD, NEW, "a/x", "b/x"), path="/w/src/x.py"),
 )  # fmt: skip
 PARTS = change_parts(REQUEST)
 

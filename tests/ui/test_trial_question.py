@@ -28,6 +28,7 @@ from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 from tui_agent.ui.panel.call_rows import RowContext, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.proposed_rows import VERSIONS, file_rows
 from tui_agent.ui.text.styled_lines import text_of_runs
 
@@ -151,9 +152,9 @@ async def test_a_key_shows_the_whole_diff_of_a_file_whose_diff_is_cut(tmp_path: 
 
         page = asked.app.screen
         assert isinstance(page, WholeDiffsPage)
-        text = "\n".join(page.lines)
-        assert text.count("+last change") == 3_000
-        assert "b/gone.txt\n… It is too large" in text
+        text = "\n".join(row.plain for row in diff_rows(page.diff.files, 80, named=True))
+        assert text.count("+ last change") == 3_000
+        assert "gone.txt\n… It is too large" in text
         await asked.pilot.press("end", "escape")
         await asked.until(ApprovalScreen)
         await asked.press("y")

@@ -16,7 +16,7 @@ def changed(path: str, old: str, new: str, **fields: Any) -> ProposedFile:
     """Return a changed, new or deleted text; None stands for an absent file."""
     kind = "added" if not old else "deleted" if not new else "changed"
     diff = diff_of(old, new, f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null")
-    values: dict[str, Any] = {"kind": kind, "sort": "workspace", "diff": diff.text, "is_text": bool(new)}
+    values: dict[str, Any] = {"kind": kind, "sort": "workspace", "diff": diff, "is_text": bool(new)}
     return ProposedFile(path=path, added=diff.added, removed=diff.removed, **{**values, **fields})
 
 

@@ -1,7 +1,6 @@
 """Tool calls as the protocol shows them: kind, title, places, changes of files, output and state. Pure."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from acp.schema import (
     ToolKind,
 )
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -113,8 +113,8 @@ class CallUpdates:
             case ToolStarted(call_id=call_id, name=name, args=arguments, summary=summary, preview=preview):
                 yield from self._begin((agent, call_id), name, arguments, summary)
                 call = self._calls[agent, call_id]
-                if preview is not None and preview.kind == "diff":
-                    call.changes = list(changes_of(preview.text, preview.path or ""))
+                if preview is not None and preview.diff:
+                    call.changes = list(changes_of(preview.diff, preview.path or ""))
                 yield from self._progress(call, status="in_progress", content=self._shown(call) or None)
             case ToolOutput(call_id=call_id, chunk=chunk):
                 if (call := self._calls.get((agent, call_id))) is not None:
@@ -148,7 +148,7 @@ class CallUpdates:
             for file in request.changes.files:
                 changes += changes_of(file.diff, os.path.normpath(self._cwd / file.path))
         elif request.preview is not None and request.preview.kind == "diff":
-            changes += changes_of(request.preview.text, request.preview.path or "")
+            changes += changes_of(request.preview.diff, request.preview.path or "")
         del changes[MOST_CHANGES:]
         return ToolCallUpdate(
             tool_call_id=call.id if call is not None else request.call_id,
@@ -272,43 +272,12 @@ def fenced(text: str) -> str:
     return f"{ticks}\n{text}{end}{ticks}"
 
 
-def changes_of(diff: str, path: str) -> Iterator[FileEditToolCallContent]:
-    """Yield the hunks of a unified diff as old and new text."""
-    lines = diff.split("\n")
-    is_new = "--- /dev/null" in lines[:4]
-    position = 0
-    while position < len(lines):
-        head = re.match(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", lines[position])
-        position += 1
-        if head is None:
-            continue
-        old, new, position = _hunk(lines, position, int(head[1] or 1), int(head[2] or 1))
-        yield FileEditToolCallContent(type="diff", path=path, old_text=None if is_new else old, new_text=new)
-
-
-def _hunk(lines: Sequence[str], start: int, old_left: int, new_left: int) -> tuple[str, str, int]:
-    """Return both texts of a hunk, and the index of the line after it."""
-    old: list[str] = []
-    new: list[str] = []
-    position = start
-    while position < len(lines) and (old_left or new_left or lines[position].startswith("\\")):
-        sign, text = lines[position][:1], f"{lines[position][1:]}\n"
-        if sign == "\\":
-            for side in _ending(lines[position - 1][:1], old, new):
-                side[-1:] = [side[-1].removesuffix("\n")] if side else []
-        elif sign in ("-", "+", " "):
-            old_left -= sign != "+"
-            new_left -= sign != "-"
-            for side in _ending(sign, old, new):
-                side.append(text)
-        else:
-            break  # A shortened diff ends here.
-        position += 1
-    return "".join(old), "".join(new), position
-
-
-def _ending(sign: str, old: list[str], new: list[str]) -> tuple[list[str], ...]:
-    return {"-": (old,), "+": (new,)}.get(sign, (old, new))
+def changes_of(diff: Diff, path: str) -> Iterator[FileEditToolCallContent]:
+    """Yield the hunks of a diff as old and new text."""
+    for file in diff.files:
+        for hunk in file.hunks:
+            old = None if file.is_new else "".join(hunk.old)
+            yield FileEditToolCallContent(type="diff", path=path, old_text=old, new_text="".join(hunk.new))
 
 
 def _places(arguments: JsonObject, cwd: Path) -> Iterator[ToolCallLocation]:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from .diffs import NO_DIFF, Diff
 from .messages import FrozenModel, JsonObject, Usage
 
 Status = Literal[
@@ -165,7 +166,8 @@ class FileChanged(FrozenModel):
     change: Literal["created", "modified", "deleted"]
     call_id: str | None = None
     """Call that changed the file; None for an undo or a rewind."""
-    diff: str = ""
+    diff: Diff = NO_DIFF
+    """A unified diff; a string in JSON."""
     known: bool = False
     """True if `before` and `after` are known; None then means that the file did not exist."""
     before: FileState | None = None

@@ -8,12 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from .cancellation import CancellationToken
+from .diffs import NO_DIFF, Diff
 from .errors import ToolError
 from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
@@ -42,12 +44,19 @@ class Preview(FrozenModel):
     """Effect of a call, shown to the user before approval."""
 
     kind: Literal["diff", "command", "text"]
-    text: str
+    text: Diff | str
     """A unified diff, a command, or plain text."""
     path: str | None = None
     """Resolved path of the file of a diff."""
     note: str = ""
     """Notes, one a line, such as that the call runs in a sandbox or what else it would change."""
+
+    @cached_property
+    def diff(self) -> Diff:
+        """The diff; empty for another kind."""
+        if self.kind != "diff":
+            return NO_DIFF
+        return self.text if isinstance(self.text, Diff) else Diff(self.text)
 
 
 class PreviewError(ToolError):

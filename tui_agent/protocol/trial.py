@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
+from .diffs import NO_DIFF, Diff
 from .messages import FrozenModel
 
 Place = Literal["outside", "trial", "read_only", "nowhere"]
@@ -84,8 +85,8 @@ class ProposedFile(FrozenModel):
     note: str = ""
     """Facts that no diff shows: `binary, 1,204 → 1,310 bytes`, `mode 644 → 755`, `link to ../x`, `empty directory`.
     For a `refused` one the reason."""
-    diff: str = ""
-    """Unified diff of a text, which may be cut; `has_more` then says so."""
+    diff: Diff = NO_DIFF
+    """Diff of a text, which may be cut; `has_more` then says so."""
     has_more: bool = False
     whole_diff: str = ""
     """If the diff is cut, the file with all of it, for a front end on this machine; empty if it is not known."""

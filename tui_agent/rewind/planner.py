@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
@@ -42,14 +43,13 @@ class _Reading:
     now: FileState | None
     contents: ContentStore
 
-    def diff(self, old: FileState | None, new: FileState | None) -> tuple[str, int, int]:
-        """Return the diff of two states as text, lines added and lines removed; empty if a content is missing."""
+    def diff(self, old: FileState | None, new: FileState | None) -> Diff:
+        """Return the diff of two states; empty if a content is missing."""
         before, after = self._bytes(old), self._bytes(new)
         if before is None or after is None:
-            return "", 0, 0
-        names = "/dev/null" if old is None else f"a/{self.shown}", "/dev/null" if new is None else f"b/{self.shown}"
-        diff = diff_between(before, after, names)
-        return ("", 0, 0) if diff is None else (diff.shortened(DIFF_SHOWN).text, diff.added, diff.removed)
+            return NO_DIFF
+        names = NOTHING if old is None else f"a/{self.shown}", NOTHING if new is None else f"b/{self.shown}"
+        return (diff_between(before, after, names) or NO_DIFF).shortened(DIFF_SHOWN)
 
     def _bytes(self, state: FileState | None) -> bytes | None:
         found = content_of(state, self.contents)
@@ -120,19 +120,13 @@ def _step(
         return replace(step, kind="stuck", problem=NOT_KEPT)
     reading = _Reading(path, step.shown, now, contents)
     if gap := _gap(ours):
-        text, added, removed = reading.diff(gap[0].after, gap[1].before)
-        return replace(step, problem=CHANGED_BETWEEN, diff=text, added=added, removed=removed)
+        return replace(step, problem=CHANGED_BETWEEN, diff=reading.diff(gap[0].after, gap[1].before))
     if later and same_file(later[-1].after, now):
-        text, added, removed = reading.diff(left, now)
-        return replace(step, problem=CHANGED_LATER, diff=text, added=added, removed=removed)
+        return replace(step, problem=CHANGED_LATER, diff=reading.diff(left, now))
     if not last.known or not same_file(now, left):
         compared = left is None or now is None or (left.digest and now.digest)
-        text, added, removed = reading.diff(left, now)
-        return replace(
-            step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=text, added=added, removed=removed
-        )
-    text, added, removed = reading.diff(now, target)
-    return replace(step, diff=text, added=added, removed=removed)
+        return replace(step, problem=CHANGED_SINCE if compared else NOT_COMPARED, diff=reading.diff(left, now))
+    return replace(step, diff=reading.diff(now, target))
 
 
 def _gap(changes: Sequence[RecordedChange]) -> tuple[RecordedChange, RecordedChange] | None:

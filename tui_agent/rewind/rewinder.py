@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
@@ -21,10 +22,9 @@ from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.tools.atomic_write import temporary_name
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import NO_DIFF, TreeChange
+from tui_agent.tools.file_states import TreeChange
 from tui_agent.tools.pinned_directory import pinned_directory
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
-from tui_agent.tools.unified_diff import Diff
 
 from .file_history import (
     call_subtree,
@@ -236,7 +236,7 @@ def _deletion_notes(steps: Sequence[FileStep]) -> tuple[str, ...]:
 
 
 def _file_changed(change: TreeChange, step: FileStep) -> FileChanged:
-    counts = NO_DIFF if step.problem else Diff("", step.added, step.removed)
+    counts = NO_DIFF if step.problem else Diff(counts=(step.diff.added, step.diff.removed))
     return FileChanged.model_validate(change.event_data(counts))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tui_agent.protocol.background import run_service
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import AgentEvent, FileChanged
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
@@ -18,7 +19,6 @@ from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .shielded_thread import run_shielded_in_thread
 from .text_format import counted
 from .tree_watch import TreeSnapshot
-from .unified_diff import Diff
 from .workspace import Workspace
 
 UNCOVERED = "not_covered"

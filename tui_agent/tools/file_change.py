@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from tui_agent.protocol.diffs import NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import JudgedTarget, Preview, PreviewError, ToolContext, ToolResult
@@ -20,7 +21,7 @@ from .file_versions import FileVersion, digest_of
 from .pinned_directory import ResolvedPath, open_file
 from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, whole_format
-from .unified_diff import Diff, diff_of
+from .unified_diff import counts_text, diff_of
 from .unseen_change import UnseenChange, UnseenChangeError, find_unseen_change
 from .workspace import Workspace
 
@@ -91,7 +92,7 @@ class PlannedChange:
 
     def preview(self) -> Preview:
         """Return the change as the approval dialog shows it."""
-        return Preview(kind="diff", text=self.diff.text, path=str(self.place.path), note="\n".join(self.notes))
+        return Preview(kind="diff", text=self.diff, path=str(self.place.path), note="\n".join(self.notes))
 
 
 async def plan_file_change(
@@ -247,7 +248,7 @@ def plan_change(
 ) -> PlannedChange:
     """Return the change that replaces the content of a file, with its diff; `diff` replaces that of the text."""
     if diff is None:
-        old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
+        old_name, old_text = (NOTHING, "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
         diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
@@ -267,7 +268,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     event: JsonObject = {
         "path": plan.path,
         "change": plan.change,
-        "diff": diff.text,
+        "diff": diff,
         "added": diff.added,
         "removed": diff.removed,
     }
@@ -293,7 +294,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     verb = "Created" if plan.before is None else "Changed"
     lost = lost_ownership(plan.before.status, written[0]) if plan.before is not None else ""
     notes = "".join(f"\n[{note}]" for note in filter(None, (*plan.notes, lost, *_unseen_note(plan))))
-    return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
+    return ToolResult.of_text(f"{verb} {plan.shown} ({counts_text(diff)}).{notes}", details=details)
 
 
 def _new_version(workspace: Workspace, plan: PlannedChange, status: os.stat_result) -> FileVersion:

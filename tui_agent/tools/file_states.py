@@ -4,9 +4,10 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
@@ -15,15 +16,13 @@ from .content_store import CONTENT_LIMIT, ContentStore
 from .file_versions import new_hash
 from .pinned_directory import open_regular_file, pinned_directory
 from .text_format import format_of, is_binary, printable, printable_name
-from .unified_diff import Diff, diff_of
+from .unified_diff import diff_of
 
 HASHED_LIMIT = 256 * 1024 * 1024
 """Largest file in bytes that is hashed."""
 
 MOST_OF_ONE_DIFF = 20_000
 """Most characters of the diff of one file that a command changed."""
-
-NO_DIFF = Diff("")
 
 DIFFED_LIMIT = 1024 * 1024
 """Largest content in bytes that is compared line by line."""
@@ -50,7 +49,7 @@ class TreeChange:
             "known": printable(str(self.path)) == str(self.path),
             "before": None if self.before is None else self.before.model_dump(),
             "after": None if self.after is None else self.after.model_dump(),
-            "diff": diff.text,
+            "diff": diff,
             "added": diff.added,
             "removed": diff.removed,
         }
@@ -135,8 +134,8 @@ def diffs_of(
     for change in changes:
         diff = _diff_of(change, contents, root) if time.monotonic() < deadline else None
         diff = NO_DIFF if diff is None else diff.shortened(MOST_OF_ONE_DIFF)
-        diff = diff if len(diff.text) <= room else replace(diff, text="")
-        room -= len(diff.text)
+        diff = diff if len(diff) <= room else Diff(counts=(diff.added, diff.removed))
+        room -= len(diff)
         yield diff
 
 
@@ -145,8 +144,8 @@ def _diff_of(change: TreeChange, contents: ContentStore, root: Path) -> Diff | N
     if before is None or after is None:
         return None
     shown = printable_name(str(change.path.relative_to(root) if change.path.is_relative_to(root) else change.path))
-    old = "/dev/null" if change.before is None else f"a/{shown}"
-    return diff_between(before, after, (old, "/dev/null" if change.after is None else f"b/{shown}"))
+    old = NOTHING if change.before is None else f"a/{shown}"
+    return diff_between(before, after, (old, NOTHING if change.after is None else f"b/{shown}"))
 
 
 def _with_content(

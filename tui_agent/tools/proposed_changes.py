@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tui_agent.git.protected_names import run_later
+from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.protocol.messages import JsonObject
@@ -31,11 +32,10 @@ from tui_agent.protocol.trial import (
 
 from .content_store import CONTENT_LIMIT, ContentStore
 from .file_change import CHANGE_LIMIT, DIFF_LIMIT
-from .file_states import MOST_OF_ONE_DIFF, NO_DIFF, TreeChange, diff_between, read_file_state, state_of_content
+from .file_states import MOST_OF_ONE_DIFF, TreeChange, diff_between, read_file_state, state_of_content
 from .file_versions import digest_of
 from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, format_of, is_binary, printable, printable_name, whole_format
-from .unified_diff import Diff
 from .workspace import Workspace
 
 _DIFF_SECONDS = 1.0
@@ -151,7 +151,7 @@ class LayerProposal:
         files: list[ProposedFile] = []
         for change in listed:
             shown, diff = _shown(change, compares=time.monotonic() < deadline)
-            shown = shown if len(shown.diff) <= room else shown.model_copy(update={"diff": "", "has_more": True})
+            shown = shown if len(shown.diff) <= room else shown.model_copy(update={"diff": NO_DIFF, "has_more": True})
             if diff is not None and shown.has_more:
                 shown = shown.model_copy(update={"whole_diff": self._stored(diff, len(files))})
             room -= len(shown.diff)
@@ -173,7 +173,7 @@ class LayerProposal:
             self._workspace.make_spool_dir()
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(diff.text)
+                file.write(diff)
             return str(path)
         return ""
 
@@ -195,7 +195,7 @@ class LayerProposal:
         return text
 
     async def _report_files(self, report: KeepReport, selection: KeepSelection) -> None:
-        diffs = {file.path: Diff(file.diff, file.added, file.removed) for file in self.proposed.files}
+        diffs = {file.path: file.diff for file in self.proposed.files}
         for number, file in enumerate(report.files, start=1):
             is_own = file.path not in selection.texts
             diff = diffs.get(file.path) if is_own else None
@@ -278,19 +278,19 @@ def _shown(change: LayerChange, *, compares: bool) -> tuple[ProposedFile, Diff |
     if is_binary((old or b"")[:SAMPLE_SIZE]) or is_binary((new or b"")[:SAMPLE_SIZE]):
         return file.model_copy(update={"note": " · ".join((*notes, f"binary, {_bytes(*sizes)}"))}), None
     shown = printable_name(change.path).lstrip("/")
-    names = ("/dev/null" if old is None else f"a/{shown}", "/dev/null" if new is None else f"b/{shown}")
+    names = (NOTHING if old is None else f"a/{shown}", NOTHING if new is None else f"b/{shown}")
     diff = diff_between(old or b"", new or b"", names) if compares else None
     if diff is None:
         notes.append(_bytes(*sizes))
     words = format_of(new[:SAMPLE_SIZE]).words if new else ""
-    cut = None if diff is None else diff.shortened(MOST_OF_ONE_DIFF)
+    cut = (diff or NO_DIFF).shortened(MOST_OF_ONE_DIFF)
     shown = file.model_copy(
         update={
             "note": " · ".join(filter(None, (*notes, words))),
-            "diff": "" if cut is None else cut.text,
-            "added": 0 if cut is None else cut.added,
-            "removed": 0 if cut is None else cut.removed,
-            "has_more": diff is None or cut != diff,
+            "diff": cut,
+            "added": cut.added,
+            "removed": cut.removed,
+            "has_more": diff is None or cut is not diff,
             "is_text": new is not None and diff is not None,
         }
     )

@@ -71,8 +71,8 @@ def find_unseen_change(versions: FileVersions, path: Path, now: FileVersion, tex
         words = f"it had {seen.size:,} bytes and now has {now.size:,}"
         return UnseenChange(path, now, words, is_whole=False, unchanged=(), is_own=is_own)
     diff = diff_of(old, text, "as read", "on disk")
-    words = f"what changed:\n{diff.shortened(CHANGES_SHOWN).text}".rstrip("\n")
-    is_whole = len(diff.text) <= CHANGES_SHOWN
+    words = f"what changed:\n{diff.shortened(CHANGES_SHOWN)}".rstrip("\n")
+    is_whole = len(diff) <= CHANGES_SHOWN
     return UnseenChange(path, now, words, is_whole=is_whole, unchanged=unchanged_ranges(old, text), is_own=is_own)
 
 

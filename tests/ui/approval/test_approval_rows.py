@@ -12,8 +12,8 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short
-from tui_agent.ui.text.diff_parser import MAX_LINES
+from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short, request_title
+from tui_agent.ui.text.diff_rows import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import copied_text, width_of_runs
 
@@ -78,6 +78,24 @@ def test_a_target_that_the_title_names_is_not_named_again() -> None:
     assert touched("x.py", targets=both) == ["touches  /home/a/y.py"]
 
 
+@table(
+    ("path", "title"),
+    [
+        ("src/x.py", "Edit src/x.py?"),
+        ("/home/a/src/x.py", "Edit src/x.py?"),
+        ("/other/src/x.py", "Edit /other/src/x.py?"),
+        ("x.py", "Edit x.py?"),
+    ],
+)
+def test_the_title_names_a_file_of_the_workspace_without_the_workspace(path: str, title: str) -> None:
+    text = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+    asked = request({"path": path}, Preview(kind="diff", text=text, path="/home/a/src/x.py"))
+    outside = Preview(kind="diff", text=text.replace("src/x.py", "etc/x"), path="/etc/x")
+
+    assert request_title(asked) == title
+    assert request_title(request({"path": "/etc/x"}, outside)) == "Edit /etc/x?"
+
+
 def test_a_long_path_is_shown_whole_with_its_target() -> None:
     path = "src/" * 10 + "x.py"
     rows = shown(request({"path": path}, Preview(kind="diff", text=DIFF, path=f"/w/{path}")), 70)
@@ -114,7 +132,7 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
 @pytest.mark.slow
 def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
     def look(content: str) -> list[str]:
-        preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x").text, path="/x")
+        preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x"), path="/x")
         return shown(request({"content": content}, preview))
 
     half = "a\nb\n" * (MAX_LINES // 2)
@@ -284,7 +302,7 @@ WIDTHS = st.sampled_from([10, 13, 24, 60, 130])
 
 
 def look_of_change(old: str, new: str, width: int) -> list[str]:
-    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x").text, path="/x")
+    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x"), path="/x")
     return [row.plain for row in ApprovalRows(request({}, preview)).rows(width)]
 
 
@@ -341,7 +359,7 @@ def test_names_that_the_title_cuts_are_shown_whole() -> None:
 
 def test_changes_besides_the_lines_are_listed_in_the_head() -> None:
     preview = Preview(
-        kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x").text, path="/x", note="it was UTF-16\nit is UTF-8"
+        kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x"), path="/x", note="it was UTF-16\nit is UTF-8"
     )
 
     rows = shown(request({}, preview), 80)
@@ -350,7 +368,7 @@ def test_changes_besides_the_lines_are_listed_in_the_head() -> None:
 
 
 def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:
-    change = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x").text
+    change = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x")
     rows = shown(request({}, Preview(kind="diff", text=change)), 80)
 
     assert "1 + a\\x0db\\x85c\\u2028d\\u2029e" in rows

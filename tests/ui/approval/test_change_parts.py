@@ -17,7 +17,7 @@ NEW = OLD.replace("line 2\n", "line two\n").replace("line 15\n", "").replace("li
 
 
 def parts_of(args: JsonObject, old: str, new: str) -> ChangeParts | None:
-    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x").text, path="/w/x")
+    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x"), path="/w/x")
     return change_parts(ApprovalRequest(call_id="c", digest="d", tool="t", args=args, preview=preview))
 
 
@@ -47,7 +47,7 @@ def test_an_edit_with_some_parts_replaces_its_text_by_less() -> None:
     assert parts is not None
     assert parts.input_with({2})["new_string"] == OLD.replace("line 29\n", "line 29\nmore\n")
     assert parts.input_with({2})["old_string"] == OLD
-    assert parts.parts[0].header == "@@ -1,6 +1,6 @@", "its place in the file, not in the replaced text"
+    assert parts.parts[0].hunks[0].header == "@@ -1,6 +1,6 @@", "its place in the file, not in the replaced text"
 
 
 def test_the_model_reads_the_parts_that_were_left_out() -> None:
@@ -85,7 +85,7 @@ def test_a_change_that_cannot_be_cut_has_no_parts(old: str, new: str) -> None:
 
 def test_a_cut_diff_or_another_call_has_no_parts() -> None:
     whole = diff_of(OLD, NEW, "a/x", "b/x")
-    cut = Preview(kind="diff", text=whole.shortened(len(whole.text) // 2).text)
+    cut = Preview(kind="diff", text=whole.shortened(len(whole) // 2))
     request = ApprovalRequest(call_id="c", digest="d", tool="t", args={"content": NEW}, preview=cut)
 
     assert change_parts(request) is None
@@ -103,10 +103,10 @@ def patched(old: str, parts: ChangeParts, chosen: set[int]) -> str:
     """Return the old text with some hunks applied at the places in their headers."""
     found = re.findall(r"[^\n]*\n|[^\n]+", old)
     for index in sorted(chosen, reverse=True):
-        part = parts.parts[index]
-        start = int(re.findall(r"\d+", part.header)[0]) - bool(part.old)
-        assert tuple(found[start : start + len(part.old)]) == part.old
-        found[start : start + len(part.old)] = part.new
+        (hunk,) = parts.parts[index].hunks
+        start = int(re.findall(r"\d+", hunk.header)[0]) - bool(hunk.old)
+        assert tuple(found[start : start + len(hunk.old)]) == hunk.old
+        found[start : start + len(hunk.old)] = hunk.new
     return "".join(found)
 
 

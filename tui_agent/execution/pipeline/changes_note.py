@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.tool import Preview
 from tui_agent.protocol.trial import REPOSITORY, KeptChanges, ProposedChanges, ProposedFile
 
@@ -51,7 +52,7 @@ def preview_of(proposed: ProposedChanges) -> Preview:
     notes += [f"in the repository: {line}" for line in proposed.repository]
     return Preview(
         kind="diff",
-        text="\n".join(file.diff.rstrip("\n") for file in proposed.files if file.diff),
+        text=Diff.joined(file.diff for file in proposed.files),
         note="\n".join(notes),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.events import FileState
 
 Scope: TypeAlias = Literal["both", "files", "conversation"]
@@ -46,10 +47,8 @@ class FileStep:
     """Present state; None: the file does not exist. If it has changed by the time of the rewind, it is left alone."""
     target: FileState | None
     """State after the rewind; None: the file does not exist then."""
-    diff: str = ""
+    diff: Diff = NO_DIFF
     """Diff from the present to the target state; for a conflict, the change that would be lost."""
-    added: int = 0
-    removed: int = 0
     problem: str = ""
     """Reason why the file is left alone unless the user includes it, or why it cannot be restored."""
 

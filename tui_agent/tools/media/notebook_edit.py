@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools.text_format import counted
 from tui_agent.tools.text_match import replace_text
-from tui_agent.tools.unified_diff import Diff, diff_of
+from tui_agent.tools.unified_diff import diff_of
 
 from .notebook_file import Cell, NewKind, Notebook
 

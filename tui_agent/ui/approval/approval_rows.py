@@ -5,14 +5,15 @@ show word for word.
 """
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
+from dataclasses import replace
 from functools import cached_property
-from itertools import takewhile
 from typing import TypeAlias
 
 from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -24,8 +25,7 @@ from tui_agent.ui.text.argument_rows import (
     labelled_rows,
     script_rows,
 )
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
+from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.proposed_rows import change_blocks
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
@@ -95,13 +95,12 @@ def request_in_short(request: ApprovalRequest) -> str:
 def _question(request: ApprovalRequest) -> str:
     if request.question is not None:
         return question_title(request.question)
-    preview, path, task = request.preview, request.args.get("path"), request.args.get("task")
+    preview, task = request.preview, request.args.get("task")
     if preview is not None and preview.kind == "command":
         return "Run this command?"
     if preview is not None and preview.kind == "diff":
-        is_new = preview.text.startswith("--- /dev/null")
-        file = path if isinstance(path, str) and path else preview.path or "this file"
-        return f"{'Create' if is_new else 'Edit'} {one_line(visible(file), TITLE_NAME)}?"
+        is_new = any(file.is_new for file in preview.diff.files)
+        return f"{'Create' if is_new else 'Edit'} {one_line(visible(_path_of(request)), TITLE_NAME)}?"
     if request.tool == "agent" and isinstance(task, str) and task.strip():
         return f"Start a sub-agent to {one_line(visible(_as_clause(task.strip())), TITLE_NAME).rstrip('.')}?"
     return f"Use {one_line(visible(request.tool), TITLE_NAME)}?"
@@ -122,11 +121,21 @@ def command_of(request: ApprovalRequest) -> str:
     return command if isinstance(command, str) else ""
 
 
+def _path_of(request: ApprovalRequest) -> str:
+    """Return the path of a change as the call names it; without the workspace if it names the whole path."""
+    path, preview = request.args.get("path"), request.preview
+    if preview is None or not isinstance(path, str) or not path:
+        return (preview.path if preview is not None else "") or "this file"
+    inside = preview.diff.files[0].path if preview.diff else ""
+    is_inside = inside and path == preview.path and path.endswith(f"/{inside}") and path != f"/{inside}"
+    return inside if is_inside and OUTSIDE not in request.reason else path
+
+
 def _title_path(request: ApprovalRequest) -> bool:
     """True if the title shows the whole path of a change."""
     path, preview = request.args.get("path"), request.preview
-    is_change = preview is not None and preview.kind == "diff"
-    return is_change and isinstance(path, str) and one_line(visible(path), TITLE_NAME) == path != ""
+    is_change = preview is not None and preview.kind == "diff" and isinstance(path, str) and bool(path)
+    return is_change and one_line(visible(shown := _path_of(request)), TITLE_NAME) == shown
 
 
 def _as_clause(sentence: str) -> str:
@@ -152,9 +161,8 @@ class ApprovalRows:
         self._made: tuple[int, list[list[Line]]] = (0, [])
 
     @cached_property
-    def _diff(self) -> list[DiffLine]:
-        shows_diff = self._preview is not None and self._preview.kind == "diff"
-        return read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
+    def _diff(self) -> Diff:
+        return self._preview.diff if self._preview is not None else NO_DIFF
 
     @cached_property
     def _input(self) -> list[_Argument]:
@@ -261,23 +269,21 @@ class ApprovalRows:
     def _diff_rows(self, width: int) -> list[Line]:
         if not self._diff:
             return []
-        added, removed = diff_counts(self._diff)
         names = ", ".join(visible(name) for name, value in self._input if value is None and name not in _CONTENT)
-        counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
-        head = list(takewhile(lambda line: line.kind in ("file", "note"), self._diff))
-        notes = [line.text for line in head if line.kind == "note"]
+        counts: list[Run] = [
+            ("change  ", "muted"),
+            (f"+{self._diff.added}", "success"),
+            (f" −{self._diff.removed}", "error"),
+        ]
+        first, *others = self._diff.files
+        notes = list(map(visible, first.notes))
         if self._preview is not None and self._preview.note:
             notes += map(visible, self._preview.note.split("\n"))
         return [
             *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
-            *(row for note in notes for row in wrapped([self._note_run(note, head)], width)),
-            *layout_diff(self._diff[len(head) :], width),
+            *(row for note in notes for row in wrapped([_note_run(note, visible(first.path))], width)),
+            *diff_rows([replace(first, notes=()), *others], width, clean=visible),
         ]
-
-    def _note_run(self, note: str, head: Sequence[DiffLine]) -> Run:
-        """Return a note above the diff: a warning, unless it is only the place that the diff names, such as a cell."""
-        is_place = any(line.kind == "file" and line.text.endswith(f" {note}") for line in head)
-        return (f"⋯ {note}", "muted") if is_place else (f"! {note}", "warning")
 
     def _trace_rows(self, width: int) -> list[Line]:
         lines = self._request.trace or (self._request.reason or "no rule was checked",)
@@ -286,6 +292,11 @@ class ApprovalRows:
         for line in lines:
             rows.extend(prefixed_lines(wrapped([(visible(line), "")], width - 2), (("· ", "muted"),), (("  ", ""),)))
         return rows
+
+
+def _note_run(note: str, path: str) -> Run:
+    """Return a note above the diff: a warning, unless it is only the place that the diff names, such as a cell."""
+    return (f"⋯ {note}", "muted") if path.endswith(f" {note}") else (f"! {note}", "warning")
 
 
 def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line]:
@@ -315,12 +326,13 @@ def _is_long(request: ApprovalRequest) -> bool:
     return room < 0
 
 
-def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:
+def _other_input(args: JsonObject, preview: Preview | None, diff: Diff) -> Iterable[_Argument]:
     """Yield the arguments that the preview does not show word for word; None for one that the diff shows in full."""
     # If the diff is truncated, only the argument shows the rest.
-    is_whole = preview is not None and preview.kind == "diff" and not is_cut(preview.text)
-    shown = {line.text for line in diff}
-    changed = {line.text for line in diff if line.kind in ("added", "removed")}
+    is_whole = line_count(diff.files) <= MAX_LINES
+    lines = [(line.kind, visible(line.text)) for file in diff.files for line in file.lines] if is_whole else []
+    shown = {text for _, text in lines}
+    changed = {text for kind, text in lines if kind != "same"}
     for name, text in argument_texts(args):
         if preview is not None and preview.kind != "diff" and text == preview.text:
             continue

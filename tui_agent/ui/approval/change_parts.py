@@ -3,41 +3,26 @@
 The parts are the hunks of the diff. A call whose input cannot be cut along them has none.
 """
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.diffs import Diff, DiffHunk, hunks_between, split_lines
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.text.line import Run
 
-CONTEXT = 3
-"""Unchanged lines around a change, as in diffs; changes closer to each other are one part."""
-MAX_LINES = 6_000
-"""Most lines, old and new together, that are compared."""
-
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_NO_END = "\\ No newline at end of file"
-
 
 @dataclass(frozen=True, slots=True)
 class ChangePart:
-    """One hunk."""
+    """One hunk, or a whole change without one."""
 
-    header: str
-    """Its place in the file, as diffs write it."""
-    lines: tuple[str, ...]
-    """Lines with their signs, without line ends."""
-    new_start: int
-    """Index of its first line in the new text, from 0."""
-    old: tuple[str, ...]
-    """Its lines in the old text, with line ends."""
-    new: tuple[str, ...]
-    """Its lines in the new text, with line ends."""
-
+    hunks: tuple[DiffHunk, ...] = ()
+    """The hunk, with its place in the file."""
+    own: DiffHunk | None = None
+    """The same change, with its place in the text that the call names; None if that is the file's."""
+    path: str = ""
+    """File of the hunks, for the colours of its language."""
     name: str = ""
     """Subject, if the parts are not those of one file."""
     facts: tuple[Run, ...] = ()
@@ -45,8 +30,8 @@ class ChangePart:
 
     @property
     def text(self) -> str:
-        """The hunk as a diff writes it."""
-        return "\n".join((self.header, *self.lines))
+        """The hunks as a diff writes them."""
+        return "\n".join(hunk.text for hunk in self.hunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,119 +71,52 @@ def change_parts(request: ApprovalRequest) -> ChangeParts | None:
     preview, args = request.preview, request.args
     if preview is None or preview.kind != "diff":
         return None
-    shown = read_hunks(preview.text)
+    shown = whole_hunks(preview.diff)
+    path = preview.diff.files[0].path if shown else ""
     match args:
         case {"old_string": str() as old, "new_string": str() as new}:
-            found = _with_headers(_compare(old, new), shown)
-            name = "new_string"
+            own, name = hunks_between(split_lines(old), split_lines(new)), "new_string"
         case {"content": str() as content}:
-            found = shown if shown is not None and _fit(shown, split_lines(content)) else ()
-            name = "content"
+            own, name = shown if shown is not None and _fit(shown, split_lines(content)) else (), "content"
         case _:
             return None
-    return ChangeParts(tuple(found), args, name) if len(found) > 1 else None
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their ends, which only LF makes."""
-    return _LINE.findall(text)
+    hunks = shown if shown is not None and len(shown) == len(own) else own
+    parts = [ChangePart((hunk,), one, path) for hunk, one in zip(hunks, own, strict=True)]
+    return ChangeParts(tuple(parts), args, name) if len(parts) > 1 else None
 
 
 def text_with(new: str, parts: Sequence[ChangePart], accepted: Collection[int]) -> str:
     """Return a new text with the old lines in place of the parts that are not accepted, by index."""
     lines = split_lines(new)
     for index in range(len(parts) - 1, -1, -1):
-        part = parts[index]
         if index not in accepted:
-            lines[part.new_start : part.new_start + len(part.new)] = part.old
+            hunk = parts[index].own or parts[index].hunks[0]
+            lines[hunk.new_index : hunk.new_index + len(hunk.new)] = hunk.old
     return "".join(lines)
 
 
-def applied(old: str, parts: Sequence[ChangePart]) -> str | None:
-    """Return an old text with all parts of its diff; None if they are not the parts of this text."""
+def applied(old: str, hunks: Sequence[DiffHunk]) -> str | None:
+    """Return an old text with all hunks of its diff; None if they are not those of this text."""
     lines = split_lines(old)
-    for part in reversed(parts):
-        match = _HUNK.match(part.header)
-        start = int(match[1]) - bool(part.old) if match else -1
-        if start < 0 or tuple(lines[start : start + len(part.old)]) != part.old:
+    for hunk in reversed(hunks):
+        start, before = hunk.old_index, hunk.old
+        if start < 0 or tuple(lines[start : start + len(before)]) != before:
             return None
-        lines[start : start + len(part.old)] = part.new
-    return "".join(lines) if _fit(parts, lines) else None
+        lines[start : start + len(before)] = hunk.new
+    return "".join(lines) if _fit(hunks, lines) else None
 
 
-def _compare(old_text: str, new_text: str) -> list[ChangePart]:
-    """Return the hunks between two texts."""
-    old, new = split_lines(old_text), split_lines(new_text)
-    if len(old) + len(new) > MAX_LINES:
-        return []
-    parts: list[ChangePart] = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT):
-        (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
-        lines: list[str] = []
-        for tag, a1, a2, b1, b2 in group:
-            if tag == "equal":
-                lines += _signed(" ", old[a1:a2])
-            else:
-                lines += (*_signed("-", old[a1:a2]), *_signed("+", new[b1:b2]))
-        header = f"@@ -{i1 + 1},{i2 - i1} +{j1 + 1},{j2 - j1} @@"
-        parts.append(ChangePart(header, tuple(lines), j1, tuple(old[i1:i2]), tuple(new[j1:j2])))
-    return parts
-
-
-def _signed(sign: str, lines: Iterable[str]) -> Iterable[str]:
-    for line in lines:
-        yield sign + line.removesuffix("\n")
-        if not line.endswith("\n"):
-            yield _NO_END
-
-
-def _with_headers(parts: list[ChangePart], shown: Sequence[ChangePart] | None) -> list[ChangePart]:
-    """Return parts of a replaced text with their places in the file, if the diff has the same parts."""
-    if shown is None or len(shown) != len(parts):
-        return parts
-    return [
-        ChangePart(place.header, part.lines, part.new_start, part.old, part.new)
-        for part, place in zip(parts, shown, strict=True)
-    ]
-
-
-def read_hunks(diff: str) -> list[ChangePart] | None:
+def whole_hunks(diff: Diff) -> tuple[DiffHunk, ...] | None:
     """Return the hunks of the diff of one file; None if the diff is cut or notes another encoding or line end."""
-    head, *lines = diff.removesuffix("\n").split("\n")
-    if not head.startswith("--- ") or not lines or not lines[0].startswith("+++ "):
+    if len(diff.files) != 1 or diff.files[0].notes or diff.files[0].left_out or not diff.files[0].new_name:
         return None
-    hunks: list[tuple[str, list[str]]] = []
-    for line in lines[1:]:
-        if _HUNK.match(line):
-            hunks.append((line, []))
-        elif hunks and line[:1] in (" ", "-", "+", "\\"):
-            hunks[-1][1].append(line)
-        else:
-            return None
-    return [_part(header, body) for header, body in hunks]
+    # What begins with a note has a side that is not a text.
+    return diff.hunks if diff.startswith("--- ") else None
 
 
-def _part(header: str, body: Sequence[str]) -> ChangePart:
-    old: list[str] = []
-    new: list[str] = []
-    sides: tuple[list[str], ...] = ()
-    for line in body:
-        if line == _NO_END:
-            for side in sides:
-                side[-1] = side[-1].removesuffix("\n")
-            continue
-        sides = {"-": (old,), "+": (new,)}.get(line[0], (old, new))
-        for side in sides:
-            side.append(line[1:] + "\n")
-    match = _HUNK.match(header)
-    start = int(match[3]) if match else 0
-    # An empty side has the number of the line before it.
-    return ChangePart(header, tuple(body), start - 1 if new else start, tuple(old), tuple(new))
-
-
-def _fit(parts: Iterable[ChangePart], lines: Sequence[str]) -> bool:
-    """Return True if the new text has each part at its place."""
+def _fit(hunks: Iterable[DiffHunk], lines: Sequence[str]) -> bool:
+    """Return True if the new text has each hunk at its place."""
     return all(
-        part.new_start >= 0 and tuple(lines[part.new_start : part.new_start + len(part.new)]) == part.new
-        for part in parts
+        hunk.new_index >= 0 and tuple(lines[hunk.new_index : hunk.new_index + len(hunk.new)]) == hunk.new
+        for hunk in hunks
     )

@@ -10,12 +10,12 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.answer_keys import AnswerKeys
 from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import visible
@@ -150,9 +150,9 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
         return rows, starts
 
     def _title_rows(self, index: int, part: ChangePart, width: int) -> list[Line]:
-        added, removed = diff_counts(_diff(part))
+        kinds = [line.kind for hunk in part.hunks for line in hunk.lines]
         name = part.name or f"part {index + 1} of {len(self._parts.parts)}"
-        counts: list[Run] = [(f"  +{added}", "success"), (f" −{removed}", "error")]
+        counts: list[Run] = [(f"  +{kinds.count('added')}", "success"), (f" −{kinds.count('removed')}", "error")]
         box = "[x]" if index in self._accepted else "[ ]"
         first: list[Run] = [
             ("› " if index == self._body.cursor else "  ", "key"),
@@ -189,12 +189,5 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
 
 
 @lru_cache(maxsize=256)
-def _diff(part: ChangePart) -> tuple[DiffLine, ...]:
-    """Return the lines of a part, with every character visible."""
-    lines = read_diff(f"--- a\n+++ b\n{part.text}\n", visible)
-    return tuple(line for place, line in enumerate(lines) if line.kind not in ("file", "hunk") or place > 1)
-
-
-@lru_cache(maxsize=256)
-def _diff_rows(part: ChangePart, width: int) -> tuple[Line, ...]:
-    return tuple(layout_diff(_diff(part), width))
+def _diff_rows(part: ChangePart, width: int) -> Sequence[Line]:
+    return diff_rows([FileDiff(new_name=part.path, hunks=part.hunks)], width, clean=visible, named=False)

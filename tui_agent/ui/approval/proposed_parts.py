@@ -4,7 +4,7 @@ A part is a hunk of a text whose whole diff is known, else a whole file, a tree 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from tui_agent.protocol.amounts import count_text
@@ -16,7 +16,7 @@ from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.proposed_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs
 from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 
-from .change_parts import ChangePart, applied, read_hunks, text_with
+from .change_parts import ChangePart, applied, text_with, whole_hunks
 
 MOST_BYTES = 1_000_000
 """Bytes of a workspace file above which it is kept as a whole or not at all."""
@@ -113,7 +113,7 @@ def keep_all(changes: ProposedChanges) -> JsonObject | None:
 
 def can_choose(changes: ProposedChanges) -> bool:
     """True if a proposal has several parts, or one that a plain yes does not keep."""
-    hunks = (len(read_hunks(file.diff) or ()) if _has_hunks(file) else 1 for file in _decided(changes))
+    hunks = (len(whole_hunks(file.diff) or ()) if _has_hunks(file) else 1 for file in _decided(changes))
     is_left_out = any(file.conflict for file in changes.files)
     return not changes.problem and (is_left_out or sum(hunks) + len(changes.trees) + bool(changes.repository) > 1)
 
@@ -136,11 +136,11 @@ def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> Propos
         with_files = f"  with {count_text(len(changes.repository_files), 'file')}" if changes.repository_files else ""
         found.append((REPOSITORY, _whole("repository", ((f"  {visible(words)}", ""), (with_files, "muted")))))
     for file in sorted(_decided(changes), key=lambda file: file.sort != "protected"):
-        hunks = read_hunks(file.diff) if _has_hunks(file) and file.path in texts else None
+        hunks = whole_hunks(file.diff) if _has_hunks(file) and file.path in texts else None
         if hunks is not None and len(hunks) > 1:
             for number, hunk in enumerate(hunks, 1):
                 name = f"{visible(file.path)}, part {number} of {len(hunks)}"
-                found.append((file.path, replace(hunk, name=name)))
+                found.append((file.path, ChangePart((hunk,), path=file.path, name=name)))
         else:
             found.append((file.path, _file_part(file)))
     found.extend((tree.path, _whole(visible(tree.path), tuple(tree_runs(tree)[-2:]))) for tree in changes.trees)
@@ -154,7 +154,7 @@ def new_texts(root: Path, changes: ProposedChanges) -> dict[str, str]:
     """Return the new texts of files: those whose whole diff is known and applies to the workspace's file. Blocks."""
     found: dict[str, str] = {}
     for file in _decided(changes):
-        hunks = read_hunks(file.diff) if _is_known_text(file) else None
+        hunks = whole_hunks(file.diff) if _is_known_text(file) else None
         old = "" if file.kind == "added" else _read_text(root / file.path) if hunks else None
         text = applied(old, hunks) if hunks and old is not None else None
         if text is not None:
@@ -185,12 +185,11 @@ def _file_part(file: ProposedFile) -> ChangePart:
         notes.append((f"  protected: {visible(file.runs_later)}" if file.runs_later else "  protected", "error"))
     if file.has_more:
         notes.append((f"  {CUT if file.diff else NO_DIFF}", "muted"))
-    _, hunk, lines = f"\n{file.diff}".removesuffix("\n").partition("\n@@ ")
-    return replace(_whole(visible(file.path), tuple(notes)), header=f"@@ {lines}" if hunk else "")
+    return ChangePart(file.diff.hunks, path=file.path, name=visible(file.path), facts=tuple(notes))
 
 
 def _whole(name: str, facts: tuple[Run, ...]) -> ChangePart:
-    return ChangePart("", (), 0, (), (), name, facts)
+    return ChangePart(name=name, facts=facts)
 
 
 def _read_text(path: Path) -> str | None:

@@ -9,17 +9,19 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.text_page import page_keys
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import folded
 
 MOST_OF_ONE = 2_000_000
 """Most characters of one diff."""
-_STYLES = {"+": "success", "-": "error", "@": "muted", "…": "muted"}
+MOST_LINES = 100_000
+"""Most lines shown."""
 
 
 class WholeDiffsPage(Paging, ModalScreen[None]):
@@ -41,11 +43,11 @@ class WholeDiffsPage(Paging, ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail", page_keys())]
 
-    def __init__(self, text: str) -> None:
-        """Create the page for unified diffs."""
+    def __init__(self, diff: Diff) -> None:
+        """Create the page for a diff."""
         super().__init__()
-        self.lines = [visible(line) for line in text.rstrip("\n").split("\n")]
-        """The lines of the diffs."""
+        self.diff = diff
+        """The diff."""
         self._rows = RowsView(self._build)
 
     def compose(self) -> ComposeResult:
@@ -66,19 +68,12 @@ class WholeDiffsPage(Paging, ModalScreen[None]):
         self.dismiss(None)
 
     def _build(self, width: int) -> list[Line]:
-        rows: list[Line] = []
-        for line in self.lines:
-            style = "strong" if line.startswith(("--- ", "+++ ")) else _STYLES.get(line[:1], "")
-            # Most lines fit: folding each of thousands would take seconds.
-            rows += (
-                [Line(((line, style),))] if line.isascii() and len(line) <= width else folded([(line, style)], width)
-            )
-        return rows
+        return diff_rows(self.diff.files, width, clean=visible, named=True, most=MOST_LINES)
 
 
-def whole_diffs(changes: ProposedChanges) -> str:
+def whole_diffs(changes: ProposedChanges) -> Diff:
     """Return the whole diffs of the texts whose diff is cut, as far as they are known. Blocks."""
-    found: list[str] = []
+    found: list[Diff] = []
     for file in changes.files:
         if not file.has_more:
             continue
@@ -86,5 +81,5 @@ def whole_diffs(changes: ProposedChanges) -> str:
         if file.whole_diff:
             with suppress(OSError), open(file.whole_diff, encoding="utf-8", errors="replace", newline="") as stored:
                 text = stored.read(MOST_OF_ONE)
-        found.append(text)
-    return "".join(found)
+        found.append(Diff(text))
+    return Diff.joined(found)

@@ -9,18 +9,15 @@ from tui_agent.protocol.facts.rule_facts import ToolFact
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.plan_and_files import ChangedFiles
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import ends_of, one_line, visible
+from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped
 
 from .item_page import Item
 
 MAX_NUMBERS = 6
 """Calls of one file that its row names, the newest ones."""
-MAX_DIFF = 100_000
-"""Most characters shown of the diff of one call."""
 _KINDS = ("skill", "command", "sub-agent")
 
 
@@ -48,7 +45,7 @@ def _diffs_of(path: str, calls: Sequence[LedgerCall], width: int) -> Iterable[Li
                 clipped([(f"#{call.number} ", "muted"), (one_line(visible(call.view.summary), width), "label")], width)
             )
             for diff in filter(None, diffs):
-                yield from layout_diff(read_diff(ends_of(diff, MAX_DIFF), visible), width)
+                yield from diff_rows(diff.files, width, clean=visible)
 
 
 def tool_items(tools: Sequence[ToolFact]) -> list[Item]:

@@ -12,8 +12,7 @@ from tui_agent.protocol.amounts import count_text, names_text
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope, StepKind
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Layout
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -219,7 +218,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
             leaves = item.is_conflict and item.path not in self._overwritten
             words, style = _LEFT if leaves else _KIND_LABELS[item.kind]
             box = ("[ ] " if leaves else "[x] ") if item.is_conflict else ""
-            right = "" if item.problem else _counts(item.added, item.removed)
+            right = "" if item.problem else _counts(item.diff.added, item.diff.removed)
             room = max(8, width - _LABEL - len(right) - 5)
             first: Sequence[Run] = [(f"{f'{box}{words}':<{_LABEL}} ", style)]
             text = f"{one_line(visible(item.shown), room):<{room}} "
@@ -316,7 +315,7 @@ def _step_rows(step: FileStep, width: int, *, with_diff: bool = True, margin: in
     """Return why a file cannot go back as it is, and the differences that would be made."""
     rows = wrapped([(step.problem, "warning")], width - margin) if step.problem else []
     if step.diff and with_diff:
-        rows += layout_diff(read_diff(step.diff, visible), width - margin)
+        rows += diff_rows(step.diff.files, width - margin, clean=visible)
     return [row.prefixed((" " * margin, "")) for row in rows]
 
 

@@ -11,8 +11,7 @@ from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
 from tui_agent.ui.text.argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.proposed_rows import change_blocks, file_rows, tree_runs
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
@@ -146,8 +145,7 @@ def _change_rows(view: CallViewState, width: int) -> list[Line]:
     changes = view.changes
     if changes.trial.proposed is not None:
         return _trial_rows(view, changes.trial.proposed, width)
-    diff = ends_of(view.diff, MAX_OUTPUT_CHARACTERS)
-    rows = layout_diff(read_diff(diff, visible), width) if diff else []
+    rows = diff_rows(view.diff.files, width, clean=visible)
     unknown = (view.outcome.details or {}).get("files_changed", 0) is None
     if all(file.diff for file in changes.files) and changes.count < 2 and not unknown:
         return rows
@@ -168,9 +166,8 @@ def _trial_rows(view: CallViewState, proposed: ProposedChanges, width: int) -> l
         by = "by a rule or the mode" if trial.by_policy else ""
         blocks.append([_heading("kept", trial.kept_count, by), *_repository_row(trial, trial.kept, width)])
         for change in view.changes.files:
-            diff = ends_of(change.diff, MAX_OUTPUT_CHARACTERS)
             name = folded([(sanitise(change_text(change)), "strong")], width)
-            blocks.append([*name, *(layout_diff(read_diff(diff, visible), width) if diff else [])])
+            blocks.append([*name, *diff_rows(change.diff.files, width, clean=visible)])
     if trial.discarded:
         blocks.append([_heading("discarded", trial.discarded_count, trial.reason)])
         blocks[-1] += _repository_row(trial, trial.discarded, width)

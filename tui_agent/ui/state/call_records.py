@@ -9,6 +9,7 @@ from typing import Literal
 from weakref import WeakValueDictionary
 
 from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.events import ApprovalResolved, FileChanged, PermissionDecided
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -103,8 +104,8 @@ class FileChange:
     path: str
     """Path relative to the working directory if that is known, else absolute."""
     change: str
-    diff: str = ""
-    """Unified diff; empty if there is none."""
+    diff: Diff = NO_DIFF
+    """Empty if there is none."""
     added: int = 0
     """Number of lines."""
     removed: int = 0

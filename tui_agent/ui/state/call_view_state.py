@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast, get_args
 
+from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -120,16 +121,15 @@ class CallViewState:
         return self.summary
 
     @property
-    def diff(self) -> str:
-        """Unified diffs of its changes, else of the proposed ones; empty if there are none."""
-        done = "\n".join(change.diff.rstrip("\n") for change in self.changes.files if change.diff)
+    def diff(self) -> Diff:
+        """Diffs of its changes, else of the proposed ones; empty if there are none."""
+        done = Diff.joined(change.diff for change in self.changes.files)
         if done or self.changes.trial.is_settled:
             return done
         reported = (self.outcome.details or {}).get("diff")
         if isinstance(reported, str) and reported:
-            return reported
-        preview = self.changes.preview
-        return preview.text if preview is not None and preview.kind == "diff" else ""
+            return Diff(reported)
+        return self.changes.preview.diff if self.changes.preview is not None else NO_DIFF
 
     def elapsed_ms(self, now: float) -> float:
         """Return the milliseconds of execution; `now` in monotonic seconds is used only while the call runs."""

@@ -3,7 +3,8 @@
 A style name is one or more of the component classes of `line_view.LineView`, such as `strong code`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 Run: TypeAlias = tuple[str, str]
@@ -24,6 +25,13 @@ class Line:
     """Number of characters at its beginning that are not text and not copied."""
     fill: str = ""
     """Style of the cells after its end."""
+    paint: Callable[[Sequence[Run], int], Sequence[Run]] | None = field(default=None, compare=False)
+    """Returns its runs with colours that are worked out when it is drawn; called with the index of its text."""
+
+    @property
+    def painted(self) -> Sequence[Run]:
+        """Its runs as they are drawn."""
+        return self.runs if self.paint is None else self.paint(self.runs, self.indent)
 
     @property
     def plain(self) -> str:

@@ -77,8 +77,8 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         & > .line--code-type { color: $warning; }
         & > .line--added { background: $success 12%; }
         & > .line--removed { background: $error 12%; }
-        & > .line--added-word { background: $success 32%; }
-        & > .line--removed-word { background: $error 32%; }
+        & > .line--added-word { background: $success 32%; color: $text; }
+        & > .line--removed-word { background: $error 32%; color: $text; }
         & > .line--line-number { color: $text-disabled; }
         & > .line--you, & > .line--steer { color: $accent; text-style: bold; }
         & > .line--steer { text-style: none; }
@@ -94,6 +94,9 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         & > .line--tool-change { color: $accent; text-style: bold; }
         & > .line--tool-run { color: $primary; text-style: bold; }
         & > .line--tool-agent { color: $accent; text-style: bold italic; }
+        &:nocolor {
+            & > .line--added-word, & > .line--removed-word { text-style: bold underline; }
+        }
         &:ansi {
             & > .line--added, & > .line--added-word { background: transparent; color: $success; }
             & > .line--removed, & > .line--removed-word { background: transparent; color: $error; }
@@ -134,7 +137,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         span = selection.get_span(row) if selection is not None else None
         if span is not None:
             end = len(line.plain) if span[1] == -1 else span[1]
-            runs = styled_over(line.runs, max(span[0], line.indent), end, SELECTED)
+            runs = styled_over(line.painted, max(span[0], line.indent), end, SELECTED)
             line = Line(runs, line.joint, line.indent, line.fill)
         return self._strip(line, width).apply_offsets(0, row)
 
@@ -225,7 +228,7 @@ class LineView(SteadyScrollView, can_focus=True, inherit_bindings=False):
         cached = self._strips.get(key)
         if cached is not None and cached[0] is line and cached[1].cell_length == width:
             return cached[1]
-        segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.runs]
+        segments = [Segment(without_silent(text), self.style_named(style)) for text, style in line.painted]
         strip = Strip(segments, width_of_runs(line.runs))
         strip = strip.crop_extend(0, width, self.style_named(line.fill))
         self._strips[key] = (line, strip)

@@ -6,8 +6,7 @@ from itertools import groupby
 from tui_agent.protocol.amounts import bytes_text, count_text
 from tui_agent.protocol.trial import ChangeKind, ProposedChanges, ProposedFile, ProposedTree
 
-from .diff_layout import layout_diff
-from .diff_parser import read_diff
+from .diff_rows import diff_rows
 from .line import Line, Run
 from .sanitiser import visible
 from .styled_lines import prefixed_lines, wrapped
@@ -58,9 +57,7 @@ def file_rows(file: ProposedFile, width: int) -> list[Line]:
         rows += prefixed_lines(wrapped([(words, "warning")], width - _MARGIN), margin, margin)
         legend = [(VERSIONS, "muted")] if file.diff else []
         rows += prefixed_lines(wrapped(legend, width - _MARGIN), margin, margin) if legend else []
-    if file.diff:
-        lines = [line for line in read_diff(file.diff, visible) if line.kind != "file"]
-        rows += layout_diff(lines, width)
+    rows += diff_rows(file.diff.files, width, clean=visible, named=False)
     if file.has_more:
         rows += prefixed_lines(wrapped([(CUT if file.diff else NO_DIFF, "muted")], width - _MARGIN), margin, margin)
     return rows

@@ -46,6 +46,20 @@ def styled_over(runs: Sequence[Run], start: int, end: int, style: str) -> tuple[
     return (*before, *((text, f"{old} {style}".strip()) for text, old in middle), *after)
 
 
+def styled_under(runs: Sequence[Run], start: int, beneath: Iterable[Run]) -> tuple[Run, ...]:
+    """Return runs with the styles of other runs, which have the same text from character `start` on, beneath theirs."""
+    before, rest = _split(runs, start)
+    for text, style in beneath:
+        taken, rest = _split(rest, len(text))
+        before += [(piece, f"{style} {old}".strip()) for piece, old in taken]
+    return (*before, *rest)
+
+
+def runs_between(runs: Sequence[Run], start: int, end: int) -> Sequence[Run]:
+    """Return the runs from character `start` to before `end`."""
+    return _split(_split(runs, start)[1], end - start)[0]
+
+
 def clipped(runs: Sequence[Run], width: int) -> tuple[Run, ...]:
     """Return as many runs as fit `width` cells; the last cell is `…` if something is cut."""
     if width_of_runs(runs) <= width:

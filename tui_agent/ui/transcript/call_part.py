@@ -15,6 +15,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
 from tui_agent.protocol.status_words import REFUSED_BY
@@ -23,8 +24,7 @@ from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait
 from tui_agent.ui.state.call_records import FileChange, question_text, settled_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.argument_rows import argument_texts
-from tui_agent.ui.text.diff_layout import layout_diff
-from tui_agent.ui.text.diff_parser import read_diff
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
@@ -37,10 +37,8 @@ BRIEF_DIFF_ROWS = 12
 """Most rows of the diff of a single file that are shown without unfolding the call."""
 OPEN_DIFF_ROWS = 60
 """Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
-MAX_DIFF_CHARACTERS = 20_000
-"""Most characters of a diff that are parsed for its rows."""
-MAX_SEARCHED_CHARACTERS = 400_000
-"""Most characters of a diff that are parsed for the rows that a search has found."""
+LONGEST_COMMAND = 20_000
+"""Most characters shown of a command."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
@@ -108,6 +106,8 @@ class CallPart(Part):
         super().__init__(gap=gap)
         self.opened = False
         """True if the call is unfolded."""
+        self.is_followed = False
+        """True if another call comes right below it; a diff then ends with an empty row."""
         self._call = call
         self._context = context
 
@@ -150,7 +150,9 @@ class CallPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Return the row of the call and what belongs to it."""
-        return flattened(call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought))
+        groups = call_rows(self._call, self._context, width, is_open=self.opened, sought=self.sought)
+        shows_diff = any(name == "diff" and len(rows) > 1 for name, rows in groups)
+        return [*flattened(groups), *([Line()] if shows_diff and self.is_followed else [])]
 
 
 class ReadsPart(Part):
@@ -285,7 +287,7 @@ def call_pieces(call: LedgerCall, context: CallContext, width: int, is_open: boo
     texts = {
         "input": _input_text(view),
         "output": plain_output(view.outcome.result or view.live.text).strip("\n"),
-        "diff": "\n".join(file.diff.rstrip("\n") for file in _files_of(view) if file.diff),
+        "diff": Diff.joined(file.diff for file in _files_of(view)),
     }
     groups = call_rows(call, context, width, is_open=is_open, sought=sought)
     pieces: list[Piece] = []
@@ -339,7 +341,7 @@ def _files_of(view: CallViewState) -> list[FileChange]:
     diff, path = details.get("diff"), details.get("path")
     if view.changes.files or view.status != "ok" or not isinstance(diff, str) or not diff:
         return view.changes.files
-    return [FileChange(path if isinstance(path, str) else "", "modified", diff)]
+    return [FileChange(path if isinstance(path, str) else "", "modified", Diff(diff))]
 
 
 def _is_quiet_read(view: CallViewState) -> bool:
@@ -562,7 +564,7 @@ def _facts(view: CallViewState, width: int) -> Iterable[Line]:
     """Yield the whole input of an unfolded call, and who changed it."""
     command = view.arguments.effective.get("command")
     if isinstance(command, str) and ("\n" in command or cell_len(command) > width // 2):
-        for row in wrapped([(sanitise(command[:MAX_DIFF_CHARACTERS]), "code")], width - len(BODY) - 2):
+        for row in wrapped([(sanitise(command[:LONGEST_COMMAND]), "code")], width - len(BODY) - 2):
             yield row.prefixed((f"{BODY}  ", ""))
     decision = view.approval.decision
     if decision is not None and decision.decision == "deny":
@@ -584,8 +586,7 @@ def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[
 
 def _file_rows(file: FileChange, width: int, most: int, sought: str) -> list[Line]:
     """Return the first rows of a diff, at most about `most`, and of the others those that a search has found."""
-    lines = read_diff(file.diff[: MAX_SEARCHED_CHARACTERS if sought else MAX_DIFF_CHARACTERS]) if file.diff else []
-    body = layout_diff(lines, width - len(BODY) - 1) if lines else []
+    body = diff_rows(file.diff.files, width - len(BODY) - 1)
     if len(body) <= most + 1:
         return [row.prefixed((BODY, "")) for row in body]
     rows = [row.prefixed((BODY, "")) for row in body[:most]]

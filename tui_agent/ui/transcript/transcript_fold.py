@@ -322,6 +322,9 @@ class TranscriptFold:
             self.transcript.refresh(part)
         else:
             gap = not isinstance(last, CallPart | ReadsPart)
+            if isinstance(last, CallPart):
+                last.is_followed = True
+                self._stale[last] = None
             part = ReadsPart(self.calls, gap=gap) if event.safe else CallPart(call, self.calls, gap=gap)
             if isinstance(part, ReadsPart):
                 part.add(call)

@@ -118,10 +118,13 @@ class TranscriptSearch:
 
     def marked(self, line: Line, *, here: bool) -> Line:
         """Return a row with its matches marked; `here` is True for the row of the current match."""
-        runs = line.runs
-        for match in self._pattern.finditer(line.plain):
+        found = list(self._pattern.finditer(line.plain))
+        if not found:
+            return line
+        runs = line.painted
+        for match in found:
             runs = styled_over(runs, match.start(), match.end(), "found-here" if here else "found")
-        return line if runs is line.runs else Line(tuple(runs), line.joint, line.indent, line.fill)
+        return Line(tuple(runs), line.joint, line.indent, line.fill)
 
     def _matches(self, part: Part) -> int:
         if part in self._uncounted:
