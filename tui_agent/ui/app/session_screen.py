@@ -18,8 +18,8 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_guard import act_on_key
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.list_page import act_on_key
 from tui_agent.ui.text.amounts import bytes_text
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line

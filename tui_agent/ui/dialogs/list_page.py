@@ -6,13 +6,14 @@ A page defines columns, detail and actions; cursor, clicks, messages and second 
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.events import Click
-from textual.screen import ScreenResultType
+from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
 from tui_agent.ui.base.command_type import Where
@@ -22,9 +23,65 @@ from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, 
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_runs
 
-from .answer_guard import SecondPress, act_on_key
+from .answer_rules import AnswerGuard, AnswerPointer
+from .question_screen import command_at
 
 T = TypeVar("T")
+CONFIRM_SECONDS = 3.0
+"""Seconds after the first press within which a second one confirms."""
+
+
+class SecondPress:
+    """The action and its target that wait for their second press, if any."""
+
+    def __init__(self, screen: Screen[Any], clock: Callable[[], float]) -> None:
+        """Create the state in which nothing waits.
+
+        Args:
+            screen: the page, which says what a second press would do.
+            clock: monotonic seconds.
+        """
+        self._screen = screen
+        self._clock = clock
+        self._guard = AnswerGuard(clock)
+        self._pointer = AnswerPointer(lambda: self._guard.asked_at, clock)
+        self._asked: tuple[str, str] | None = None
+        self._asked_at = 0.0
+
+    def begin(self, app: DOMNode) -> None:
+        """Watch the focus of the app's window, once the page is mounted."""
+        self._screen.watch(app, "app_focus", self._pointer.focused, init=False)
+
+    def waits_for(self, action: tuple[str, str]) -> bool:
+        """Return True if a second press would confirm the action, now or after the quiet moment."""
+        return self._asked == action and self._clock() - self._asked_at <= CONFIRM_SECONDS
+
+    def ask(self, action: tuple[str, str]) -> None:
+        """Let the action wait for its second press; the caller shows what that would do."""
+        self._asked, self._asked_at = action, self._clock()
+        self._guard.withdrawn()
+        self._screen.call_after_refresh(self._guard.drawn)
+
+    def forget(self) -> None:
+        """Let no action wait any more: the page no longer says what a second press would do."""
+        self._asked = None
+
+    def confirm(self, action: tuple[str, str]) -> bool:
+        """Return True if this press confirms the action that waits; one that comes too early does not."""
+        if not self.waits_for(action):
+            return False
+        if not self._guard.armed:
+            if self._guard.was_drawn:
+                # A key that is held down comes too early again and again.
+                self._guard.drawn()
+            return False
+        self._asked = None
+        return True
+
+    def click_counts(self, action: str) -> bool:
+        """Return True unless a click would confirm the action and may be the second half of a double click."""
+        asked = self._asked
+        return asked is None or asked[0] != action or not self.waits_for(asked) or self._pointer.counts
 
 
 class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultType]):
@@ -192,3 +249,24 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return the row of keys."""
         entries = ((name, command(f"{self.WHERE}.{name}")) for name in self.KEYS)
         return key_runs((one.key_text, one.text, self.counts(name)) for name, one in entries)
+
+
+def act_on_key(
+    screen: Screen[Any],
+    where: Where,
+    row: Line | None,
+    column: int,
+    counts: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Act as the key whose label was clicked on a page that is not a question.
+
+    Args:
+        screen: the page.
+        where: its part of the table of commands.
+        row: the row with the keys.
+        column: cell of the row, from 0.
+        counts: takes an action, and returns False if a click does not give it now.
+    """
+    entry = command_at(screen, where, row, column)
+    if entry is not None and counts(entry.action_name):
+        getattr(screen, f"action_{entry.action_name}")()

@@ -20,7 +20,7 @@ from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
-from .answer_keys import AnswerKeys
+from .question_screen import AnswerRow
 from .rewind_rows import SCOPES, key_row, local_time_text, plan_rows, point_rows, state_row
 
 BUSY = "The agent is working. Stop it before you go back."
@@ -70,7 +70,7 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
         """True while a plan is made or carried out."""
         self._body: ItemRows[RewindPoint | FileStep] = ItemRows(self._layout_rows, id="rewind-body")
         self._state = RowsView(self._state_rows, id="rewind-state")
-        self._keys = AnswerKeys(self._key_rows, clock, id="rewind-keys")
+        self._keys = AnswerRow(self._key_rows, clock, id="rewind-keys")
         self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
@@ -88,7 +88,6 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
     def on_paste(self, event: Paste) -> None:
         """Ignore a paste, which never answers."""
         event.stop()
-        self._guard.disturbed()
 
     @property
     def cursor_rows(self) -> ItemRows[RewindPoint | FileStep]:
@@ -105,7 +104,7 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
             if self._points:
                 self._point = self._body.cursor
                 self._begin(self._load_plan(self._points[self._point]))
-        elif self._counts and self._guard.accepts():
+        elif self._counts and self._guard.armed:
             self._begin(self._carry_out(self._plan))
 
     def action_scope(self) -> None:
@@ -177,7 +176,7 @@ class RewindScreen(CursorKeys, RowsPage[RewindOutcome | None]):
     @on(RowsView.Moved, "#rewind-body")
     def _moved(self) -> None:
         self._state.show(self._state_rows)
-        self._keys.show_now()
+        self._keys.redraw()
 
     @property
     def _counts(self) -> bool:
