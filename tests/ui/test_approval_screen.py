@@ -3,7 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,16 +15,17 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.support.table import table
+from tests.ui.question_page import ComposerKeys
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
+from tests.ui.stage import Clock
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS, RESTING_SECONDS
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.typed_answers import EARLY_SECONDS, SETTLE_SECONDS, TextTarget, Typed
+from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS, RESTING_SECONDS, SEEN_SECONDS
+from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 
 pytestmark = pytest.mark.slow
@@ -67,23 +68,12 @@ class FakeFacts:
         return "" if rule.startswith("bash(git commit") and rule.endswith(")") else f"No: {rule}"
 
 
-class Clock:
-    """A clock that the test advances."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Asked:
     """A dialog on the screen, with its results."""
 
-    def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
-        self.pilot, self.screen, self.clock = pilot, screen, clock
+    def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock, typed: list[str]) -> None:
+        self.pilot, self.screen, self.clock, self.typed = pilot, screen, clock, typed
         self.answers: list[ApprovalDecision | PageRequested | None] = []
-        self.typed: list[str] = []
 
     async def press(self, *keys: str) -> None:
         """Press keys, pause long enough for an answer after each of several letters, and wait for their effect."""
@@ -91,13 +81,13 @@ class Asked:
             await self.pilot.press(key)
             self.screen.settle()
         await self.pilot.pause()
-        while self.screen.is_attached and not self.screen.was_drawn:
+        while self.screen.is_attached and not self.screen.guard.was_drawn:
             await self.pilot.pause()
 
     async def press_in_turn(self, *keys: str) -> None:
         """Press keys, each after the quiet moment of what the last one showed."""
         for key in keys:
-            self.clock.now += QUIET_SECONDS
+            self.clock.now += SEEN_SECONDS
             await self.press(key)
 
     async def type(self, text: str, gap: float = 0.1) -> None:
@@ -107,16 +97,12 @@ class Asked:
             await self.pilot.press({" ": "space", ",": "comma"}.get(letter, letter))
         await self.pilot.pause()
 
-    def take(self, typed: Sequence[Typed]) -> None:
-        """Note what would go to the composer."""
-        self.typed += [event.text if isinstance(event, Paste) else event.character or "" for event in typed]
-
     def keys_are_dim(self) -> bool:
         """Return True if the answers are dim."""
         keys = self.screen.query_one("#approval-keys", RowsView)
         line = keys.line_at(0)
         assert line is not None
-        return "key" not in [style for _, style in line.runs]
+        return ("y", "key") not in line.runs and ("s", "key") not in line.runs
 
     def text(self) -> str:
         """Return the text of the whole screen."""
@@ -161,14 +147,14 @@ async def asking_in(
         await pilot.pause()
     width, height = pilot.app.size
     clock = Clock()
-    place = TextTarget(lambda: Region(0, height - 1, width, 1), lambda typed: asked.take(typed))
-    screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock, target=place, foot=lambda: foot)
-    asked = Asked(pilot, screen, clock)
+    keys = ComposerKeys(clock, Region(0, height - 1, width, 1))
+    screen = ApprovalScreen(request, position, total, facts=FakeFacts(), keys=keys, foot=lambda: foot)
+    asked = Asked(pilot, screen, clock, keys.typed)
     await pilot.app.push_screen(screen, asked.answers.append)
-    while not screen.was_drawn:
+    while not screen.guard.was_drawn:
         await pilot.pause()
     if quiet:
-        clock.now += QUIET_SECONDS
+        clock.now += SEEN_SECONDS
     yield asked
     if pilot.app.screen is screen:
         await screen.dismiss(None)
@@ -212,7 +198,7 @@ async def test_nothing_else_answers() -> None:
 
 async def test_any_other_letter_goes_to_the_composer_and_the_question_waits() -> None:
     async with HostApp().run_test(size=(80, 24)) as pilot:
-        for key in ("a", "u", "N", "x", "7", "é"):
+        for key in ("N", "x", "7", "é"):
             async with asking_in(pilot) as asked:
                 await asked.press(key)
 
@@ -228,7 +214,7 @@ async def test_for_the_session_the_rule_is_shown_first() -> None:
         await asked.press("s")
         assert asked.answers == [], "the same key held down must not get through"
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("s")
         assert asked.answers == [ApprovalDecision(decision="approve", scope="session")]
 
@@ -251,7 +237,7 @@ async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: G
         await asked.press(key)
         assert asked.answers == []
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press(key)
         assert asked.answers == [ApprovalDecision(decision="approve", scope=scope)]
 
@@ -264,7 +250,7 @@ async def test_a_narrower_rule_can_be_chosen() -> None:
         assert "no other question" in text
         assert "1 of 2" in text
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("s")
 
         narrow = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -am x)")
@@ -292,7 +278,7 @@ async def test_a_rule_can_be_typed_and_is_shown_again_before_it_is_stored() -> N
         assert "bash(git commit -a:*)" in asked.text()
         assert "yours" in asked.text()
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("s")
         assert asked.answers == [ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -a:*)")]
 
@@ -303,11 +289,11 @@ async def test_a_typed_rule_can_be_given_up_and_a_proposed_one_chosen_instead() 
         assert asked.screen.dialog.step == "confirming"
         assert "bash(git commit:*)" in asked.text()
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("e", *["backspace"] * 3, "space", "minus", "q", ")", "ctrl+s", "left")
         assert "bash(git commit:*)" in asked.text()
         assert "2 of 2" in asked.text()
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("u")
 
         assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
@@ -335,14 +321,14 @@ async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
     long = "bash(echo " + " ".join(f"word-{number}" for number in range(400)) + ")"
     async with asking(REQUEST.model_copy(update={"session_rule": long, "rules": (long,)})) as asked:
         await asked.press("p")
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("p", "u")
         assert asked.answers == []
         assert "more rows" in asked.text()
 
         while "more row" in asked.text():
             await asked.press("space")
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("u")
 
         assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
@@ -352,7 +338,7 @@ async def test_the_rule_shown_again_is_shown_whole() -> None:
     async with asking() as asked:
         for _ in range(3):
             await asked.press("p", "escape")
-            asked.clock.now += QUIET_SECONDS
+            asked.clock.now += SEEN_SECONDS
         await asked.press("p")
 
         assert "more row" not in asked.text()
@@ -451,7 +437,7 @@ async def test_invalid_input_is_refused_with_a_reason_and_escape_goes_back() -> 
         assert "this is not valid JSON" in asked.text()
 
         await asked.press("escape")
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("y")
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
@@ -501,14 +487,14 @@ async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
 async def test_the_keys_are_drawn_dim_whenever_none_counts_and_an_early_key_does_not_delay_them() -> None:
     async with asking(quiet=False) as asked:
         assert asked.keys_are_dim()
-        asked.clock.now += QUIET_SECONDS / 2
+        asked.clock.now += SEEN_SECONDS / 2
         await asked.press("y")
         assert asked.keys_are_dim()
-        assert "That came too early" in asked.text()
-        asked.clock.now += QUIET_SECONDS / 2
-        asked.screen.dialog.query_one(AnswerKeys).show_now()
+        assert "does not count yet" in asked.text()
+        asked.clock.now += SEEN_SECONDS / 2
+        asked.screen.dialog.query_one(AnswerRow).redraw()
         assert not asked.keys_are_dim()
-        asked.clock.now += EARLY_SECONDS
+        asked.clock.now += PAUSE_SECONDS
 
         await asked.press("s")
 
@@ -522,21 +508,9 @@ async def test_from_the_rule_one_can_go_back() -> None:
 
         assert asked.answers == []
         assert "bash(git commit:*)" not in asked.text()
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("y")
         assert asked.answers == [ApprovalDecision(decision="approve")]
-
-
-@table("key", ["y", "n", "k", "f"])
-async def test_while_the_rule_is_shown_other_letters_are_text(key: str) -> None:
-    async with asking() as asked:
-        await asked.press("s")
-        asked.clock.now += QUIET_SECONDS
-
-        await asked.press(key)
-
-        assert asked.answers == [None]
-        assert asked.typed == [key]
 
 
 async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
@@ -564,7 +538,7 @@ async def test_a_yes_may_carry_a_remark_for_the_agent() -> None:
 async def test_a_remark_can_be_given_up_and_is_no_reason_for_a_no() -> None:
     async with asking() as asked:
         await asked.press("Y", *"and push", "escape")
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         assert asked.answers == []
 
         await asked.press("f")
@@ -594,7 +568,7 @@ async def test_a_reason_may_be_pasted_and_given_up() -> None:
         assert not asked.screen.query_one(Input).display
         await asked.press("n")
         assert asked.answers == []
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("n")
 
         assert asked.answers == [ApprovalDecision(decision="deny")]
@@ -621,17 +595,49 @@ async def test_only_what_is_offered_can_be_chosen() -> None:
 
     async with asking(request) as asked:
         await asked.press("y")
-        assert asked.answers == [None]
-        assert asked.typed == ["y"]
+        assert (asked.answers, asked.typed) == ([], [])
+        assert "This key does nothing here." in asked.text()
 
 
-async def test_without_a_rule_there_is_no_answer_for_the_session() -> None:
-    async with asking(REQUEST.model_copy(update={"session_rule": None})) as asked:
-        assert "this session" not in asked.text()
-        await asked.press("s")
+@table(
+    ("key", "request", "reason"),
+    [
+        ("h", REQUEST, "This change has one part"),
+        ("a", REQUEST, "No other question waits."),
+        ("s", REQUEST.model_copy(update={"session_rule": None}), "No rule can be stored"),
+        ("u", REQUEST, "for a rule that is shown"),
+        *((key, LONG, "before a yes counts") for key in ("y", "Y", "e", "s", "p")),
+    ],
+)
+async def test_a_dead_key_says_why(key: str, request: ApprovalRequest, reason: str) -> None:
+    for size in ((60, 20), (80, 24), (120, 40)):
+        async with asking(request, size=size) as asked:
+            await asked.press(key)
 
-        assert asked.answers == [None]
-        assert asked.typed == ["s"]
+            assert reason in asked.text()
+            assert (asked.answers, asked.typed) == ([], [])
+
+
+async def test_arrows_and_enter_answer() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        for keys, answers in (
+            (("enter",), []),
+            (("right", "enter"), [ApprovalDecision(decision="approve")]),
+            (("right", "right", "enter"), [ApprovalDecision(decision="deny")]),
+            (("left", "left", "enter"), [None]),
+        ):
+            async with asking_in(pilot) as asked:
+                await asked.press(*keys)
+
+                assert (keys, asked.answers) == (keys, answers)
+
+
+async def test_enter_gives_no_answer_before_it_counts() -> None:
+    async with asking(quiet=False) as asked:
+        await asked.press("right", "enter")
+
+        assert asked.answers == []
+        assert "does not count yet" in asked.text()
 
 
 # --- the guard ------------------------------------------------------------------------------------------------------
@@ -653,55 +659,11 @@ async def test_fast_typing_never_answers_however_long_it_lasts() -> None:
         assert "".join(asked.typed) == "ye", "the others go to the chat"
 
 
-async def test_two_letters_at_typing_speed_never_answer() -> None:
-    async with HostApp().run_test(size=(80, 24)) as pilot:
-        for text in ("no", "yes", "ya", "y ", "nn", "kf", "ss", "wh"):
-            for gap in (0.0, 0.03, 0.12, SETTLE_SECONDS - 0.01):
-                async with asking_in(pilot) as asked:
-                    await asked.type(text[:2], gap)
-                    asked.screen.settle()
-
-                    assert asked.answers == [None], (text, gap)
-                    assert "".join(asked.typed) == text[:2]
-
-
-async def test_an_answer_takes_effect_by_itself_when_no_letter_follows() -> None:
-    async with asking() as asked:
-        await asked.pilot.press("n")
-        assert asked.answers == []
-        while not asked.answers:
-            await asked.pilot.pause(0.02)
-
-        assert asked.answers == [ApprovalDecision(decision="deny")]
-        assert asked.typed == []
-
-
-@pytest.mark.parametrize("undo", ["escape", "backspace"])
-async def test_an_answer_is_undone_at_once(undo: str) -> None:
-    async with asking() as asked:
-        await asked.pilot.press("y", undo)
-        await asked.pilot.pause(SETTLE_SECONDS + 0.1)
-
-        assert asked.answers == ([None] if undo == "escape" else [])
-        assert asked.typed == []
-
-
-async def test_letters_that_begin_too_early_and_continue_are_text() -> None:
-    async with asking(quiet=False) as asked:
-        asked.clock.now += QUIET_SECONDS - 0.05
-        await asked.type("n")
-        asked.clock.now += 0.5
-        await asked.type("o")
-
-        assert asked.answers == [None]
-        assert "".join(asked.typed) == "no"
-
-
 async def test_an_early_key_pressed_again_counts_as_soon_as_the_keys_are_bright() -> None:
     async with asking(quiet=False) as asked:
         asked.clock.now += 0.05
         await asked.press("y")
-        asked.clock.now += QUIET_SECONDS - 0.05
+        asked.clock.now += SEEN_SECONDS - 0.05
         await asked.press("y")
 
         assert asked.answers == [ApprovalDecision(decision="approve")]
@@ -735,7 +697,7 @@ async def test_paging_does_not_delay_an_answer() -> None:
 async def test_paging_drops_a_yes_that_came_before_everything_was_shown(paging: str) -> None:
     async with asking(LONG) as asked:
         await asked.press("y")
-        asked.clock.now += SETTLE_SECONDS
+        asked.clock.now += PAUSE_SECONDS
         while not asked.screen.dialog.body.read_to_end:
             await asked.press(paging)
         await asked.press("y")
@@ -763,11 +725,11 @@ async def test_an_early_letter_and_a_space_right_after_it_are_text() -> None:
 
 async def test_after_a_quiet_moment_a_key_counts() -> None:
     async with asking(quiet=False) as asked:
-        asked.clock.now += QUIET_SECONDS - 0.01
+        asked.clock.now += SEEN_SECONDS - 0.01
         await asked.press("y")
         assert asked.answers == []
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         await asked.press("y")
         assert asked.answers == [ApprovalDecision(decision="approve")]
 
@@ -812,7 +774,7 @@ def place_of(asked: Asked, label: str) -> tuple[int, int]:
 async def armed(asked: Asked, seconds: float = RESTING_SECONDS) -> None:
     """Let time pass until the answers are bright."""
     asked.clock.now += seconds
-    asked.screen.dialog.query_one(AnswerKeys).show_now()
+    asked.screen.dialog.query_one(AnswerRow).redraw()
     await asked.pilot.pause()
 
 
@@ -880,6 +842,7 @@ async def test_a_click_opens_the_line_for_a_reason_and_leaves_it() -> None:
 @pytest.mark.parametrize("label", ["s session", "p always"])
 async def test_a_rule_is_stored_by_keys_alone(label: str) -> None:
     async with asking() as asked:
+        await asked.press("f1")
         await armed(asked)
         await click(asked, label)
         assert asked.screen.dialog.step == "asking"
@@ -908,10 +871,10 @@ async def test_a_click_counts_only_once_everything_was_seen() -> None:
 async def test_a_click_in_the_first_moment_does_not_answer() -> None:
     async with asking(quiet=False) as asked:
         await move(asked, "y yes", 30)
-        await armed(asked, QUIET_SECONDS - 0.01)
+        await armed(asked, SEEN_SECONDS - 0.01)
         await click(asked, "y yes")
         assert asked.answers == []
-        assert "That came too early" in asked.text()
+        assert "does not count yet" in asked.text()
 
         await armed(asked, 0.02)
         await click(asked, "y yes")
@@ -975,20 +938,10 @@ async def test_a_click_that_brings_the_window_to_the_front_does_not_answer() -> 
         assert asked.answers == []
 
 
-async def test_a_click_in_the_middle_of_a_text_does_not_answer() -> None:
-    async with asking() as asked:
-        await armed(asked)
-        await asked.pilot.press("n")
-        await asked.pilot.click(offset=place_of(asked, "y yes"))
-        asked.screen.settle()
-        await asked.pilot.pause()
-
-        assert asked.answers == [ApprovalDecision(decision="deny")]
-
-
 async def test_the_pointer_shows_which_answers_can_be_clicked() -> None:
     async with asking() as asked:
         keys = asked.screen.query_one("#approval-keys")
+        await asked.press("f1")
         await armed(asked)
         for label, shape in (("y yes", "pointer"), ("s session", "default"), ("n no", "pointer")):
             await move(asked, label, 1)
@@ -1051,7 +1004,7 @@ async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before
             assert "The input is long" in asked.text()
             for key in ("y", "s", "p", "e", "w", "pagedown", "end"):
                 await asked.press(key)
-                asked.clock.now += QUIET_SECONDS
+                asked.clock.now += SEEN_SECONDS
             assert asked.answers == []
             assert asked.screen.dialog.step == "asking"
 
@@ -1119,6 +1072,7 @@ async def test_dragging_the_scrollbar_to_the_end_counts_as_seen() -> None:
     async with asking(LONG) as asked:
         body = asked.screen.dialog.body
         body.scroll_to(y=body.max_scroll_y, animate=False)
+        await asked.pilot.pause()
         await asked.press("y")
 
         assert asked.answers == [ApprovalDecision(decision="approve")]
@@ -1213,9 +1167,10 @@ async def test_the_title_is_a_question() -> None:
 @table(
     ("size", "row"),
     [
-        ((80, 24), "y yes  n no  f no, because  s session  p always  e edit  a all 3  f1 more"),
-        ((60, 20), "y yes  n no  f no, because  s session  p always  f1 more"),
-        ((20, 6), "y yes  n no  f1 more"),
+        ((80, 24), "y yes  n no  a all 3  f no, because  esc later  f1 more"),
+        ((60, 20), "y yes  n no  a all 3  f no, because  esc later  f1 more"),
+        ((50, 16), "y yes  n no  a all 3  esc later  f1 more"),
+        ((40, 16), "y yes  n no  a all 3  esc later  f1"),
     ],
 )
 async def test_the_answers_keep_their_words_in_one_row(size: tuple[int, int], row: str) -> None:
@@ -1353,6 +1308,6 @@ async def test_answers_look_dim_until_they_count() -> None:
         keys = asked.screen.query_one("#approval-keys")
         before = keys.render_line(0)
 
-        asked.clock.now += QUIET_SECONDS
+        asked.clock.now += SEEN_SECONDS
         while keys.render_line(0) == before:
             await asked.pilot.pause(0.05)

@@ -557,7 +557,7 @@ async def test_an_answer_to_a_question_that_was_settled_meanwhile_is_text() -> N
         on.clock.now += 5
         dialog = await dialog_of(on)
         await on.pilot.press("n")
-        assert dialog.keys.held
+        assert dialog.keys.run.keys
         on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
         await on.settled()
 
@@ -640,7 +640,7 @@ async def test_several_questions_are_answered_at_once() -> None:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
         await on.until(lambda: dialog.dialog.total == 3)
-        await on.until(lambda: dialog.was_drawn)
+        await on.until(lambda: dialog.guard.was_drawn)
         on.clock.now += 1
         await on.pilot.press("a")
         await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
@@ -652,7 +652,7 @@ async def test_several_questions_are_answered_at_once() -> None:
 
         last = await dialog_of(on)
         assert last.dialog.request.summary == "c"
-        await on.until(lambda: last.was_drawn)
+        await on.until(lambda: last.guard.was_drawn)
         on.clock.now += 1
         await on.pilot.press("n")
         await on.settled()
@@ -666,7 +666,7 @@ async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_
     async with stage(steps, [tool]) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.dialog.total == 3 and dialog.was_drawn)
+        await on.until(lambda: dialog.dialog.total == 3 and dialog.guard.was_drawn)
         on.clock.now += 1
         await on.pilot.press("a")
         await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
@@ -697,7 +697,7 @@ async def test_parts_of_a_change_are_accepted_and_the_rest_is_reported(tmp_path:
     async with stage(steps, [ReadTool(workspace), EditTool(workspace)]) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.was_drawn)
+        await on.until(lambda: dialog.guard.was_drawn)
         on.clock.now += 1
         await on.pilot.press("h")
         await on.until(lambda: isinstance(on.app.screen, ChangePartsScreen))
@@ -729,7 +729,7 @@ async def test_the_row_of_the_call_stays_in_sight_above_its_question(size: tuple
     async with stage(steps, [tool], size=size) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.was_drawn)
+        await on.until(lambda: dialog.guard.was_drawn)
         await on.until(lambda: any("act" in row and "needs you" in row for row in shown_rows(on)))
         rows = shown_rows(on)
         (asked,) = [place for place, row in enumerate(rows) if "act here" in row and "needs you" in row][:1]
@@ -748,7 +748,7 @@ async def test_a_dialog_that_needs_the_window_covers_the_conversation() -> None:
     async with stage(steps, [tool], size=(60, 14)) as on:
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
-        await on.until(lambda: dialog.was_drawn)
+        await on.until(lambda: dialog.guard.was_drawn)
 
         assert on.chat.body.conversation.styles.margin.bottom == 0
 

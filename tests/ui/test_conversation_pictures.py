@@ -19,8 +19,8 @@ from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts import change_parts
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
+from tui_agent.ui.dialogs.question_screen import AnswerRow, TypedKeys
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.transcript.conversation import Conversation
 
@@ -193,7 +193,7 @@ def test_the_parts_of_a_change(snap_compare: Compare, size: tuple[int, int]) -> 
     assert parts is not None
 
     async def show(pilot: Pilot[None]) -> None:
-        await pilot.app.push_screen(ChangePartsScreen(CHANGE, parts, clock=Clock()))
+        await pilot.app.push_screen(ChangePartsScreen(CHANGE, parts, keys=TypedKeys(Clock())))
         await pilot.pause()
         await pilot.press("down", "space")
         await pilot.pause()
@@ -251,20 +251,20 @@ def asking(request: ApprovalRequest, *keys: str) -> Callable[[Pilot[None]], Awai
             apply_to(conversation, envelope)
         conversation.flush()
         clock = Clock()
-        screen = ApprovalScreen(request, 2, 5, facts=None, clock=clock)
+        screen = ApprovalScreen(request, 2, 5, facts=None, keys=TypedKeys(clock))
         await pilot.app.push_screen(screen)
-        while not screen.was_drawn:
+        while not screen.guard.was_drawn:
             await pilot.pause()
-        clock.now += QUIET_SECONDS
-        screen.dialog.query_one(AnswerKeys).show_now()
+        clock.now += SEEN_SECONDS
+        screen.dialog.query_one(AnswerRow).redraw()
         await pilot.press(*keys)
         screen.settle()
         await pilot.pause()
-        while not screen.was_drawn:
+        while not screen.guard.was_drawn:
             await pilot.pause()
-        clock.now += QUIET_SECONDS
+        clock.now += SEEN_SECONDS
         await pilot.pause()
-        screen.dialog.query_one(AnswerKeys).show_now()
+        screen.dialog.query_one(AnswerRow).redraw()
         await pilot.pause()
 
     return ask

@@ -7,13 +7,13 @@ import pytest
 from textual.events import Paste
 
 from tests.support.table import table
-from tests.ui.question_page import QuestionPage, shown_page
+from tests.ui.question_page import ComposerKeys, QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS, RESTING_SECONDS
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
+from tui_agent.ui.dialogs.question_screen import AnswerRow
 
 pytestmark = pytest.mark.slow
 
@@ -54,10 +54,10 @@ async def asked(
     question: ServerQuestion, browser: Browser, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[QuestionPage[ApprovalDecision]]:
     clock = Clock()
-    screen = ServerQuestionScreen(question, browser=browser, clock=clock)
+    screen = ServerQuestionScreen(question, browser=browser, keys=ComposerKeys(clock))
     async with shown_page(screen, clock, size) as page:
         await page.pilot.pause()
-        clock.now += QUIET_SECONDS
+        clock.now += SEEN_SECONDS
         yield page
 
 
@@ -89,8 +89,8 @@ async def test_a_form_can_be_declined_dismissed_or_left(keys: tuple[str, ...], d
 async def test_a_click_on_a_label_acts_as_its_key(label: str, decision: str | None) -> None:
     async with asked(FORM, Browser()) as page:
         page.clock.now += RESTING_SECONDS
-        keys = page.screen.query_one(AnswerKeys)
-        keys.show_now()
+        keys = page.screen.query_one(AnswerRow)
+        keys.redraw()
         await page.pilot.pause()
         row = keys.line_at(0)
         assert row is not None

@@ -24,7 +24,7 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.approval.whole_diffs_page import WholeDiffsPage
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.panel.call_rows import RowContext, row_of
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.session_status import SessionStatus
@@ -58,12 +58,13 @@ class Question:
     async def press(self, *keys: str) -> None:
         """Press answer keys, each after a quiet moment; a printable one takes effect at once."""
         for key in keys:
-            self.clock.now += QUIET_SECONDS + 0.01
+            self.clock.now += SEEN_SECONDS + 0.01
             await self.pilot.press(key)
             settle_keys = getattr(self.app.screen, "settle", None)
             if settle_keys is not None:
                 settle_keys()
             await drawn(self.pilot)
+            self.app.chat.approvals.settle()
 
     async def until(self, screen: type[object]) -> None:
         """Wait for a screen: texts are read in a thread."""

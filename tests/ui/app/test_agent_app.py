@@ -36,7 +36,7 @@ async def test_questions_are_answered_in_its_dialogs() -> None:
     app = AgentApp(agent, prompt="Pay 3.", surroundings=TerminalEnvironment(reduced_motion=True, clock=clock))
 
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.was_drawn)
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.guard.was_drawn)
         clock.now += 1
         await pilot.press("y")
         await until(pilot, lambda: bool(ended))

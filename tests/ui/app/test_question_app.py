@@ -5,8 +5,8 @@ from textual.pilot import Pilot
 
 from tests.support.table import table
 from tui_agent.ui.app.question_app import TrustQuestion
-from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
+from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
 from tui_agent.ui.text.rows_view import RowsView
 
@@ -52,7 +52,7 @@ async def test_each_answer_has_its_key_and_enter_means_no(key: str, answer: Trus
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
         await quiet(pilot, clock)
-        await pilot.press(key)
+        await pilot.press(key, *(["pagedown"] if len(key) == 1 else []))
 
     assert app.return_value == answer
 
@@ -93,8 +93,9 @@ async def test_a_yes_counts_only_once_everything_was_read() -> None:
     app = question(clock, lines=60)
     async with app.run_test(size=(80, 24)) as pilot:
         await quiet(pilot, clock)
-        await pilot.press("t", "a")
+        await pilot.press("t", "pagedown", "a", "pagedown")
         assert app.is_running
+        assert "a yes counts once you saw the end" in screen_text(app) or "lines more" in screen_text(app)
         assert "lines more" in screen_text(app)
         # Drawing by the app itself counts, so nothing here may draw before everything was read.
         while not app.screen.query_one("#trust-body", RowsView).read_to_end:
@@ -102,7 +103,7 @@ async def test_a_yes_counts_only_once_everything_was_read() -> None:
             await pilot.pause(0.02)
         await pilot.pause()
         assert "lines more" not in screen_text(app)
-        await pilot.press("up", "pageup", "down", "t")
+        await pilot.press("up", "pageup", "down", "t", "pagedown")
 
     assert app.return_value == "tightening"
 
@@ -113,9 +114,9 @@ async def test_allow_rules_are_not_offered_where_there_are_none() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await quiet(pilot, clock)
         assert "allow rules too" not in screen_text(app)
-        await pilot.press("a")
+        await pilot.press("a", "pagedown")
         assert app.is_running
-        await pilot.press("n")
+        await pilot.press("n", "pagedown")
 
     assert app.return_value == "no"
 
@@ -133,11 +134,11 @@ async def test_a_click_on_a_label_acts_as_its_key(label: str, answer: TrustChoic
     app = question(clock)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert app.screen.query_one(AnswerKeys).guard.was_drawn
+        assert app.screen.query_one(AnswerRow).guard.was_drawn
         await pilot.click(offset=place_of(app, label))
         assert app.is_running, "too early"
         clock.now += RESTING_SECONDS
-        app.screen.query_one(AnswerKeys).show_now()
+        app.screen.query_one(AnswerRow).redraw()
         await pilot.pause()
         column, row = place_of(app, label)
         await pilot.mouse_down(offset=(column, row))
@@ -153,7 +154,7 @@ async def test_a_click_gives_no_yes_before_everything_was_read() -> None:
     app = question(clock, lines=100)
     async with app.run_test(size=(80, 24)) as pilot:
         await quiet(pilot, clock)
-        app.screen.query_one(AnswerKeys).show_now()
+        app.screen.query_one(AnswerRow).redraw()
         await pilot.pause()
         for label in ("a yes, with", "t yes, without"):
             await pilot.click(offset=place_of(app, label))

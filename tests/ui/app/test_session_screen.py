@@ -14,9 +14,9 @@ from tui_agent.session.journal import JournalFile
 from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
-from tui_agent.ui.dialogs.answer_guard import RESTING_SECONDS
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
+from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
@@ -244,7 +244,7 @@ async def test_delete_asks_once_and_says_what_is_removed(root: Path, tmp_path: P
         await shown.pilot.press("y")
         assert shown.app.screen is question, "too early: the question was not read"
         shown.clock.now += 1
-        await shown.pilot.press("n")
+        await shown.pilot.press("n", "enter")
         assert (root / "price.jsonl").exists()
 
         await shown.pilot.press("ctrl+x")
@@ -252,7 +252,7 @@ async def test_delete_asks_once_and_says_what_is_removed(root: Path, tmp_path: P
         assert isinstance(again, ConfirmScreen)
         await shown.until(lambda: again.guard.was_drawn)
         shown.clock.now += 1
-        await shown.pilot.press("y")
+        await shown.pilot.press("y", "enter")
         await shown.until(lambda: len(shown.rows) == 2)
 
     assert not (root / "price.jsonl").exists()
@@ -316,7 +316,7 @@ async def test_a_click_answers_yes_or_no_only_after_the_quiet_moment(root: Path,
             await click_label(shown, "#confirm-keys", "y delete")
             assert shown.app.screen is question, "too early"
             shown.clock.now += RESTING_SECONDS
-            question.query_one(AnswerKeys).show_now()
+            question.query_one(AnswerRow).redraw()
             await shown.pilot.pause()
             await click_label(shown, "#confirm-keys", "y delete", beside=-1)
             await shown.pilot.click("#confirm-text")

@@ -9,8 +9,9 @@ import pytest
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, stage
 from tui_agent.protocol.facts.job_facts import JobFact
-from tui_agent.ui.dialogs.answer_guard import CONFIRM_SECONDS, FOCUS_SECONDS, QUIET_SECONDS, RESTING_SECONDS
+from tui_agent.ui.dialogs.answer_rules import FOCUS_SECONDS, RESTING_SECONDS, SEEN_SECONDS
 from tui_agent.ui.dialogs.jobs_screen import JobsScreen
+from tui_agent.ui.dialogs.list_page import CONFIRM_SECONDS
 from tui_agent.ui.text.rows_view import RowsView
 
 RUNNING = JobFact("bash_1", "npm run dev", "running", True, 754.0, 48_300)
@@ -143,6 +144,6 @@ async def test_a_held_key_does_not_confirm(key: str) -> None:
             await page.on.pilot.press(key)
             page.wait(0.03)
         assert page.jobs.asked == []
-        page.wait(QUIET_SECONDS)
+        page.wait(SEEN_SECONDS)
         await page.on.pilot.press(key)
         await page.on.until(lambda: page.jobs.asked == ["stop bash_1"])

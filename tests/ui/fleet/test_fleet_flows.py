@@ -26,7 +26,7 @@ async def asked(on: FleetStage) -> ApprovalScreen:
     """Wait for a dialog whose answers count."""
     on.clock.now += 1.0
     on.app.post_message(on.fleet.Updated())
-    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen) and on.app.screen.was_drawn)
+    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen) and on.app.screen.guard.was_drawn)
     on.clock.now += 1.0
     dialog = on.app.screen
     assert isinstance(dialog, ApprovalScreen)
@@ -43,6 +43,8 @@ async def answer(on: FleetStage, key: str) -> None:
     screen = on.app.screen
     await on.press(key)
     await on.until(lambda: on.app.screen is not screen)
+    on.fleet.approvals.settle()
+    on.app.chat.approvals.settle()
 
 
 # --- conversations ----------------------------------------------------------------------------------------------------
@@ -397,10 +399,14 @@ async def test_the_whole_fleet_stops_only_after_a_yes() -> None:
     async with fleet_stage(three()) as on:
         await on.press("S")
         assert isinstance(on.app.screen, ConfirmScreen)
-        await on.press("n")
+        await on.press("n", "enter")
         assert on.files.stopped == []
         await on.press("S")
-        await on.press("y")
+        question = on.app.screen
+        assert isinstance(question, ConfirmScreen)
+        await on.until(lambda: question.guard.was_drawn)
+        on.clock.now += 1.0
+        await on.press("y", "enter")
         await on.until(lambda: on.files.stopped == [((), False)])
 
 

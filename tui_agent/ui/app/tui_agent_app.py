@@ -217,7 +217,8 @@ class TuiAgentApp(BaseApp[None]):
                 # Parts that are not mounted yet have no commands. Text waits for the composer anyway.
                 first: Any = self.get_default_screen()
                 await first._mounted_event.wait()
-            self.chat.approvals.note_keypress()
+            if self.chat.approvals.note_key(event):
+                return
             if self.screen is self.chat:
                 # Before the key is forwarded, so that the composer receives all text in order.
                 self.chat.entry.direct_typing(event)

@@ -1,6 +1,7 @@
 """The answers to an approval request at each step of its dialog, and the rows that show them. Pure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.cells import cell_len
@@ -8,7 +9,7 @@ from rich.cells import cell_len
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.styled_lines import wrapped
+from tui_agent.ui.text.styled_lines import choice_runs, wrapped
 
 from .rule_offer import RuleOffer
 
@@ -16,17 +17,41 @@ AnswerStep = Literal["asking", "confirming", "typing", "explaining", "adding", "
 """The dialog's content: the request, the rule to store or its editor, a line for a reason or a remark, or the editor of
 the input."""
 
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer in the row of keys."""
+
+    action: str
+    """Its action; empty for an answer by a key of a text field."""
+    key: str
+    """Label of its key."""
+    text: str
+    """A word or two behind the key."""
+    counts: bool = True
+    """True if the answer would count now; otherwise it is dim."""
+    is_at_cursor: bool = False
+    """True if enter gives this answer."""
+
+    @property
+    def cells(self) -> int:
+        """Width of key and text."""
+        return cell_len(" ".join(filter(None, (self.key, self.text))))
+
+
 MAX_ANSWER_ROWS = 4
 """Rows for all answers; if they need more, the last answers lose their texts."""
 
+_FIRST = ("approve_once", "deny", "list_all", "deny_with_reason", "not_now")
+"""The answers in the row of keys; the others are behind the key that shows all."""
 _ANSWERS = (
     "approve_once",
     "deny",
+    "list_all",
     "deny_with_reason",
     "approve_session",
     "approve_always",
     "edit_input",
-    "list_all",
     "choose_parts",
     "whole_diffs",
     "not_now",
@@ -72,12 +97,12 @@ def offered_answers(
 _TRIAL_TEXTS = {
     "approve_once": "keep",
     "deny": "discard",
+    "list_all": "",
     "deny_with_reason": "discard, because",
     "choose_parts": "keep some",
     "whole_diffs": "whole diffs",
     "approve_session": "session",
     "approve_always": "always",
-    "list_all": "",
     "not_now": "",
     "edit_input": "edit a text",
     "approve_with_note": "keep, and …",
@@ -87,8 +112,8 @@ _TRIAL_TEXTS = {
 
 def answer_choices(
     step: AnswerStep, offer: RuleOffer, offered: Iterable[str], total: int, *, is_trial: bool = False
-) -> list[tuple[str, str]]:
-    """Return key and text of each answer at a step.
+) -> list[Choice]:
+    """Return the answers at a step.
 
     Args:
         step: the step.
@@ -98,11 +123,11 @@ def answer_choices(
         is_trial: True if the request is about the changes of a command.
     """
     yes, no = ("keep", "discard") if is_trial else ("yes", "no")
-    back = (command("approval.not_now").key_text, "back")
+    back = _choice("not_now", "back")
     if step == "explaining":
-        return [("enter", f"{no}, for this reason"), back]
+        return [Choice("", "enter", f"{no}, for this reason"), back]
     if step == "adding":
-        return [("enter", f"{yes}, with this remark"), back]
+        return [Choice("", "enter", f"{yes}, with this remark"), back]
     if step == "typing":
         return [_choice("run_edited", "use this rule"), back]
     if step == "editing":
@@ -120,66 +145,58 @@ def answer_choices(
     return [_choice(action, texts.get(action, "")) for action in offered]
 
 
-def answer_rows(choices: Sequence[tuple[str, str]], width: int, most: int, *, counts: bool) -> list[Line]:
+def first_answers(choices: Sequence[Choice], width: int) -> list[Choice]:
+    """Return the answers of the row of keys, and the key that shows all, as far as they fit."""
+    shown = [choice for choice in choices if choice.action in _FIRST]
+    fewer = [choice for choice in shown if choice.action != "deny_with_reason"]
+    more = _choice("more")
+    rows = ([*shown, more], [*fewer, more], [*fewer, replace(more, text="")], fewer)
+    return next((row for row in rows if _columns(row, 1, width) is not None), fewer)
+
+
+def answer_rows(choices: Sequence[Choice], width: int, most: int) -> list[Line]:
     """Return the answers with their texts in one row if they fit it, else in as few rows as hold them, in columns.
 
     If `most` rows do not hold them, the last answers lose their texts first.
 
     Args:
-        choices: key and text of each answer, most used first.
+        choices: the answers, most used first.
         width: cells of a row.
         most: number of rows.
-        counts: True if an answer given now counts; otherwise they are dim.
     """
     for rows in range(1, most + 1):
         if (found := _columns(choices, rows, width)) is not None:
-            return _lines(found, counts=counts)
+            return _lines(found)
     shown = list(choices)
     for place in range(len(shown) - 1, -1, -1):
-        shown[place] = (shown[place][0], "")
+        shown[place] = replace(shown[place], text="")
         if (found := _columns(shown, most, width)) is not None:
-            return _lines(found, counts=counts)
-    runs = [run for row in _lines([[(key, "", 0) for key, _ in shown]], counts=counts) for run in row.runs]
+            return _lines(found)
+    runs = [run for row in _lines([[(choice, 0) for choice in shown]]) for run in row.runs]
     return wrapped(runs, width)[:most]
 
 
-def most_used(choices: Sequence[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Return the answers that fit one row with their texts; behind them, if some do not, the key that shows all."""
-    if _columns(choices, 1, width) is not None:
-        return list(choices)
-    more = _choice("more")
-    shown = list(choices)
-    while shown and _columns([*shown, more], 1, width) is None:
-        shown.pop()
-    return [*shown, more]
-
-
-def _columns(choices: Sequence[tuple[str, str]], rows: int, width: int) -> list[list[tuple[str, str, int]]] | None:
-    """Return key, text and cells of the answers of each row; None if they do not fit."""
+def _columns(choices: Sequence[Choice], rows: int, width: int) -> list[list[tuple[Choice, int]]] | None:
+    """Return the answers of each row with their cells; None if they do not fit."""
     across = -(-len(choices) // rows)
     table = [choices[start : start + across] for start in range(0, len(choices), across)]
-    cells = [max(_cells(row[column]) for row in table if column < len(row)) for column in range(across)]
+    cells = [max(row[column].cells for row in table if column < len(row)) for column in range(across)]
     if sum(cells) + len(_GAP) * (across - 1) > width:
         return None
-    return [[(key, text, cells[column]) for column, (key, text) in enumerate(row)] for row in table]
+    return [[(choice, cells[column]) for column, choice in enumerate(row)] for row in table]
 
 
-def _cells(choice: tuple[str, str]) -> int:
-    return cell_len(" ".join(filter(None, choice)))
-
-
-def _lines(table: Sequence[Sequence[tuple[str, str, int]]], *, counts: bool) -> list[Line]:
+def _lines(table: Sequence[Sequence[tuple[Choice, int]]]) -> list[Line]:
     lines: list[Line] = []
     for row in table:
         runs: list[Run] = []
-        for key, text, cells in row:
-            runs.append((key, "key" if counts else "muted"))
-            rest = f" {text}" if text else ""
-            runs.append((rest + " " * max(0, cells - cell_len(key + rest)) + _GAP, "" if counts else "muted"))
+        for choice, cells in row:
+            gap = " " * max(0, cells - choice.cells) + _GAP
+            runs += choice_runs(choice.key, choice.text, gap, counts=choice.counts, is_at_cursor=choice.is_at_cursor)
         lines.append(Line(tuple(runs)))
     return lines
 
 
-def _choice(action: str, text: str = "") -> tuple[str, str]:
+def _choice(action: str, text: str = "") -> Choice:
     entry = command(f"approval.{action}")
-    return entry.key_text, text or entry.text
+    return Choice(action, entry.key_text, text or entry.text)

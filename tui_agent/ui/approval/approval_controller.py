@@ -3,13 +3,15 @@
 A dialog opens by itself only after the user has stopped typing; until then a line announces the request. An open dialog
 is never replaced; if its request is resolved elsewhere, it closes. If the user types a text instead of an answer, it
 folds to that line until the user opens it or sends the message. The answer carries the id of the request that was
-drawn.
+drawn, and reaches the agent once no text can continue it (`ui/dialogs/answer_rules.py`).
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from textual.events import Key, Paste
+from textual.geometry import Region
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -17,7 +19,7 @@ from textual.widget import Widget
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
-from tui_agent.ui.dialogs.typed_answers import TextTarget, Typed
+from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .approval_dialog import Cover, FootRows
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
     from tui_agent.workbench.workbench import Workbench
 
+_INTERRUPTS = "ctrl+c"
+_ROUNDING = 1e-6
+"""Tolerance for differences between times."""
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
 
@@ -69,7 +74,7 @@ class AnswerTaker(Protocol):
         ...
 
 
-class ApprovalController:
+class ApprovalController(TypedKeys):
     """Shows the open approval requests of one chat screen, one at a time."""
 
     def __init__(
@@ -95,11 +100,11 @@ class ApprovalController:
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
         """
+        super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
         """Announces requests whose dialog is not open."""
         self._screen = screen
         self._bridge = bridge
-        self._clock = clock
         self._pending = pending
         self._foot = foot
         self._cover = cover
@@ -110,8 +115,15 @@ class ApprovalController:
         self._typed_at = float("-inf")
         self._folded = False
         self._entry = entry
-        self._target = TextTarget(lambda: entry().composer.region, self._fold)
-        self._timer: Timer | None = None
+        self._answers: dict[str, tuple[ApprovalDecision, Key | None]] = {}
+        """Answers that may still be taken back, by request, with the key that gave each."""
+        self._gone: set[Key | None] = set()
+        """Keys of the run for questions that are gone."""
+        self._seen: set[str] = set()
+        """Requests whose dialog was on the screen long enough for an answer."""
+        self._first_key = 0
+        """Place in the run of the first key pressed over the open dialog."""
+        self._look_timer: Timer | None = None
         self.on_hold = False
         """True while a replay covers the screen: its questions must not be taken for those of the agent."""
         self._told_on_hold = False
@@ -121,13 +133,103 @@ class ApprovalController:
         """Number of open requests."""
         return len(self._pending)
 
-    def note_keypress(self) -> None:
-        """Note a key press or paste, which delays the next dialog; input to an open dialog is an answer instead."""
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def note_key(self, event: Key | Paste) -> bool:
+        """Note a key press or paste, before it is passed on; return True if it is not to be passed on.
+
+        It delays the next dialog. If no dialog takes it, it is the end of the answers before, or text behind them.
+        """
         if self._dialog is None and self._page is None:
-            self._typed_at = self._clock()
+            self._typed_at = self.clock()
+        if not self.run.keys:
+            return False
+        name = "" if isinstance(event, Paste) or event.is_printable else event.key
+        if self.run.is_over(self.clock()):
+            self.settle()
+        elif name == _INTERRUPTS:
+            # The app takes it before a dialog could.
+            return self.take_back()
+        elif isinstance(self._screen.app.screen, QuestionScreen):
+            return False
+        elif not name:
+            self.type_text(self.run.end())
+        elif name in TAKES_BACK:
+            return self.take_back()
+        else:
+            had_answers = bool(self._answers)
+            self.settle()
+            # Enter hastens an answer; it must not send a draft, too.
+            return had_answers and name == "enter"
+        return False
+
+    def composer_region(self) -> Region:
+        """Return the place of the composer; a click on it leaves the question."""
+        return self._entry().composer.region
+
+    def type_text(self, typed: Sequence[Typed]) -> None:
+        """Keep all requests closed while the user types a message; answers among its letters are none."""
+        self._reopen()
+        self._folded = True
+        self._typed_at = self.clock()
+        self._entry().type_text(typed)
+        self._announce()
+
+    def take_back(self) -> bool:
+        """Ask again what was answered since the last pause; return True if there was an answer."""
+        self.run.end()
+        if not self._answers:
+            return False
+        shown = self._dialog or self._page
+        self._reopen()
+        if shown is not None and shown.is_current:
+            shown.dismiss(None)
+        self._typed_at = float("-inf")
+        self._screen.call_after_refresh(self.look)
+        return True
+
+    def settle(self) -> None:
+        """Give the answers to the agent: no text continues them. Keys for questions that are gone are text."""
+        answers, self._answers = self._answers, {}
+        gone, self._gone = self._gone | {key for _, key in answers.values()}, set()
+        for request_id, (decision, key) in answers.items():
+            if self._pending.is_known(request_id):
+                gone.discard(key)
+                if not self._bridge.decide(request_id, decision):
+                    self._screen.notify("This question was already answered.", severity="warning", markup=False)
+                self._pending.settle(request_id)
+        if text := [key for key in self.run.end() if key in gone]:
+            self._entry().type_text(text)
+        if answers:
+            self._screen.call_after_refresh(self.look)
+
+    def _answer(self, request_id: str, decision: ApprovalDecision, key: Key | None) -> None:
+        """Note an answer; one that no key of the present run gave takes effect at once."""
+        self._answers[request_id] = (decision, key)
+        self._pending.note_answer(request_id)
+        if not self.run.keys:
+            self.settle()
+
+    def _reopen(self) -> None:
+        """Let no answer of the run count, and no dialog be open."""
+        self._answers, self._gone = {}, set()
+        self._pending.take_back()
+        self._forget_dialog()
+
+    def _forget_dialog(self) -> ApprovalScreen | ServerQuestionScreen | None:
+        """Let no dialog be open, and return it."""
+        dialog = self._dialog
+        if dialog is not None and self._drawn is not None and dialog.guard.armed:
+            self._seen.add(self._drawn.request_id)
+        self._dialog, self._drawn, self._page = None, None, None
+        return dialog
+
+    # --- dialogs ------------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
         """Close the dialog if its request was resolved, else update its count."""
+        if self._answers and not any(map(self._pending.is_known, self._answers)):
+            self.settle()
         if self._page is not None:
             self._page.keep_only({request.request_id for request in self._pending.all})
         if self._dialog is None or self._drawn is None:
@@ -146,8 +248,12 @@ class ApprovalController:
         """Show other requests, before a dialog is opened."""
         self._pending = pending
 
-    def look(self) -> None:
-        """Open the next request if it may open now; otherwise announce it."""
+    def look(self, *, follows: bool = False) -> None:
+        """Open the next request if it may open now; otherwise announce it.
+
+        Args:
+            follows: True right after an answer: the next question takes its own at once.
+        """
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
@@ -157,11 +263,11 @@ class ApprovalController:
             self._told_on_hold = request is not None
             request = None
         if request is not None and self._dialog is None and self._page is None:
-            rest = self._typed_at + QUIET_SECONDS - self._clock()
-            if rest > 0:
+            rest = self._typed_at + QUIET_SECONDS - self.clock()
+            if rest > _ROUNDING:
                 self._schedule_check(rest)
             elif not isinstance(self._screen.app.screen, SystemModalScreen):
-                self._open(request)
+                self._open(request, follows=follows)
         self._announce()
 
     def open_next(self) -> None:
@@ -171,18 +277,19 @@ class ApprovalController:
             self._open(request)
             self._announce()
 
-    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None) -> None:
+    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, follows: bool = False) -> None:
         position, total = self._pending.position_of(request)
         question, bench = request.question, self._bridge.bench
-        self._drawn = request
+        self._drawn, self._first_key = request, len(self.run.keys)
+        at_once = follows or request.request_id in self._seen
         if question is not None and question.kind != "sampling":
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,
                 total,
                 browser=bench.servers if bench is not None else None,
-                clock=self._clock,
-                target=self._target,
+                keys=self,
+                at_once=at_once,
                 foot=self._foot,
                 cover=self._cover,
             )
@@ -193,8 +300,8 @@ class ApprovalController:
             position,
             total,
             facts=bench.grants if bench is not None else None,
-            clock=self._clock,
-            target=self._target,
+            keys=self,
+            at_once=at_once,
             foot=self._foot,
             cover=self._cover,
             root=self._root(),
@@ -210,7 +317,8 @@ class ApprovalController:
             # It was closed from here, and another one may be open already.
             self._screen.call_after_refresh(self.look)
             return
-        request, self._dialog, self._drawn = self._drawn, None, None
+        request = self._drawn
+        self._forget_dialog()
         if decision == "list":
             self._open_list()
             return
@@ -221,13 +329,15 @@ class ApprovalController:
             if decision is None or isinstance(decision, str):
                 self._pending.postpone()
             else:
-                self._settle(request.request_id, decision)
+                self._answer(request.request_id, decision, dialog.answered_by)
+                self.look(follows=True)
+                return
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
         calls = tuple(request for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
-        page = ApprovalListScreen(calls, facts=facts, clock=self._clock, target=self._target)
+        page = ApprovalListScreen(calls, facts=facts, keys=self)
         self._page = page
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
@@ -238,35 +348,41 @@ class ApprovalController:
         if parts is None or request.request_id not in self._pending:
             self._screen.call_after_refresh(self.look)
             return
-        page = ChangePartsScreen(request, parts, clock=self._clock, target=self._target)
+        page = ChangePartsScreen(request, parts, keys=self)
         self._page = page
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
     def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
-        if page is self._page:
+        if page is not self._page:
+            decision = None
+        else:
             self._page = None
         if isinstance(decision, ChangedText):
             if page.request.request_id in self._pending and self._dialog is None:
                 self._open(page.request, decision)
         elif decision is not None and page.request.request_id in self._pending:
-            self._settle(page.request.request_id, decision)
+            self._answer(page.request.request_id, decision, page.answered_by)
+            self.look(follows=True)
+            return
         self._screen.call_after_refresh(self.look)
 
     def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
-        if page is self._page:
+        if page is not self._page:
+            answer = None
+        else:
             self._page = None
         if isinstance(answer, GroupGrant):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
             (verdict, ids), scope = answer or ("deny", ()), "once"
-        for request_id in filter(self._pending.__contains__, ids):
+        for request_id in [key for key in ids if key in self._pending]:
             changes = next(one.changes for one in self._pending.all if one.request_id == request_id)
             kept = keep_all(changes) if changes is not None and verdict == "approve" else None
-            self._settle(request_id, ApprovalDecision(decision=verdict, scope=scope, input=kept))
+            self._answer(request_id, ApprovalDecision(decision=verdict, scope=scope, input=kept), page.answered_by)
             if self._bridge.shares_rules:
                 # One request carries the rule.
                 scope = "once"
-        self._screen.call_after_refresh(self.look)
+        self.look(follows=answer is not None)
 
     def _count(self) -> None:
         """Update which of how many requests is on the screen."""
@@ -280,27 +396,15 @@ class ApprovalController:
         if not self._bridge.shares_rules and isinstance(dialog, ApprovalScreen):
             dialog.dialog.alike = self._pending.alike(dialog.dialog.request)
 
-    def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
-        # Settled here at once: the agent's event comes later, and the next look must not open the request again.
-        if not self._bridge.decide(request_id, decision):
-            self._screen.notify("This question was already answered.", severity="warning", markup=False)
-        self._pending.settle(request_id)
-
     def _close(self) -> None:
-        dialog, self._dialog, self._drawn = self._dialog, None, None
+        keys = self.run.keys[self._first_key :]
+        dialog = self._forget_dialog()
         if dialog is not None and dialog.is_current:
             dialog.dismiss(None)
-            # Keys for a question that is gone answer no other one.
-            if unanswered := dialog.keys.take():
-                self._entry().type_text(unanswered)
-
-    def _fold(self, typed: Sequence[Typed]) -> None:
-        """Keep all requests closed while the user types a message."""
-        self._dialog, self._drawn, self._page = None, None, None
-        self._folded = True
-        self._typed_at = self._clock()
-        self._entry().type_text(typed)
-        self._announce()
+        # Keys for a question that is gone answer no other one.
+        self._gone |= set(keys)
+        if keys and not self._answers:
+            self.settle()
 
     def _announce(self) -> None:
         if self._dialog is None:
@@ -311,6 +415,6 @@ class ApprovalController:
             self._entry().rearrange()
 
     def _schedule_check(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self._screen.set_timer(seconds, self.look)
+        if self._look_timer is not None:
+            self._look_timer.stop()
+        self._look_timer = self._screen.set_timer(seconds, self.look)

@@ -5,6 +5,7 @@ In a small window empty rows go first, so that everything to be read fits on one
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from textual.widgets import TextArea
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.rows_view import RowsView
@@ -28,9 +29,10 @@ from tui_agent.ui.text.styled_lines import clipped, wrapped
 from .approval_answers import (
     MAX_ANSWER_ROWS,
     AnswerStep,
+    Choice,
     answer_choices,
     answer_rows,
-    most_used,
+    first_answers,
     offered_answers,
 )
 from .approval_reasons import why_rows
@@ -62,6 +64,12 @@ _EDITORS: tuple[AnswerStep, ...] = ("typing", "editing")
 """Steps with the editor."""
 PAST_SECONDS = 0.3
 """Seconds without typing after which earlier calls are compared with a typed rule."""
+APPROVES = frozenset(
+    ("approve_once", "approve_session", "approve_always", "for_user", "approve_with_note", "edit_input")
+)
+"""Answers that need the end of the input."""
+_ALWAYS = frozenset(("not_now", "more", "why"))
+"""Keys that count from the beginning, because they answer nothing."""
 _PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes, and …"}
 """Steps with a line of text, and what it is for."""
 
@@ -81,6 +89,8 @@ class ApprovalDialog(Vertical):
         total: int,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
+        *,
+        at_once: bool = False,
     ) -> None:
         """Create the dialog.
 
@@ -92,6 +102,7 @@ class ApprovalDialog(Vertical):
             total: number of all requests.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
+            at_once: True if answers count as soon as the question is drawn.
         """
         super().__init__(id="approval-dialog")
         self.request = request
@@ -115,7 +126,6 @@ class ApprovalDialog(Vertical):
         self._error = ""
         self._awaited: int | None = None
         """Width for which a thread lays out the input; until it has finished, no yes counts."""
-        self._reminded = False
         self._compact = False
         self._fits = False
         self._edited_subject = ""
@@ -128,8 +138,9 @@ class ApprovalDialog(Vertical):
         self._reason = LineInput(id="approval-reason", placeholder="why not")
         # A blinking cursor wakes an idle program twice a second.
         self._reason.cursor_blink = False
-        self._keys = AnswerKeys(self._key_rows, clock, self._show_state, id="approval-keys")
-        self.guard = self._keys.guard
+        self.row = AnswerRow(self._key_rows, clock, self._show_reason, at_once=at_once, id="approval-keys")
+        """The answers."""
+        self.guard = self.row.guard
         """Decides whether an answer counts."""
 
     def compose(self) -> ComposeResult:
@@ -139,10 +150,10 @@ class ApprovalDialog(Vertical):
         if self._rows.is_long:
             # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
             self.body.styles.scrollbar_gutter = "stable"
-        for view in (self._head, self.body, self._why, self._rule, self._state, self._keys):
+        for view in (self._head, self.body, self._why, self._rule, self._state, self.row):
             view.can_focus = False
         self._reason.display = self.editor.display = self._rule.display = False
-        yield from (self._head, self.body, self.editor, self._rule, self._why, self._state, self._reason, self._keys)
+        yield from (self._head, self.body, self.editor, self._rule, self._why, self._state, self._reason, self.row)
 
     def on_mount(self) -> None:
         """Lay out again once the line that announced the request has gone."""
@@ -193,7 +204,7 @@ class ApprovalDialog(Vertical):
 
     def go_to(self, step: AnswerStep) -> None:
         """Show another step."""
-        self.step, self._reminded, self._error = step, False, ""
+        self.step, self._error, self.row.at_cursor = step, "", ""
         self._reason.display = step in _PLACEHOLDERS
         if step in _PLACEHOLDERS and self._reason.placeholder != _PLACEHOLDERS[step]:
             # A reason for a no makes no sense beside a yes.
@@ -272,13 +283,17 @@ class ApprovalDialog(Vertical):
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
 
-    def was_read(self) -> bool:
-        """Return True if everything was in sight; otherwise remind the user."""
-        was_read = self._awaited is None and self.paged.read_to_end
-        if not was_read:
-            self._reminded = True
-            self.lay_out()
-        return was_read
+    @property
+    def unread(self) -> str:
+        """Why no yes counts yet, because the end of the input was not on the screen; empty if it was."""
+        if self._awaited is not None:
+            return "The input is being prepared; a yes counts once you saw its end."
+        return "" if self.paged.read_to_end else self._unread_text()
+
+    @property
+    def shown_answers(self) -> Sequence[str]:
+        """Actions of the answers in the row of keys."""
+        return [choice.action for choice in self._choices(self.row.row_width)]
 
     @on(TextArea.Changed)
     def _edited(self) -> None:
@@ -294,11 +309,11 @@ class ApprovalDialog(Vertical):
     @on(RowsView.Moved, "#approval-body")
     @on(RowsView.Moved, "#approval-rule")
     def _moved(self) -> None:
-        self._reminded = False
         self.lay_out()
 
-    def _show_state(self) -> None:
-        self._state.show(self._state_rows)
+    def _show_reason(self) -> None:
+        """Show why a key did nothing, in a row of its own if there is none between input and answers."""
+        self.lay_out()
 
     # --- layout -------------------------------------------------------------------------------------------------------
 
@@ -325,7 +340,7 @@ class ApprovalDialog(Vertical):
             (self._head, self._head_rows),
             (self._why, self._why_rows),
             (self._state, self._state_rows),
-            (self._keys, self._key_rows),
+            (self.row, self._key_rows),
         ):
             rows = len(build(inner))
             view.styles.height = rows
@@ -358,7 +373,7 @@ class ApprovalDialog(Vertical):
         self._compact, was_compact = compact, self._compact
         head = len(self._head_rows(inner)) + len(self._why_rows(inner))
         self._compact = was_compact
-        state = len(self._state_text(inner))
+        state = len(self._state_text(inner)) or int(bool(self.guard.reason) and not gaps)
         return frame + head + gaps + max(1, main) + state + int(self._reason.display) + len(self._key_rows(inner))
 
     def _typed_height(self) -> int:
@@ -419,12 +434,11 @@ class ApprovalDialog(Vertical):
         text = self._state_text(width)
         if text:
             return [*gap, *text]
-        if self.step in ("asking", "confirming") and not self._fits and (unread := self._unread_text()):
-            style = "warning strong" if self._reminded else "warning"
-            return [*gap, Line(clipped([(unread, style)], width))]
-        if gap and self.guard.too_early:
-            return [Line((("That came too early to count.", "warning"),))]
-        return gap
+        unread = self._unread_text() if self.step in ("asking", "confirming") and not self._fits else ""
+        if reason := self.guard.reason:
+            row = Line(clipped([(reason, "warning strong")], width))
+            return [*gap, row] if unread else [row]
+        return [*gap, Line(clipped([(unread, "warning")], width))] if unread else gap
 
     def _unread_text(self) -> str:
         """Return why no yes counts yet, or how many rows the user skipped."""
@@ -457,14 +471,25 @@ class ApprovalDialog(Vertical):
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         """Return the answers, dim while they do not count."""
-        counts = self.guard.armed or self.field is not None
+        most = max(1, min(MAX_ANSWER_ROWS, self.screen.size.height // 4))
+        return answer_rows(self._choices(width), width, most)
+
+    def _choices(self, width: int) -> list[Choice]:
         choices = answer_choices(
             self.step, self.offer, self.offered, self.total, is_trial=self.request.changes is not None
         )
         if self.step == "asking" and not self._shows_all:
-            choices = most_used(choices, width)
-        most = max(1, min(MAX_ANSWER_ROWS, self.screen.size.height // 4))
-        return answer_rows(choices, width, most, counts=counts)
+            choices = first_answers(choices, width)
+        counts = self.guard.armed or self.field is not None
+        unread = self._awaited is not None or not self.paged.read_to_end
+        return [
+            replace(
+                choice,
+                counts=choice.action in _ALWAYS or (counts and not (unread and choice.action in APPROVES)),
+                is_at_cursor=choice.action == self.row.at_cursor != "",
+            )
+            for choice in choices
+        ]
 
     @property
     def _position_text(self) -> str:

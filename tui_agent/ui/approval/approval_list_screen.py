@@ -3,7 +3,7 @@
 Each is shown with its whole input; a yes counts only after the user saw the end of the page.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -12,19 +12,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import ModalScreen
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
+from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_marks import danger_marks
-from .approval_rows import ApprovalRows, request_title, unread_row
+from .approval_rows import ApprovalRows, request_title, unread_text
 from .rule_offer import RuleOffer
 
 if TYPE_CHECKING:
@@ -45,29 +45,27 @@ Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]] | GroupGr
 _MARGIN = 4
 
 
-class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
+class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None], ModalScreen[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     CSS_PATH = "approval.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
     WHERE = "questions"
-    IMMEDIATE = frozenset(("select", "select_all", "select_group", "cursor_up", "cursor_down"))
+    SELECTS = frozenset(("select", "select_all", "select_group", "cursor_up", "cursor_down"))
 
     def __init__(
         self,
         requests: Sequence[ApprovalRequest],
         *,
         facts: "RuleImpact | None",
-        clock: Callable[[], float],
-        target: TextTarget = NOWHERE,
+        keys: TypedKeys,
     ) -> None:
         """Create the page.
 
         Args:
             requests: the requests that wait.
             facts: facts about the rules that an answer may store; None: none is stored.
-            clock: monotonic seconds.
-            target: the composer, which receives text.
+            keys: keys typed over this page and the questions before.
         """
         self._facts = facts
         self._offer: RuleOffer | None = None
@@ -82,8 +80,8 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         self._rule = RowsView(id="questions-rule")
         self._state = RowsView(self._state_rows, id="questions-state")
         # The user opened this page, so an answer needs no pause before it.
-        self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="questions-keys")
-        super().__init__(self._keys.guard, clock, target)
+        self._keys = AnswerRow(self._key_rows, keys.clock, self._show_reason, at_once=True, id="questions-keys")
+        super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
         """Yield the requests, the selection and the answers."""
@@ -127,24 +125,39 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         self._selected &= {request.request_id for request in left}
         self._body.use(self.requests)
         if left:
-            self.guard.disturbed()
+            self._renew_guard()
             self._show()
-        elif self.keys.held:
+        elif self.keys.run.keys:
             self.leave_to_type()
         else:
             self.dismiss(None)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
+    @property
+    def _unread(self) -> str:
+        return unread_text(self.paged, command("questions.page_down").key_text)
+
+    def ends(self, action: str) -> bool:
+        """Return True if an answer closes the page."""
+        return action in ("approve", "deny") or (action == "approve_session" and self._offer is not None)
+
+    def refusal(self, action: str) -> str:
+        """Return why an answer is impossible: nothing is selected, or the end of the page was not on the screen."""
+        if action == "approve_session" and not self.check_action(action, ()):
+            return "No rule would answer this group."
+        if action in ("approve", "approve_session") and self._unread:
+            return self._unread
+        chosen = {"approve": self._approvable, "deny": self._chosen}.get(action, ("",))
+        return "" if chosen else f"Select questions first: {command('questions.select').key_text}."
+
     def action_approve(self) -> None:
-        """Allow the selected calls once everything was read, except those whose input is too long for this page."""
-        if self.guard.accepts() and self._approvable and self._body.read_to_end:
-            self.dismiss(("approve", self._approvable))
+        """Allow the selected calls, except those whose input is too long for this page."""
+        self.dismiss(("approve", self._approvable))
 
     def action_deny(self) -> None:
         """Deny the selected calls."""
-        if self.guard.accepts() and self._selected:
-            self.dismiss(("deny", self._chosen))
+        self.dismiss(("deny", self._chosen))
 
     def action_select(self) -> None:
         """Select or deselect the request at the cursor."""
@@ -165,8 +178,6 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
 
     def action_approve_session(self) -> None:
         """Show the rule of the group at the cursor; the second time, allow the group with it."""
-        if not self.guard.accepts() or not self.paged.read_to_end:
-            return
         if self._offer is None:
             self._show_rule()
         else:
@@ -187,7 +198,7 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         self._state.show(self._state_rows)
         if self._keys.row_width:
             self._keys.styles.height = len(self._key_rows(self._keys.row_width))
-        self._keys.show_now()
+        self._keys.redraw()
 
     @property
     def _group(self) -> Sequence[ApprovalRequest]:
@@ -213,9 +224,16 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
     def _switch(self) -> None:
         """Show the rule or the requests; either is a question of its own."""
         self._rule.display, self._body.display = self._offer is not None, self._offer is None
+        self._renew_guard()
+        self._moved()
+
+    def _renew_guard(self) -> None:
+        """Let answers count again once what is shown now was seen."""
         self.guard.withdrawn()
         self.call_after_refresh(self.guard.drawn)
-        self._moved()
+
+    def _show_reason(self) -> None:
+        self._state.show(self._state_rows)
 
     def _rule_rows(self, width: int) -> Sequence[Line]:
         if self._offer is None:
@@ -266,9 +284,8 @@ class ApprovalListScreen(CursorKeys, TypedAnswers[Answer | None]):
         return Line(clipped(runs, width))
 
     def _state_rows(self, width: int) -> Sequence[Line]:
-        left = self.paged.rows_below
-        if left and not self.paged.read_to_end:
-            return [unread_row(left, command("questions.page_down").key_text, width)]
+        if text := self.guard.reason or (self._unread if self.paged.rows_below else ""):
+            return [Line(clipped([(text, "warning strong" if self.guard.reason else "warning")], width))]
         if self._offer is not None:
             return [Line(clipped([("The rule is stored for this session only.", "muted")], width))]
         return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]

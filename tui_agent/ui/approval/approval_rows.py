@@ -28,8 +28,9 @@ from tui_agent.ui.text.argument_rows import (
 from tui_agent.ui.text.diff_rows import MAX_LINES, diff_rows, line_count
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.proposed_rows import change_blocks
+from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
-from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
+from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
 
 from .approval_marks import OUTSIDE
 from .command_parts import is_split, part_rows, split_rows
@@ -144,10 +145,11 @@ def _as_clause(sentence: str) -> str:
     return first[:1].lower() + first[1:] if first[1:2].islower() else first
 
 
-def unread_row(left: int, key: str, width: int, style: str = "warning") -> Line:
-    """Return the row that says how many rows are left to read, and with which key."""
-    text = f"▼ {count_text(left, 'more row')} · {key} reads on; yes counts once you saw the end"
-    return Line(clipped([(text, style)], width))
+def unread_text(view: RowsView, key: str) -> str:
+    """Return how many rows are left to read, and with which key; empty once the end was on the screen."""
+    if view.read_to_end:
+        return ""
+    return f"▼ {count_text(view.rows_below, 'more row')} · {key} reads on; yes counts once you saw the end"
 
 
 class ApprovalRows:

@@ -1,34 +1,34 @@
 """The dialog that asks whether a call may run: the exact input, what it would change, why it asks, and the answers.
 
-Nothing is preselected. A key counts only after the request was drawn and a quiet moment passed, and if no other
-printable key follows it; a yes only after the user reached the end of the input. Any other text goes to the composer.
+Nothing is preselected. When a key counts is in `ui/dialogs/answer_rules.py`; a yes needs the end of the input, too. A
+key that does nothing says why, and any other text goes to the composer.
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 from textual.message import Message
+from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.trial import ProposedChanges
-from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.screen_layout import apply_initial_breakpoints
-from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
+from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
-from .approval_dialog import ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
+from .approval_dialog import APPROVES, ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
 from .input_edit import InputEdit
 from .proposed_parts import ChangedText, keep_all, new_texts, proposed_parts
 from .rule_offer import RuleOffer
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 PageRequested = Literal["list", "parts"]
 """Result in place of a decision: show every waiting request, or the parts of this change."""
 
+Decided: TypeAlias = ApprovalDecision | PageRequested | None
+"""The answer, a page to show, or None for "not now"."""
+
 _STEP_KEYS = {
     "confirming": ("approve_session", "approve_always", "for_user", "narrower", "wider", "edit_input", "not_now"),
     "typing": ("run_edited", "not_now"),
@@ -47,11 +50,26 @@ _STEP_KEYS = {
     "adding": ("not_now",),
     "editing": ("run_edited", "edit_outside", "not_now"),
 }
+_CURSOR = ("next_answer", "previous_answer", "choose_answer")
+_ENDS = ("approve_once", "deny", "skip")
+"""Answers to the question itself."""
+_STORES = ("approve_session", "approve_always", "for_user")
+"""Answers while a rule is shown."""
+_MISSING = {
+    "choose_parts": "This change has one part: y or n answers it whole.",
+    "list_all": "No other question waits.",
+    "approve_session": "No rule can be stored for this question.",
+    "approve_always": "No rule can be stored for this question.",
+    "for_user": "This answer is for a rule that is shown.",
+    "edit_input": "There is no text to edit.",
+    "whole_diffs": "No diff is cut here.",
+}
+"""Why a key does nothing where its answer is not offered."""
 _NO_TEXT = "This text cannot be edited here: it changed meanwhile, or an editor would not keep it as it is."
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | None]):
+class ApprovalScreen(Paging, QuestionScreen[Decided], ModalScreen[Decided]):
     """One request. Returns the decision, None for "not now", or the page that the user opens."""
 
     @dataclass
@@ -69,8 +87,7 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy"), (TALL, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("approval")]
     WHERE = "approval"
-    IMMEDIATE = frozenset(("page_down",))
-    UNGUARDED = frozenset(("why", "more", "whole_diffs"))
+    SELECTS = frozenset(("page_down", "why", "more"))
     CLICKED = frozenset(
         (
             *("approve_once", "approve_with_note", "edit_input", "choose_parts", "deny", "deny_with_reason", "skip"),
@@ -85,8 +102,8 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         total: int = 1,
         *,
         facts: "RuleImpact | None",
-        clock: Callable[[], float] = time.monotonic,
-        target: TextTarget = NOWHERE,
+        keys: TypedKeys,
+        at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
         root: str = "",
@@ -99,8 +116,8 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
             position: its number among all requests, from 1.
             total: number of all requests.
             facts: facts about the rules that an answer may store; None: none is stored.
-            clock: monotonic seconds.
-            target: the composer, which receives all other text.
+            keys: keys typed over this question and those before.
+            at_once: True if answers count as soon as the question is drawn.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
             root: the workspace, whose texts a command has changed in its trial.
@@ -112,9 +129,9 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         self._changed_text = edit
         self._request = request
         self._offer = RuleOffer(request, facts)
-        self.dialog = ApprovalDialog(request, self._offer, clock, position, total, foot, cover)
+        self.dialog = ApprovalDialog(request, self._offer, keys.clock, position, total, foot, cover, at_once=at_once)
         """The widget that shows the request."""
-        super().__init__(self.dialog.guard, clock, target)
+        super().__init__(self.dialog.row, keys)
 
     @cached_property
     def _input_edit(self) -> InputEdit:
@@ -144,7 +161,29 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         step = self.dialog.step
         if step in _STEP_KEYS:
             return action in _STEP_KEYS[step] or (step == "confirming" and action in _READING)
-        return action in self.dialog.offered or action in _READING or action == "more"
+        return action in self.dialog.offered or action in (*_READING, *_CURSOR, "more")
+
+    def ends(self, action: str) -> bool:
+        """Return True if an answer ends the question at this step."""
+        step = self.dialog.step
+        return (step == "asking" and action in _ENDS) or (step == "confirming" and action in _STORES)
+
+    def refusal(self, action: str) -> str:
+        """Return why an answer is impossible: it is not offered, or the end of the input was not on the screen."""
+        step = self.dialog.step
+        if not self.check_action(action, ()):
+            back = command("approval.not_now").key_text
+            return _MISSING.get(action, "") if step == "asking" else f"This key does nothing here. {back} goes back."
+        stores = {"approve_session": not self._offer.lasting, "approve_always": self._offer.lasting}
+        if step == "confirming" and not stores.get(action, True):
+            return f"{command('approval.not_now').key_text} goes back to the other rule."
+        edits_rule = step == "confirming" and action == "edit_input"
+        return self.dialog.unread if action in APPROVES and not edits_rule else ""
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """The answers on the screen."""
+        return self.dialog.shown_answers
 
     @property
     def paged(self) -> RowsView:
@@ -160,21 +199,20 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
 
     def action_approve_once(self) -> None:
         """Allow this call."""
-        if self._may_approve():
-            self.dismiss(ApprovalDecision(decision="approve", input=self._kept))
+        self.dismiss(ApprovalDecision(decision="approve", input=self._kept))
 
     def action_approve_session(self) -> None:
         """Show the rule that would be stored for the session; the second time, allow with it."""
-        if self.dialog.step == "confirming" and not self._offer.lasting:
+        if self.dialog.step == "confirming":
             self._store("session")
-        elif self.dialog.step == "asking":
+        else:
             self._confirm(lasting=False)
 
     def action_approve_always(self) -> None:
         """Show the rule and the files that could store it; the second time, allow in this project."""
-        if self.dialog.step == "confirming" and self._offer.lasting:
+        if self.dialog.step == "confirming":
             self._store("project")
-        elif self.dialog.step == "asking":
+        else:
             self._confirm(lasting=True)
 
     def action_for_user(self) -> None:
@@ -192,14 +230,13 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
 
     def action_approve_with_note(self) -> None:
         """Ask for a remark, which the agent reads with the result."""
-        if self._may_approve():
-            self.dialog.go_to("adding")
+        self.dialog.go_to("adding")
 
     def action_edit_input(self) -> None:
         """Open the input in the editor, or the rule that is shown."""
         if self.dialog.step == "confirming":
             self.dialog.go_to("typing")
-        elif self._may_approve():
+        else:
             changes = self._request.changes
             if changes is None:
                 self.dialog.edit(self._edit)
@@ -260,13 +297,11 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
 
     def action_deny(self) -> None:
         """Deny the call."""
-        if self.guard.accepts():
-            self.dismiss(ApprovalDecision(decision="deny"))
+        self.dismiss(ApprovalDecision(decision="deny"))
 
     def action_deny_with_reason(self) -> None:
         """Ask for the reason, which the agent reads."""
-        if self.guard.accepts():
-            self.dialog.go_to("explaining")
+        self.dialog.go_to("explaining")
 
     @on(Input.Submitted)
     def _answer_with_note(self, event: Input.Submitted) -> None:
@@ -276,18 +311,15 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
 
     def action_skip(self) -> None:
         """Skip the call."""
-        if self.guard.accepts():
-            self.dismiss(ApprovalDecision(decision="skip"))
+        self.dismiss(ApprovalDecision(decision="skip"))
 
     def action_list_all(self) -> None:
         """Show every waiting request."""
-        if self.guard.accepts():
-            self.dismiss("list")
+        self.dismiss("list")
 
     def action_choose_parts(self) -> None:
         """Show the parts of the change, to accept some of them."""
-        if self.guard.accepts():
-            self._with_texts(lambda: self.dismiss("parts"))
+        self._with_texts(lambda: self.dismiss("parts"))
 
     def action_whole_diffs(self) -> None:
         """Show the whole diffs of the files whose diffs are cut."""
@@ -318,18 +350,13 @@ class ApprovalScreen(Paging, TypedAnswers[ApprovalDecision | PageRequested | Non
         """Show all answers, or only the most used."""
         self.dialog.toggle_answers()
 
-    def _may_approve(self) -> bool:
-        return self.guard.accepts() and self.dialog.was_read()
-
     def _confirm(self, *, lasting: bool) -> None:
         """Show the rule."""
-        if self._may_approve():
-            self._offer.lasting = lasting
-            self.dialog.go_to("confirming")
+        self._offer.lasting = lasting
+        self.dialog.go_to("confirming")
 
     def _store(self, scope: GrantScope) -> None:
-        is_possible = scope == "session" or scope in self._offer.scopes
-        if is_possible and self._may_approve():
+        if scope == "session" or scope in self._offer.scopes:
             rule = None if self._offer.rule == self._request.session_rule else self._offer.rule
             self.dismiss(ApprovalDecision(decision="approve", scope=scope, rule=rule, input=self._kept))
 

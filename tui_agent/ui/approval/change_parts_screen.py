@@ -1,27 +1,27 @@
 """A page of the parts of one change, to accept some of them and leave out the others."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import ModalScreen
 
 from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
+from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
-from .approval_rows import request_title, unread_row
+from .approval_rows import request_title, unread_text
 from .change_parts import ChangePart, ChangeParts
 from .proposed_parts import ChangedText, ProposedParts
 
@@ -29,29 +29,31 @@ _MARGIN = 4
 _LEFT_OUT = "The agent reads which parts you left out."
 
 
-class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText | None]):
-    """The page. Returns the decision, a text to edit first, or None if the user goes back to the whole change."""
+Chosen: TypeAlias = ApprovalDecision | ChangedText | None
+"""The decision, a text to edit first, or None if the user goes back to the whole change."""
+
+
+class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen], ModalScreen[Chosen]):
+    """The page. Returns what the user has chosen."""
 
     CSS_PATH = "approval.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("parts")]
     WHERE = "parts"
-    IMMEDIATE = frozenset(("toggle_part", "toggle_all"))
+    SELECTS = frozenset(("toggle_part", "toggle_all", "cursor_up", "cursor_down"))
 
     def __init__(
         self,
         request: ApprovalRequest,
         parts: ChangeParts | ProposedParts,
         *,
-        clock: Callable[[], float],
-        target: TextTarget = NOWHERE,
+        keys: TypedKeys,
     ) -> None:
         """Create the page with every part accepted, except conflicts.
 
         Args:
             request: the request.
             parts: its parts.
-            clock: monotonic seconds.
-            target: the composer, which receives text.
+            keys: keys typed over this page and the questions before.
         """
         self.request = request
         """The request."""
@@ -61,8 +63,8 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
         self._body.use(parts.parts)
         self._state = RowsView(self._state_rows, id="parts-state")
         # The user opened this page, so an answer needs no pause before it.
-        self._keys = AnswerKeys(self._key_rows, clock, first_pause=0.0, id="parts-keys")
-        super().__init__(self._keys.guard, clock, target)
+        self._keys = AnswerRow(self._key_rows, keys.clock, self._show_reason, at_once=True, id="parts-keys")
+        super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
         """Yield the parts, their number and the answers."""
@@ -81,17 +83,32 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
         """Go back if the request was answered elsewhere."""
         if self.request.request_id in open_ids:
             return
-        if self.keys.held:
+        if self.keys.run.keys:
             self.leave_to_type()
         else:
             self.dismiss(None)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
+    @property
+    def _unread(self) -> str:
+        return unread_text(self.paged, command("parts.page_down").key_text)
+
+    def ends(self, action: str) -> bool:
+        """Return True if an answer closes the page."""
+        return action == "approve"
+
+    def refusal(self, action: str) -> str:
+        """Return why an answer is impossible: the end of the page was not on the screen, or there is no text."""
+        if action == "edit_text" and self._edit is None:
+            return "The text of this part cannot be edited."
+        if action in ("approve", "edit_text") and self._unread:
+            return self._unread
+        return ""
+
     def action_approve(self) -> None:
         """Allow the accepted parts; without any, deny the call."""
-        if self.guard.accepts() and self._body.read_to_end:
-            self.dismiss(self._parts.decision(self._accepted))
+        self.dismiss(self._parts.decision(self._accepted))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the editor for the text of the part at the cursor."""
@@ -103,7 +120,7 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
 
     def action_edit_text(self) -> None:
         """Edit the text of the file at the cursor, to keep it with the accepted parts."""
-        if self.guard.accepts() and self._body.read_to_end and (edit := self._edit) is not None:
+        if (edit := self._edit) is not None:
             self.dismiss(edit)
 
     def action_toggle_part(self) -> None:
@@ -128,7 +145,7 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
         self._state.show(self._state_rows)
         if self._keys.row_width:
             self._keys.styles.height = len(self._key_rows(self._keys.row_width))
-        self._keys.show_now()
+        self._keys.redraw()
 
     @property
     def _is_trial(self) -> bool:
@@ -166,10 +183,12 @@ class ChangePartsScreen(CursorKeys, TypedAnswers[ApprovalDecision | ChangedText 
         margin = width_of_runs(first)
         return prefixed_lines(wrapped(runs, width - margin), first, ((" " * margin, ""),))
 
+    def _show_reason(self) -> None:
+        self._state.show(self._state_rows)
+
     def _state_rows(self, width: int) -> Sequence[Line]:
-        left = self._body.rows_below
-        if left and not self._body.read_to_end:
-            return [unread_row(left, command("parts.page_down").key_text, width)]
+        if text := self.guard.reason or (self._unread if self.paged.rows_below else ""):
+            return [Line(clipped([(text, "warning strong" if self.guard.reason else "warning")], width))]
         words = "What you leave out is discarded; the agent reads it." if self._is_trial else _LEFT_OUT
         return [Line(clipped([(words, "muted")], width))]
 

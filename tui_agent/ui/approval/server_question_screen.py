@@ -3,8 +3,7 @@
 It begins like an approval: letters answer, any other text goes to the composer. Only `y` opens the fields, or the page.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from textual import on
@@ -13,6 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Resize
+from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -20,15 +20,14 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.dialogs.answer_keys import AnswerKeys
-from tui_agent.ui.dialogs.typed_answers import NOWHERE, TextTarget, TypedAnswers
+from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import wrapped
 
-from .approval_answers import MAX_ANSWER_ROWS, answer_rows
+from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
 from .form_fields import ChoiceField, FormRow
 from .server_question_rows import question_rows, question_title
@@ -36,6 +35,11 @@ from .server_question_rows import question_rows, question_title
 LEAST_OF_FIELDS = 3
 """Rows for the fields in any window."""
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
+_SHOWN = (
+    *("accept", "copy_address", "type_address", "decline", "skip"),
+    *("send", "next_field", "next_choice", "mark_choice", "not_now"),
+)
+"""Answers in the row of keys."""
 _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
 
@@ -48,7 +52,7 @@ class OpensPages(Protocol):
         ...
 
 
-class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
+class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], ModalScreen[ApprovalDecision | None]):
     """One question. Returns the decision, or None for "not now"."""
 
     CSS_PATH = "approval.tcss"
@@ -56,8 +60,6 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("server")]
     WHERE = "server"
-    IMMEDIATE = frozenset(("page_down",))
-    UNGUARDED = frozenset(("copy_address",))
     CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now"))
 
     def __init__(
@@ -67,8 +69,8 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         total: int = 1,
         *,
         browser: OpensPages | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        target: TextTarget = NOWHERE,
+        keys: TypedKeys,
+        at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
     ) -> None:
@@ -79,8 +81,8 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             position: its number among all requests, from 1.
             total: number of all requests.
             browser: opens pages; None: nothing can open one here.
-            clock: monotonic seconds.
-            target: the composer, which receives all other text.
+            keys: keys typed over this question and those before.
+            at_once: True if answers count as soon as the question is drawn.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
         """
@@ -93,11 +95,11 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         self._error = ""
         self._body = RowsView(self._body_rows, end_counts=True, id="server-body")
         self._state = RowsView(self._state_rows, id="server-state")
-        self._keys = AnswerKeys(self._key_rows, clock, id="server-keys")
+        self._keys = AnswerRow(self._key_rows, keys.clock, self.lay_out, at_once=at_once, id="server-keys")
         self._rows: list[FormRow] = []
         self._fields = Vertical(id="server-fields")
         self._box = Vertical(id="server-question")
-        super().__init__(self._keys.guard, clock, target)
+        super().__init__(self._keys, keys)
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
@@ -154,18 +156,32 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             "next_choice": self._fills and is_choice,
             "mark_choice": self._fills and is_choice,
             "not_now": True,
+            "previous_answer": not self._fills,
+            "next_answer": not self._fills,
+            "choose_answer": not self._fills,
         }
         return enabled.get(action, action in _READING and not self._fills)
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
+    def ends(self, action: str) -> bool:
+        """Return True if an answer ends the question."""
+        return action in ("decline", "skip")
+
+    def refusal(self, action: str) -> str:
+        """Return why an answer is impossible."""
+        if action == "accept" and not self._body.read_to_end:
+            return "Scroll to the end before a yes counts."
+        return ""
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """The answers on the screen."""
+        return [action for action in _SHOWN if self.check_action(action, ())]
+
     def action_accept(self) -> None:
         """Fill in the form, or open the page."""
-        if not self.guard.accepts():
-            return
-        if not self._body.read_to_end:
-            self._show_error("Scroll to the end before a yes counts.")
-        elif self._question.kind == "form":
+        if self._question.kind == "form":
             self._fill_in()
         elif self._error and self._question.kind == "url":
             # No browser can be opened here, which the user read: the yes says that they open the page themselves.
@@ -179,18 +195,15 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
 
     def action_type_address(self) -> None:
         """Show the field for the address that the sign-in ends at."""
-        if self.guard.accepts():
-            self._fill_in()
+        self._fill_in()
 
     def action_decline(self) -> None:
         """Decline."""
-        if self.guard.accepts():
-            self.dismiss(ApprovalDecision(decision="deny"))
+        self.dismiss(ApprovalDecision(decision="deny"))
 
     def action_skip(self) -> None:
         """Dismiss the question without a choice."""
-        if self.guard.accepts():
-            self.dismiss(ApprovalDecision(decision="skip"))
+        self.dismiss(ApprovalDecision(decision="skip"))
 
     def action_not_now(self) -> None:
         """Go back from the fields to the question; from there, close without an answer."""
@@ -307,7 +320,7 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
             view.display = rows > 0
         self._body.show(self._body_rows)
         self._state.show(self._state_rows)
-        self._keys.show_now()
+        self._keys.redraw()
         used = body + fields + state + keys + frame
         self._box.styles.height = used
         self._box.styles.margin = (0, 0, foot, 0)
@@ -320,23 +333,29 @@ class ServerQuestionScreen(Paging, TypedAnswers[ApprovalDecision | None]):
         return [*question_rows(question, width), *([Line()] if self.size.height >= ROOMY else [])]
 
     def _state_rows(self, width: int) -> Sequence[Line]:
+        if reason := self.guard.reason:
+            return wrapped([(reason, "warning strong")], width)
         if self._error:
             return wrapped([(visible(self._error), "error")], width)
         if self._question.kind == "sign_in" and (self._opened or self._fills):
             return wrapped([(_WAITING, "muted")], width)
         if not self._fills and (below := self._body.rows_below) and not self._body.read_to_end:
             return wrapped([(f"▼ {count_text(below, 'more row')} before a yes counts", "warning")], width)
-        return [Line((("That came too early to count.", "warning"),))] if self.guard.too_early else []
+        return []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         yes = {"form": "answer", "url": "open the page", "sign_in": "open the page"}.get(self._question.kind, "")
         texts = {"accept": "I open it myself" if self._error and self._question.kind == "url" else yes}
         back = {"not_now": "back" if self._fills else "later"}
-        actions = ("accept", "copy_address", "type_address", "decline", "skip")
-        shown = (*actions, "send", "next_field", "next_choice", "mark_choice", "not_now")
+        counts = self.guard.armed or self._fills
         choices = [
-            (command(f"server.{action}").key_text, (texts | back).get(action) or command(f"server.{action}").text)
-            for action in shown
-            if self.check_action(action, ())
+            Choice(
+                action,
+                command(f"server.{action}").key_text,
+                (texts | back).get(action) or command(f"server.{action}").text,
+                counts or action == "not_now",
+                action == self._keys.at_cursor,
+            )
+            for action in self.answers
         ]
-        return answer_rows(choices, width, MAX_ANSWER_ROWS, counts=self.guard.armed or self._fills)
+        return answer_rows(choices, width, MAX_ANSWER_ROWS)

@@ -8,7 +8,7 @@ from textual.events import Key, Paste
 
 from tui_agent.ui.base.commands import commands_for
 from tui_agent.ui.composer.prompt_area import PromptArea
-from tui_agent.ui.dialogs.typed_answers import SETTLE_SECONDS, TypedKeys
+from tui_agent.ui.dialogs.answer_rules import PAUSE_SECONDS, TypedRun
 
 Interrupt: TypeAlias = Literal["cancel", "stop", "now"]
 """Cancel the run, end it after this step, or cancel it and send the queued messages."""
@@ -16,7 +16,7 @@ _CHOICES: Mapping[str, Interrupt] = {"interrupt.cancel": "cancel", "interrupt.st
 
 
 class InterruptKeys:
-    """Holds an answer letter until no other one has followed for `SETTLE_SECONDS`; else all of them are text."""
+    """Holds an answer letter until a pause has passed; if another letter follows before, both are text."""
 
     def __init__(self, entry: PromptArea, clock: Callable[[], float], act: Callable[[Interrupt], None]) -> None:
         """Create the keys of one menu.
@@ -27,25 +27,29 @@ class InterruptKeys:
             act: interrupts in one of the ways of the menu.
         """
         self._entry = entry
-        self._keys = TypedKeys(clock)
+        self._run = TypedRun[Key]()
+        self._clock = clock
         self._act = act
 
     def take(self, event: Key | Paste) -> bool:
         """Hold an answer letter and return True; before any other event, decide about the letter that is held."""
         composer = self._entry.composer
         is_open = self._entry.menu.is_open and self._entry.screen.focused is composer
+        if self._run.is_over(self._clock()):
+            self._settle()
         if isinstance(event, Key) and event.is_printable and is_open:
             choice = self._choice_of(event)
-            if not self._keys.held and choice is None:
+            if not self._run.keys and choice is None:
                 self._entry.close_menu()
                 return False
-            if self._keys.press(event, answers=choice is not None, counts=True):
-                self._entry.set_timer(SETTLE_SECONDS, partial(self._settle_behind_keys, event))
+            letter = "leads" if choice is not None else "none"
+            if self._run.press(self._clock(), event, event.key, letter, counts=True) == "hold":
+                self._entry.set_timer(PAUSE_SECONDS, partial(self._settle_behind_keys, event))
             else:
                 self._type()
             return True
         if isinstance(event, Key) and event.key == "escape" and is_open:
-            self._keys.take()
+            self._run.end()
         elif isinstance(event, Key) and not event.is_printable and is_open and event.key != "backspace":
             self._settle()
         else:
@@ -54,16 +58,16 @@ class InterruptKeys:
 
     def _settle_behind_keys(self, key: Key) -> None:
         """Settle once every key that was pressed so far has arrived."""
-        self._entry.app.call_later(lambda: self._settle() if self._keys.answer is key else None)
+        self._entry.app.call_later(lambda: self._settle() if self._run.held is key else None)
 
     def _settle(self) -> None:
         """Let the held letter take effect; it is text if the menu has closed meanwhile."""
-        key = self._keys.answer
+        key = self._run.held
         choice = self._choice_of(key) if key is not None and self._entry.menu.is_open else None
         if choice is None:
             self._type()
         else:
-            self._keys.take()
+            self._run.end()
             self._act(choice)
 
     def _choice_of(self, key: Key) -> Interrupt | None:
@@ -73,5 +77,5 @@ class InterruptKeys:
         return None if choice == "now" and not self._entry.menu.waiting else choice
 
     def _type(self) -> None:
-        if held := self._keys.take():
+        if held := self._run.end():
             self._entry.type_text(held)

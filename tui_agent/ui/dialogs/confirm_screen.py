@@ -11,21 +11,21 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line, visible
-from tui_agent.ui.text.styled_lines import clipped, key_runs, wrapped
+from tui_agent.ui.text.styled_lines import choice_runs, clipped, wrapped
 
-from .answer_clicks import AnswerClicks
-from .answer_keys import AnswerKeys
-from .guarded_answers import GuardedAnswers
+from .question_screen import AnswerRow, QuestionScreen, TypedKeys
 
 
-class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
-    """The question. Returns True for yes; an answer counts only after a quiet moment, as in an approval dialog."""
+class ConfirmScreen(QuestionScreen[bool], ModalScreen[bool]):
+    """The question. Returns True for yes; its keys count as in an approval dialog."""
 
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("confirm")]
+    WHERE = "confirm"
+    CLICKED = frozenset(("yes", "no"))
+    TYPES = False
     DEFAULT_CSS = """
     ConfirmScreen {
         align: center middle;
@@ -56,22 +56,17 @@ class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
             clock: monotonic seconds.
             no: label of the no.
         """
-        super().__init__()
+        super().__init__(AnswerRow(self._key_rows, clock, id="confirm-keys"), TypedKeys(clock))
         self._question = question
         self._text = text
-        self._labels = {"confirm.yes": yes, "confirm.no": no}
+        self._labels = {"yes": yes, "no": no}
         self._body = RowsView(self._body_rows, id="confirm-text")
-        self._keys = AnswerKeys(self._key_rows, clock, id="confirm-keys")
-        self.guard = self._keys.guard
-        """Decides whether an answer counts."""
-        self.clicks = AnswerClicks(self, self.guard, "confirm", {"yes", "no"}, lambda _: self.guard.armed)
-        """Clicks on the answers."""
 
     def compose(self) -> ComposeResult:
         """Yield the consequences and the answers."""
         with Vertical() as box:
             box.border_title = Content(f" {one_line(self._question, 60)} ")
-            for view in (self._body, self._keys):
+            for view in (self._body, self.row):
                 view.can_focus = False
                 yield view
 
@@ -82,19 +77,23 @@ class ConfirmScreen(GuardedAnswers, ModalScreen[bool]):
 
     def action_yes(self) -> None:
         """Answer yes."""
-        if self.guard.accepts():
-            self.dismiss(True)
+        self.dismiss(True)
 
     def action_no(self) -> None:
         """Answer no."""
         self.dismiss(False)
 
+    @property
+    def answers(self) -> Sequence[str]:
+        """The answers."""
+        return ("yes", "no")
+
     def _body_rows(self, width: int) -> Sequence[Line]:
         return wrapped([(visible(self._text), "")], width)
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        answers = [
-            (command(name).key_text, label, name == "confirm.no" or self.guard.armed)
-            for name, label in self._labels.items()
-        ]
-        return [Line(clipped(key_runs(answers), width))]
+        runs: list[Run] = []
+        for name, label in self._labels.items():
+            key, counts = command(f"confirm.{name}").key_text, name == "no" or self.guard.armed
+            runs += choice_runs(key, label, "   ", counts=counts, is_at_cursor=name == self.row.at_cursor)
+        return [Line(clipped([*runs, (self.guard.reason, "warning")], width))]

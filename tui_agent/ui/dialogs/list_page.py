@@ -14,16 +14,17 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.events import Click, Resize
 from textual.geometry import Size
-from textual.screen import ScreenResultType
+from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -35,9 +36,66 @@ from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, 
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows, key_runs, wrapped
 
-from .answer_guard import SecondPress, act_on_key
+from .answer_rules import AnswerGuard, AnswerPointer
+from .question_screen import command_at
 
 T = TypeVar("T")
+CONFIRM_SECONDS = 3.0
+"""Seconds after the first press within which a second one confirms."""
+
+
+class SecondPress:
+    """The action and its target that wait for their second press, if any."""
+
+    def __init__(self, screen: Screen[Any], clock: Callable[[], float]) -> None:
+        """Create the state in which nothing waits.
+
+        Args:
+            screen: the page, which says what a second press would do.
+            clock: monotonic seconds.
+        """
+        self._screen = screen
+        self._clock = clock
+        self._guard = AnswerGuard(clock)
+        self._pointer = AnswerPointer(lambda: self._guard.asked_at, clock)
+        self._asked: tuple[str, str] | None = None
+        self._asked_at = 0.0
+
+    def begin(self, app: DOMNode) -> None:
+        """Watch the focus of the app's window, once the page is mounted."""
+        self._screen.watch(app, "app_focus", self._pointer.focused, init=False)
+
+    def waits_for(self, action: tuple[str, str]) -> bool:
+        """Return True if a second press would confirm the action, now or after the quiet moment."""
+        return self._asked == action and self._clock() - self._asked_at <= CONFIRM_SECONDS
+
+    def ask(self, action: tuple[str, str]) -> None:
+        """Let the action wait for its second press; the caller shows what that would do."""
+        self._asked, self._asked_at = action, self._clock()
+        self._guard.withdrawn()
+        self._screen.call_after_refresh(self._guard.drawn)
+
+    def forget(self) -> None:
+        """Let no action wait any more: the page no longer says what a second press would do."""
+        self._asked = None
+
+    def confirm(self, action: tuple[str, str]) -> bool:
+        """Return True if this press confirms the action that waits; one that comes too early does not."""
+        if not self.waits_for(action):
+            return False
+        if not self._guard.armed:
+            if self._guard.was_drawn:
+                # A key that is held down comes too early again and again.
+                self._guard.drawn()
+            return False
+        self._asked = None
+        return True
+
+    def click_counts(self, action: str) -> bool:
+        """Return True unless a click would confirm the action and may be the second half of a double click."""
+        asked = self._asked
+        return asked is None or asked[0] != action or not self.waits_for(asked) or self._pointer.counts
+
 
 BESIDE = 100
 """Columns from which the selected item is beside the list."""
@@ -453,3 +511,24 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def _command(self, name: str) -> Command:
         own = {entry.action_name: entry for where in ("list", self.WHERE) for entry in commands_for(where)}
         return own[name]
+
+
+def act_on_key(
+    screen: Screen[Any],
+    where: Where,
+    row: Line | None,
+    column: int,
+    counts: Callable[[str], bool] = lambda _: True,
+) -> None:
+    """Act as the key whose label was clicked on a page that is not a question.
+
+    Args:
+        screen: the page.
+        where: its part of the table of commands.
+        row: the row with the keys.
+        column: cell of the row, from 0.
+        counts: takes an action, and returns False if a click does not give it now.
+    """
+    entry = command_at(screen, where, row, column)
+    if entry is not None and counts(entry.action_name):
+        getattr(screen, f"action_{entry.action_name}")()

@@ -18,11 +18,11 @@ from tui_agent.ui.text.rows_view import Layout
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 
-from .answer_keys import AnswerKeys
 from .list_page import ListPage
 
 if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Rewinder
+from .question_screen import AnswerRow
 
 BUSY = "The agent is working. Stop it before you go back."
 SCOPES: tuple[Scope, ...] = ("both", "files", "conversation")
@@ -89,8 +89,8 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         self._notice = "Comparing files …"
         self.at_work = False
         """True while a plan is made or carried out."""
-        keys = AnswerKeys(self._key_rows, clock, id="rewind-keys")
-        self._keys, self._guard = keys, keys.guard
+        self._keys = AnswerRow(self._key_rows, clock, id="rewind-keys")
+        self._guard = self._keys.guard
 
     def on_mount(self) -> None:
         """Load the points, or the plan for the call."""
@@ -99,7 +99,6 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
     def on_paste(self, event: Paste) -> None:
         """Ignore a paste, which never answers."""
         event.stop()
-        self._guard.disturbed()
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
@@ -108,7 +107,7 @@ class RewindScreen(ListPage[RewindPoint | FileStep, RewindOutcome]):
         if self.at_work:
             return
         if self._plan is not None:
-            if self._has_effect and self._guard.accepts():
+            if self._has_effect and self._guard.armed:
                 self._begin(self._carry_out(self._plan))
         elif isinstance(point := self.selected, RewindPoint):
             self._point = self._points.index(point)

@@ -1,6 +1,6 @@
 """Asks before the start whether a folder's settings and instructions may be applied. The default is no.
 
-A yes counts only after everything was read and a quiet moment passed, as in an approval dialog.
+Its keys count as in an approval dialog, and a yes only after everything was read.
 """
 
 import time
@@ -11,24 +11,19 @@ from typing import ClassVar, Literal, TypeAlias
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.argument_rows import labelled_rows
-from tui_agent.ui.text.line import Line
+from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
-from tui_agent.ui.text.styled_lines import clipped, key_runs, plain_line, wrapped
+from tui_agent.ui.text.styled_lines import choice_runs, clipped, plain_line, wrapped
 
-from .answer_clicks import AnswerClicks
-from .answer_keys import AnswerKeys
-from .guarded_answers import GuardedAnswers
+from .question_screen import EARLY, AnswerRow, QuestionScreen, TypedKeys
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
 """Apply nothing; everything but allow rules, tool servers and hooks; everything."""
-
-_ANSWERS = frozenset(("refuse", "tighten", "accept"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class TrustPrompt:
     """Contents that need an answer of their own, such as `allow rules`; empty if there are none."""
 
 
-class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
+class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
     """The question. Returns the answer, or None if the user quit."""
 
     CSS = """
@@ -50,40 +45,64 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
     #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
     #trust-keys { height: 2; margin: 0 2; }
     """
-    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("trust")]
+    WHERE = "trust"
+    SELECTS = frozenset(("line_up", "line_down", "page_down"))
+    CLICKED = frozenset(("refuse", "tighten", "accept"))
+    TYPES = False
 
     def __init__(self, matter: TrustPrompt, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
+        super().__init__(AnswerRow(self._key_rows, clock, id="trust-keys"), TypedKeys(clock))
         self._matter = matter
         self._body = RowsView(self._body_rows, id="trust-body")
-        self._keys = AnswerKeys(self._key_rows, clock, id="trust-keys")
-        self.guard = self._keys.guard
-        """Decides whether an answer counts."""
-        self.clicks = AnswerClicks(self, self.guard, "trust", _ANSWERS, lambda _: self.guard.armed)
-        """Clicks on the answers."""
 
     def compose(self) -> ComposeResult:
         """Yield the question, the folder's settings and instructions, and the answers."""
         yield Static("This folder has its own settings or instructions. Apply them?", id="trust-heading", markup=False)
-        self._body.can_focus = self._keys.can_focus = False
+        self._body.can_focus = self.row.can_focus = False
         yield self._body
-        yield self._keys
+        yield self.row
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the whole yes if it differs from the other one."""
+        return action != "accept" or bool(self._matter.powers)
+
+    def refusal(self, action: str) -> str:
+        """Return why a yes is impossible: not everything was read."""
+        is_yes = action in ("tighten", "accept")
+        return f"{hint('trust.page_down')}: a yes counts once you saw the end." if is_yes and self._left else ""
+
+    @property
+    def _left(self) -> bool:
+        return not self._body.read_to_end
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """The answers."""
+        return ("refuse", "tighten", *(["accept"] if self._matter.powers else []))
+
+    def action_choose_answer(self) -> None:
+        """Give the answer at the cursor; no until it is moved."""
+        if self.row.at_cursor:
+            super().action_choose_answer()
+        else:
+            self.action_refuse()
 
     def action_refuse(self) -> None:
         """Answer no; the answer is kept until the settings change."""
-        if self.guard.accepts():
+        # Enter and escape give it, too.
+        if self.guard.armed:
             self.dismiss("no")
+        else:
+            self.guard.explain(EARLY)
 
     def action_tighten(self) -> None:
         """Answer yes, without allow rules, tool servers and hooks."""
-        if self.guard.accepts() and self._body.read_to_end:
-            self.dismiss("tightening")
+        self.dismiss("tightening")
 
     def action_accept(self) -> None:
         """Answer yes, with allow rules, tool servers and hooks."""
-        if self._matter.powers and self.guard.accepts() and self._body.read_to_end:
-            self.dismiss("all")
+        self.dismiss("all")
 
     def action_leave(self) -> None:
         """Quit without an answer; nothing starts."""
@@ -96,7 +115,7 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
 
     @on(RowsView.Moved, "#trust-body")
     def _moved(self) -> None:
-        self._keys.show_now()
+        self.row.redraw()
 
     def _body_rows(self, width: int) -> Sequence[Line]:
         rows = labelled_rows("folder", (self._matter.folder,), width)
@@ -108,13 +127,16 @@ class TrustScreen(GuardedAnswers, Paging, Screen[TrustChoice | None]):
         return rows
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.powers else [])]
-        answers: list[tuple[str, str, bool]] = []
-        for answer in (command(name) for name in offered):
+        runs: list[Run] = []
+        for name in self.answers:
+            answer = command(f"trust.{name}")
             # "no" counts even if not everything was read.
-            counts = self.guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
+            counts = self.guard.armed and (name == "refuse" or not self._left)
             text = answer.text.replace("allow rules", self._matter.powers)
-            text = text if self._matter.powers or answer.id == "trust.refuse" else "yes"
-            answers.append((answer.key_text, text, counts))
-        more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
-        return [Line(clipped(key_runs(answers), width)), plain_line(more, "warning")]
+            text = text if self._matter.powers or name == "refuse" else "yes"
+            at_cursor = name == self.row.at_cursor
+            runs += choice_runs(answer.key_text, text, "   ", counts=counts, is_at_cursor=at_cursor)
+        more = self.guard.reason
+        if not more and self._left:
+            more = f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
+        return [Line(clipped(runs, width)), plain_line(more, "warning")]

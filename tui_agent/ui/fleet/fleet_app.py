@@ -123,8 +123,8 @@ class FleetApp(TuiAgentApp):
 
     async def on_event(self, event: Event) -> None:
         """Report typing to the questions over the rows, too."""
-        if isinstance(event, Key | Paste) and not event.is_forwarded:
-            self.fleet.approvals.note_keypress()
+        if isinstance(event, Key | Paste) and not event.is_forwarded and self.fleet.approvals.note_key(event):
+            return
         await super().on_event(event)
 
     # --- conversations ------------------------------------------------------------------------------------------------

@@ -31,8 +31,8 @@ from tui_agent.ui.base.screen_layout import report_each_layout
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.help_page import fleet_help_text
+from tui_agent.ui.dialogs.question_screen import Typed
 from tui_agent.ui.dialogs.text_page import TextPage
-from tui_agent.ui.dialogs.typed_answers import Typed
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsView

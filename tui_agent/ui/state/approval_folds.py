@@ -29,29 +29,31 @@ class PendingApprovals:
 
     def __init__(self) -> None:
         self._requests: dict[str, ApprovalRequest] = {}
+        self._provisional: set[str] = set()
+        """Requests whose answer may still be taken back; they do not count as open."""
         self._postponed: set[str] = set()
         self._done = 0
 
     def __len__(self) -> int:
-        return len(self._requests)
+        return len(self.all)
 
     def __contains__(self, request_id: object) -> bool:
-        return request_id in self._requests
+        return request_id in self._requests and request_id not in self._provisional
 
     @property
     def first(self) -> ApprovalRequest | None:
         """The oldest request."""
-        return next(iter(self._requests.values()), None)
+        return next(iter(self.all), None)
 
     @property
     def all(self) -> tuple[ApprovalRequest, ...]:
         """Every open request, oldest first."""
-        return tuple(self._requests.values())
+        return tuple(request for key, request in self._requests.items() if key not in self._provisional)
 
     @property
     def next_to_open(self) -> ApprovalRequest | None:
         """The request that may open by itself: the oldest one that was not postponed."""
-        return next((request for key, request in self._requests.items() if key not in self._postponed), None)
+        return next((request for request in self.all if request.request_id not in self._postponed), None)
 
     def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
         """Return a request's number, from 1, and the number of requests since none was open, for `2 of 5`."""
@@ -62,17 +64,30 @@ class PendingApprovals:
     def alike(self, request: ApprovalRequest) -> int:
         """Return the number of other open requests that one rule would answer with this one."""
         rule = request.session_rule
-        others = (one for one in self._requests.values() if one.session_rule == rule and one.tool == request.tool)
+        others = (one for one in self.all if one.session_rule == rule and one.tool == request.tool)
         return max(0, sum(1 for _ in others) - 1) if rule is not None else 0
 
     def postpone(self) -> None:
         """Let no request that is open now open by itself again."""
         self._postponed.update(self._requests)
 
+    def note_answer(self, request_id: str) -> None:
+        """Let a request no longer be open, although its answer may be taken back."""
+        self._provisional.add(request_id)
+
+    def take_back(self) -> None:
+        """Open the requests again whose answers have not taken effect."""
+        self._provisional.clear()
+
+    def is_known(self, request_id: str) -> bool:
+        """Return True if a request is open, or would be without its answer."""
+        return request_id in self._requests
+
     def settle(self, request_id: str) -> bool:
         """Remove an answered request; return False if it was not open."""
         if self._requests.pop(request_id, None) is None:
             return False
+        self._provisional.discard(request_id)
         self._done += 1
         self._forget_burst()
         return True
@@ -99,6 +114,7 @@ class PendingApprovals:
         if not self._requests:
             self._done = 0
             self._postponed.clear()
+            self._provisional.clear()
 
 
 ATTENTION_EVENTS: frozenset[type[FrozenModel]] = frozenset(

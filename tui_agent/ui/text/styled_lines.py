@@ -106,10 +106,16 @@ def key_runs(answers: Iterable[tuple[str, str, bool]]) -> list[Run]:
     Args:
         answers: key, text, and True if the answer counts now; any other is dim.
     """
-    runs: list[Run] = []
-    for key, text, counts in answers:
-        runs += [(key, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
-    return runs
+    return [run for key, text, counts in answers for run in choice_runs(key, text, "   ", counts=counts)]
+
+
+def choice_runs(key: str, text: str, gap: str, *, counts: bool, is_at_cursor: bool = False) -> list[Run]:
+    """Return one answer with the gap behind it: dim unless it counts now, and marked if enter gives it."""
+    style, before = "" if counts else "muted", " " if text else ""
+    runs = [(key, "key" if counts else "muted")]
+    if is_at_cursor:
+        return [*runs, (before, style), (text, "chip"), (gap, style)]
+    return [*runs, (before + text + gap, style)]
 
 
 def key_at(row: Line, column: int) -> str:
