@@ -397,7 +397,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 
 
 READS_WITHOUT_BLOCKING = {
-    "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
+    "tui_agent.protocol.regular_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
         "workbench.configuration.live_settings",
         "ui.app.themes",
@@ -427,7 +427,7 @@ def importers_of(name: str) -> set[str]:
 
 
 def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
-    tree = ast.parse((PACKAGE / "protocol" / "async_file.py").read_text("utf-8"))
+    tree = ast.parse((PACKAGE / "protocol" / "regular_file.py").read_text("utf-8"))
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
 
     assert "aiofiles.open" in calls

@@ -9,7 +9,7 @@ from typing import Literal
 
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.protocol.git_branch import branch_of
+from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.workbench.build_engine import Engine
