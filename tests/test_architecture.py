@@ -397,7 +397,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 
 
 READS_WITHOUT_BLOCKING = {
-    "tui_agent.protocol.regular_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
+    "tui_agent.protocol.regular_file.open_for_reading": {"tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
         "workbench.configuration.live_settings",
         "ui.app.themes",
