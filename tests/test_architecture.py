@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trial": {"protocol", "git", "walls"},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol"},
-    "rewind": {"protocol", "session", "tools"},
+    "rewind": {"protocol", "session", "tools", "agent"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
@@ -476,7 +476,7 @@ def test_the_screen_has_no_loose_module_and_at_most_thirteen_folders() -> None:
     assert len([path for path in (PACKAGE / "ui").iterdir() if (path / "__init__.py").exists()]) <= 13
 
 
-MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 46, 13, 5
+MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 45, 13, 5
 """Limits that only ever fall: each is what there is."""
 
 CLI_FILES_ON_SCREEN = {
