@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trial": {"protocol", "git", "walls"},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol"},
-    "rewind": {"protocol", "session", "tools"},
+    "rewind": {"protocol", "session", "tools", "agent"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
@@ -392,7 +392,7 @@ def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_an
 
 
 READS_WITHOUT_BLOCKING = {
-    "tui_agent.protocol.async_file.open_for_reading": {"protocol.regular_file", "tools.pinned_directory"},
+    "tui_agent.protocol.regular_file.open_for_reading": {"tools.pinned_directory"},
     "tui_agent.protocol.regular_file.read_regular_file_async": {
         "workbench.live_settings",
         "ui.app.themes",
@@ -422,7 +422,7 @@ def importers_of(name: str) -> set[str]:
 
 
 def test_files_of_tools_and_settings_are_read_through_aiofiles() -> None:
-    tree = ast.parse((PACKAGE / "protocol" / "async_file.py").read_text("utf-8"))
+    tree = ast.parse((PACKAGE / "protocol" / "regular_file.py").read_text("utf-8"))
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
 
     assert "aiofiles.open" in calls
@@ -469,7 +469,7 @@ def test_the_screen_has_no_loose_module_and_at_most_thirteen_folders() -> None:
     assert len([path for path in (PACKAGE / "ui").iterdir() if (path / "__init__.py").exists()]) <= 13
 
 
-MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 46, 13, 5
+MOST_PROTOCOLS, MOST_PROTOCOLS_OF_THE_SCREEN, MOST_PRIVATE_IMPORTS = 45, 13, 5
 """Limits that only ever fall: each is what there is."""
 
 CLI_FILES_ON_SCREEN = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.fleet.branch_apply import apply_as_branch
+from tui_agent.fleet.worktree_git import apply_as_branch
 from tui_agent.protocol.errors import ConfigurationError
 
 from .repositories import git, repository

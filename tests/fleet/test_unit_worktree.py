@@ -13,10 +13,9 @@ import pytest
 from tests.support.programs import hide_walls
 from tests.support.terminal import PATIENCE
 from tui_agent.fleet import worktree_git
-from tui_agent.fleet.branch_apply import apply_as_branch
 from tui_agent.fleet.unit_process import UnitFailureError
 from tui_agent.fleet.unit_worktree import UnitWorktree, open_worktree, resolve_ref, updated_mirror
-from tui_agent.fleet.worktree_git import is_local
+from tui_agent.fleet.worktree_git import apply_as_branch, is_local
 from tui_agent.protocol.errors import ConfigurationError
 
 from .repositories import git

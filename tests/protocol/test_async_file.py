@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.protocol.async_file import open_for_reading
+from tui_agent.protocol.regular_file import open_for_reading
 
 
 class HeldOpener:

@@ -9,13 +9,6 @@ from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError
 
 
-async def test_a_service_returns_what_its_work_returns() -> None:
-    async def work() -> int:
-        return 7
-
-    assert await run_service("counting", work()) == 7
-
-
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

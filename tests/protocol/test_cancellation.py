@@ -40,14 +40,6 @@ async def test_waiting_ends_with_the_cancellation_and_raising_has_the_reason() -
         token.raise_if_set()
 
 
-async def test_a_second_cancel_keeps_the_first_reason() -> None:
-    token = CancellationToken()
-    token.cancel("first")
-    token.cancel("second")
-
-    assert token.reason == "first"
-
-
 async def test_finished_children_are_not_kept() -> None:
     run = CancellationToken()
     children = [weakref.ref(run.child()) for _ in range(100)]
@@ -88,15 +80,3 @@ async def test_threads_may_add_callbacks_while_it_is_cancelled_and_each_is_calle
         token.cancel()
 
     assert sorted(called) == list(range(600))
-
-
-async def test_removing_a_callback_twice_or_after_the_cancellation_changes_nothing() -> None:
-    token, called = CancellationToken(), list[str]()
-    forget, other = token.on_cancel(lambda: called.append("first")), token.on_cancel(lambda: called.append("second"))
-
-    forget()
-    forget()
-    token.cancel()
-    other()
-
-    assert called == ["second"]

@@ -4,15 +4,14 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, ValidationError, field_serializer
+from pydantic import Field, ValidationError
 
 from tests.support.table import table
-from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
+from tui_agent.protocol import ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject
@@ -27,25 +26,6 @@ async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
     """Searches the web."""
     context.progress("searching")
     return f"{query} x{limit}"
-
-
-@dataclass
-class Place:
-    path: str
-    line: int
-
-
-class Hit(BaseModel):
-    title: str
-    place: Place
-
-
-class Broken(BaseModel):
-    title: str
-
-    @field_serializer("title")
-    def fail(self, title: str) -> str:
-        raise ValueError("cannot be told")
 
 
 async def test_the_schema_comes_from_the_signature_without_the_context() -> None:
@@ -90,42 +70,10 @@ def test_a_tool_needs_a_description_and_types() -> None:
         function_tool()(untyped)
 
 
-@table(
-    ("value", "text"),
-    [
-        ("plain", "plain"),
-        (None, ""),
-        (ToolResult.of_text("x"), "x"),
-        (TextBlock(text="x"), "x"),
-        ([TextBlock(text="a"), TextBlock(text="b")], "a\nb"),
-        ([{"type": "text", "text": "a"}], "a"),
-        ({"data": "inner"}, "inner"),
-        ({"n": 1}, '{"n": 1}'),
-        ([1, 2], "[1, 2]"),
-        ({"type": "text", "text": "x"}, "x"),
-        ({"type": "text", "number": 1}, '{"type": "text", "number": 1}'),
-        ((TextBlock(text="a"), TextBlock(text="b")), "a\nb"),
-        ({"content": "x", "is_error": True}, "x"),
-        ({"content": "x", "pages": 2}, '{"content": "x", "pages": 2}'),
-        ([], "[]"),
-        (Hit(title="Ä", place=Place("a", 1)), '{"title": "Ä", "place": {"path": "a", "line": 1}}'),
-        ([Place("a", 1), Path("b")], '[{"path": "a", "line": 1}, "b"]'),
-        ({"hit": Hit(title="b", place=Place("b", 2))}, '{"hit": {"title": "b", "place": {"path": "b", "line": 2}}}'),
-        (Broken(title="b"), '{"title": "b"}'),
-    ],
-)
-def test_every_returned_value_becomes_a_result(value: object, text: str) -> None:
-    assert as_tool_result(value).text == text
-
-
 @table("content", [[], (), None])
 def test_empty_content_stays_empty(content: object) -> None:
     assert as_tool_result({"content": content}) == ToolResult()
     assert as_tool_result({"content": content, "details": {"a": 1}}) == ToolResult(details={"a": 1})
-
-
-def test_details_that_are_not_an_object_become_the_value_of_one() -> None:
-    assert as_tool_result({"content": "x", "details": [1, 2]}) == ToolResult.of_text("x", details={"value": [1, 2]})
 
 
 async def test_metadata_in_annotations_counts() -> None:
@@ -325,29 +273,3 @@ def test_values_that_cannot_be_a_tool_are_refused(function: Any, words: str) -> 
 
 def test_a_lambda_with_a_name_and_a_description_is_a_function_like_any_other() -> None:
     assert tool(lambda: "x", name="x", description="Say x.").name == "x"
-
-
-async def positional(query: str, /) -> str:
-    """Takes its argument by place."""
-    return query
-
-
-async def any_number(*queries: str) -> str:
-    """Takes any number."""
-    return str(queries)
-
-
-async def any_name(**queries: str) -> str:
-    """Takes any name."""
-    return str(queries)
-
-
-async def hidden(_query: str) -> str:
-    """Hides its parameter."""
-    return _query
-
-
-@table("function", [positional, any_number, any_name, hidden])
-def test_parameters_that_cannot_be_passed_by_name_are_refused(function: Any) -> None:
-    with pytest.raises(ConfigurationError):
-        function_tool()(function)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.protocol_strategies import json_objects
 from tests.support.table import table
-from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, UserMessage, user_message
+from tui_agent.protocol import TextBlock, UserMessage
 from tui_agent.protocol.messages import parse_tool_call, share_field_sets
 
 
@@ -67,22 +67,6 @@ def test_parsing_never_raises(raw: str) -> None:
     call = parse_tool_call("1", "t", raw)
 
     assert isinstance(call.arguments, dict)
-
-
-def test_calls_and_text_are_found_in_content_order() -> None:
-    first, second = ToolCall(id="1", name="a"), ToolCall(id="2", name="b")
-    message = AssistantMessage(content=(ThinkingBlock(thinking="hm"), first, TextBlock(text="x"), second))
-
-    assert message.tool_calls == (first, second)
-    assert message.text == "x"
-    assert user_message("hello").text == "hello"
-
-
-def test_usage_adds_up() -> None:
-    total = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3) + Usage(input_tokens=10, cache_write_tokens=4)
-
-    assert total == Usage(input_tokens=11, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
-    assert total.context_tokens == 18
 
 
 @pytest.mark.slow

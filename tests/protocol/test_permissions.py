@@ -26,16 +26,3 @@ RESULT = ToolResult.of_text("mine")
 def test_a_decision_with_an_ignored_field_is_refused(decision: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         ApprovalDecision(**decision)
-
-
-@table(
-    "decision",
-    [
-        {"decision": "approve", "scope": "session", "rule": "bash(ls)", "input": {"path": "b"}, "note": "once more"},
-        {"decision": "approve", "override_result": RESULT, "note": "mine"},
-        {"decision": "skip", "override_result": RESULT},
-        {"decision": "deny", "note": "because"},
-    ],
-)
-def test_every_other_decision_is_valid(decision: dict[str, Any]) -> None:
-    assert ApprovalDecision(**decision).decision == decision["decision"]

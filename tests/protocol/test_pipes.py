@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
-from tui_agent.protocol.pipes import BACKLOG, LINES_AHEAD, InputLine, LineReader, PipeWriter, read_everything
+from tui_agent.protocol.pipes import BACKLOG, InputLine, LineReader, PipeWriter, read_everything
 
 
 async def lines_of(descriptor: int, *, longest: int = 1_000) -> list[InputLine]:
@@ -76,12 +76,6 @@ async def test_a_line_that_is_too_long_is_truncated_and_marked(tmp_path: Path) -
     os.close(descriptor)
 
 
-async def test_more_lines_than_the_read_ahead_all_arrive(tmp_path: Path) -> None:
-    descriptor = a_file(tmp_path / "input", b"line\n" * (3 * LINES_AHEAD))
-    assert len(await lines_of(descriptor)) == 3 * LINES_AHEAD
-    os.close(descriptor)
-
-
 async def test_an_unreadable_input_counts_as_ended() -> None:
     read, write = os.pipe()
     assert await lines_of(write) == []
@@ -106,12 +100,6 @@ async def test_descriptors_that_do_not_block_are_waited_for() -> None:
 
     assert [len(line) for line in heard.result()] == [500_000]
     os.close(read)
-
-
-def test_everything_is_read_to_the_end(tmp_path: Path) -> None:
-    descriptor = a_file(tmp_path / "input", b"x\n" * 100_000)
-    assert len(read_everything(descriptor)) == 200_000
-    os.close(descriptor)
 
 
 async def test_bytes_are_written_in_order() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.stream_helpers import HELLO, heard
 from tests.support.table import table
-from tui_agent.protocol.secret_mask import HIDDEN, SHORTEST_MASKED, mask_secrets
+from tui_agent.protocol.secret_variables import HIDDEN, SHORTEST_MASKED, mask_secrets
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import error_frame
 

@@ -18,7 +18,7 @@ from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.web_proxy import find_proxy
+from tui_agent.protocol.web_address import find_proxy
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, opening_frames
 

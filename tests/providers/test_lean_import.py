@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.providers.lean_import import hidden_package, load_names
+from tui_agent.providers.lean_import import load_names
 
 NAMES = """
 import json, sys
@@ -46,22 +46,6 @@ def loaded() -> set[str]:
     return {name.removeprefix("made_up.") for name in sys.modules if name.startswith("made_up.")}
 
 
-def test_a_package_is_missing_inside_and_there_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "this", raising=False)
-
-    with hidden_package("this"), pytest.raises(ImportError):
-        __import__("this")
-
-    assert "this" not in sys.modules
-
-
-def test_a_package_that_is_loaded_stays() -> None:
-    with hidden_package("json"):
-        assert __import__("json") is sys.modules["json"]
-
-    assert sys.modules["json"] is not None
-
-
 def test_the_sdk_loads_no_web_client_of_its_own_choice() -> None:
     script = "import sys, tui_agent.providers.anthropic_sdk; print('aiohttp' in sys.modules); import aiohttp"
 
@@ -90,33 +74,6 @@ def test_only_modules_of_the_wanted_names_are_loaded(package: Path) -> None:
     assert not hasattr(made_up, "Fourth")
 
 
-def test_a_package_below_it_that_only_gathers_names_is_lazy_and_any_other_is_not(package: Path) -> None:
-    write(
-        package,
-        init="from .first import First\n",
-        first="from .lazy import Name\nfrom . import busy\n\nclass First: pass",
-        lazy_of_init="from .one import Name\nfrom .two import Unused\n__all__ = ['Name', 'Unused']\n",
-        lazy_of_one="class Name: pass",
-        lazy_of_two="class Unused: pass",
-        busy_of_init="from .one import Name\nEFFECTS = [Name]\n",
-        busy_of_one="class Name: pass",
-    )
-
-    assert load_names("made_up", ["First"])
-    assert loaded() == {"first", "lazy", "lazy.one", "busy", "busy.one"}
-
-    names: dict[str, object] = {}
-    exec("from made_up.lazy import *", names)
-    assert {"Name", "Unused"} <= set(names)
-
-
-def test_a_module_is_found_as_an_attribute(package: Path) -> None:
-    write(package, init="from .first import First\nfrom . import second\n", first="First = 1", second="x = 2")
-
-    assert load_names("made_up", ["First", "second"])
-    assert sys.modules["made_up"].second.x == 2
-
-
 def test_what_cannot_be_loaded_lazily_is_loaded_as_always(package: Path) -> None:
     """The child expects a name that `__init__` sets before it imports the child."""
     write(
@@ -132,13 +89,6 @@ def test_what_cannot_be_loaded_lazily_is_loaded_as_always(package: Path) -> None
     import made_up  # pyright: ignore[reportMissingImports]
 
     assert made_up.Child
-
-
-def test_a_package_that_is_loaded_is_left_alone() -> None:
-    before = sys.modules["json"]
-
-    assert not load_names("json", ["loads"])
-    assert sys.modules["json"] is before
 
 
 def test_the_sdk_has_all_its_names_and_errors_although_most_of_it_is_loaded_later() -> None:

@@ -1,20 +1,13 @@
 """The scripted server itself: it refuses what the API refuses, and can be controlled by a test or over HTTP."""
 
-import asyncio
-import json
-import subprocess
-import sys
-import urllib.request
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
-from tests.support.stream_helpers import HELLO, asking, heard, text_of
+from tests.support.stream_helpers import HELLO, asking, heard
 from tests.support.table import table
 from tests.support.wire_rules import problems_of, read_body
-from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.provider import ModelRequest
 
 TEXT = {"type": "text", "text": "hi"}
@@ -115,45 +108,3 @@ async def test_a_wrong_token_and_a_used_up_script_are_refused() -> None:
     assert "used up" in str(used_up)
     assert unknown is not None
     assert unknown.kind == "authentication"
-
-
-async def test_replies_can_wait_and_be_chosen_by_what_is_asked() -> None:
-    script = [
-        {"blocks": [{"type": "text", "text": "second"}], "when": "B?"},
-        {"blocks": [{"type": "text", "text": "first"}], "wait_for": "go"},
-    ]
-    async with ScriptedMessagesServer(script) as server, asking(server) as provider, asyncio.TaskGroup() as group:
-        first = group.create_task(heard(provider.stream(ModelRequest((user_message("A?"),), conversation_id="a"))))
-        await server.reached("go")
-        await server.asked(1)
-        second, _ = await heard(provider.stream(ModelRequest((user_message("B?"),), conversation_id="b")))
-        server.release("go")
-
-    assert text_of(second) == "second"
-    assert text_of(first.result()[0]) == "first"
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_process_and_is_asked_over_http(tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps([{"blocks": [TEXT, {"type": "pause", "until": "go"}, TEXT]}]), "utf-8")
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.support.messages_server", str(script)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
-        assert process.stdout is not None
-        place = json.loads(process.stdout.readline())
-        headers = {"authorization": f"Bearer {place['token']}"}
-        request = urllib.request.Request(
-            f"{place['base_url']}/v1/messages", json.dumps(body(message("user", TEXT))).encode(), headers
-        )
-        with urllib.request.urlopen(request) as answer:
-            urllib.request.urlopen(f"{place['base_url']}/control/reached/go").close()
-            urllib.request.urlopen(f"{place['base_url']}/control/release/go", data=b"").close()
-            text = answer.read().decode()
-        with urllib.request.urlopen(f"{place['base_url']}/control/requests") as answer:
-            (recorded,) = json.load(answer)["requests"]
-        process.terminate()
-
-    assert text.count("text_delta") == 2
-    assert recorded["problems"] == []
-    assert process.returncode == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.table import table
 from tui_agent.protocol.errors import ProviderErrorKind
 from tui_agent.protocol.messages import is_object
-from tui_agent.protocol.secret_mask import HIDDEN
+from tui_agent.protocol.secret_variables import HIDDEN
 from tui_agent.providers.provider_failures import ErrorFactory, retry_after_seconds
 
 WRITER = ErrorFactory(("sk-very-secret-1234",), "https://api.example.com")

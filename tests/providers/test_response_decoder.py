@@ -3,12 +3,10 @@
 import json
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.stream_helpers import calls_of, folded, text_of
-from tui_agent.protocol.errors import ProviderError
+from tests.support.stream_helpers import folded
 from tui_agent.protocol.provider import StreamEnded, StreamEvent
 from tui_agent.providers.demo.demo_server import (
     TextOut,
@@ -17,7 +15,6 @@ from tui_agent.providers.demo.demo_server import (
     UsageOut,
     block_frames,
     closing_frames,
-    error_frame,
     opening_frames,
 )
 from tui_agent.providers.provider_failures import ErrorFactory
@@ -40,14 +37,6 @@ def fold() -> ResponseDecoder:
 def facts_of(*chunks: bytes) -> list[StreamEvent]:
     one = fold()
     return [fact for chunk in chunks for fact in one.facts(chunk)]
-
-
-def test_a_recorded_answer_is_read_whole() -> None:
-    facts = facts_of(RECORDED)
-
-    assert text_of(facts) == "hello 🙂 world"
-    assert [call.arguments for call in calls_of(facts)] == [{"path": "a"}]
-    assert facts[-1] == StreamEnded("tool_use")
 
 
 @given(st.lists(st.integers(0, len(RECORDED)), max_size=8))
@@ -85,24 +74,3 @@ def test_noise_is_never_another_error(noise: bytes) -> None:
     _, error = folded(fold().facts(noise + b"\n\n"))
 
     assert error is None or error.kind in ("bad_response", "server")
-
-
-def test_content_before_an_error_is_reported_first() -> None:
-    begun = RECORDED.partition(b"event: message_delta")[0]
-
-    seen, error = folded(fold().facts(begun + error_frame("overloaded_error", "too busy")))
-
-    assert text_of(seen) == "hello 🙂 world"
-    assert error is not None
-    assert (error.kind, error.request_id) == ("overloaded", "req_1")
-
-
-@pytest.mark.parametrize(
-    "frame", [b'event: error\ndata: {"error": {"message": "no"}}\n\n', b"event: error\ndata: it broke\n\n"]
-)
-def test_an_error_in_any_form_is_an_error(frame: bytes) -> None:
-    with pytest.raises(ProviderError) as raised:
-        facts_of(frame)
-
-    assert raised.value.kind == "server"
-    assert raised.value.retryable

@@ -33,24 +33,11 @@ def read_all(*chunks: bytes) -> list[ServerSentEvent]:
     return [event for chunk in chunks for event in reader.feed(chunk)]
 
 
-def test_a_stream_is_cut_into_its_complete_events() -> None:
-    assert read_all(STREAM) == EVENTS
-
-
-def test_one_byte_at_a_time_gives_the_same_events() -> None:
-    assert read_all(*(STREAM[place : place + 1] for place in range(len(STREAM)))) == EVENTS
-
-
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12))
 def test_any_pieces_give_the_same_events(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
 
     assert read_all(*(STREAM[a:b] for a, b in pairwise(places))) == EVENTS
-
-
-def test_invalid_utf_8_is_an_error() -> None:
-    with pytest.raises(ValueError, match="utf-8"):
-        read_all(b"data: \xff\n\n")
 
 
 def test_an_endless_event_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

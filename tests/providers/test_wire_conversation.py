@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.conversations import conversations
-from tests.support.wire_rules import problems_of, read_body
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,
@@ -48,15 +47,6 @@ def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Mess
 
 
 @pytest.mark.slow
-@given(conversations(max_turns=5))
-def test_every_conversation_is_valid_for_the_api(messages: list[Message]) -> None:
-    body = b'{"model":"m","max_tokens":1,"messages":[' + joined(WireConversation(), messages) + b"]}"
-
-    resuming = isinstance(messages[-1], AssistantMessage)
-    assert problems_of(read_body(body), resuming=resuming) == []
-
-
-@pytest.mark.slow
 @given(conversations(max_turns=4), conversations(max_turns=4), st.data())
 def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
     conversation = WireConversation()
@@ -91,14 +81,6 @@ def test_adjacent_user_messages_become_one_with_results_first() -> None:
     assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
 
 
-def test_results_come_first_even_with_a_message_between_them() -> None:
-    messages = [user_message("a"), answer("x", "y"), result("x"), user_message("now", "steer"), result("y")]
-
-    wire = sent(WireConversation(), messages)
-
-    assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
-
-
 def test_an_empty_answer_is_left_out() -> None:
     empty = AssistantMessage(content=(TextBlock(text=" "),))
 
@@ -115,12 +97,6 @@ def test_the_two_newest_user_turns_carry_cache_marks() -> None:
     marked = [n for n, message in enumerate(wire) for block in message["content"] if "cache_control" in block]
     assert marked == [4, 6]
     assert wire[6]["content"][-1]["cache_control"] == {"type": "ephemeral"}
-
-
-def test_marks_can_be_switched_off() -> None:
-    assert b"cache_control" not in joined(
-        WireConversation(marks=False), [user_message("a"), answer(), user_message("b")]
-    )
 
 
 def test_ids_of_calls_are_known_old_and_new() -> None:

@@ -50,12 +50,6 @@ def test_the_path_equals_that_of_a_naive_reader(goings_back: list[int | None]) -
     assert [one.seq for one in active_events(told(goings_back))] == naive(goings_back)
 
 
-def test_without_a_rewind_all_events_are_valid() -> None:
-    envelopes = told([None, None])
-
-    assert active_events(envelopes) == envelopes
-
-
 def test_a_rewind_of_files_alone_keeps_the_conversation() -> None:
     envelopes = [*told([None, None]), Envelope(back(0, 3, conversation=False), 3, 0, 0.0, Origin())]
 

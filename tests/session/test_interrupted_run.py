@@ -32,20 +32,13 @@ from tui_agent.protocol.events import (
     ChangesProposed,
     CompactionEnded,
     CompactionStarted,
-    HookFailed,
-    HookStarted,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
-    MessageStarted,
     RunEnded,
-    RunStarted,
     SessionRewinding,
-    StatusChanged,
     StepStarted,
     SubagentEnded,
-    SubagentStarted,
-    ToolBatchEnded,
     ToolEnded,
     ToolQueued,
     ToolStarted,
@@ -69,11 +62,6 @@ def resumed(envelopes: Sequence[Envelope]) -> list[Envelope]:
 
 def closing_events(envelopes: Sequence[Envelope]) -> list[AgentEvent]:
     return [closing.event for closing in unfinished(envelopes).closing]
-
-
-def test_a_cleanly_ended_session_leaves_nothing_open() -> None:
-    assert unfinished(play(FULL_SESSION)) == InterruptedRun()
-    assert unfinished([]) == InterruptedRun()
 
 
 def test_a_running_call_ends_as_interrupted_with_unknown_outcome() -> None:
@@ -100,27 +88,6 @@ def test_a_finished_call_only_gets_its_result_message() -> None:
     message = next(closing.event for closing in left.closing if isinstance(closing.event, MessageEnded))
     assert isinstance(message.message, ToolResultMessage)
     assert message.message.text == "42"
-
-
-def test_a_call_that_was_never_queued_gets_queue_and_end_events() -> None:
-    kinds = [type(event) for event in closing_events(until(play(ONE_CALL), MessageEnded, 2))]
-
-    assert kinds[:4] == [ToolQueued, ToolEnded, MessageStarted, MessageEnded]
-
-
-def test_a_started_result_message_is_ended_and_not_started_again() -> None:
-    envelopes = play(ONE_CALL)
-    begun = next(
-        place
-        for place, envelope in enumerate(envelopes)
-        if isinstance(envelope.event, MessageStarted) and envelope.event.role == "tool_result"
-    )
-    journal = resumed(envelopes[: begun + 1])
-
-    validate_events(journal)
-    started = envelopes[begun].event
-    assert isinstance(started, MessageStarted)
-    assert started.message_id in {message.id for message in messages_of(journal)}
 
 
 def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
@@ -179,13 +146,6 @@ def test_an_open_request_for_approval_is_denied_before_its_call_ends() -> None:
     assert isinstance(events[1], ToolEnded)
 
 
-def test_an_open_hook_is_closed_as_failed() -> None:
-    script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(hooked=True),)),)),)
-    events = closing_events(until(play(script), HookStarted))
-
-    assert isinstance(events[0], HookFailed)
-
-
 def test_children_are_closed_before_their_parents() -> None:
     envelopes = until(play(FULL_SESSION), ToolStarted, 4)
     closing = unfinished(envelopes).closing
@@ -205,13 +165,6 @@ def test_the_closed_run_has_reason_and_usage() -> None:
     assert ended.error == "the program ended during this run"
 
 
-def test_an_open_batch_is_closed_with_every_queued_call() -> None:
-    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
-    batch = next(event for event in closing_events(envelopes) if isinstance(event, ToolBatchEnded))
-
-    assert batch.call_ids == ("call_1", "call_2", "call_3", "call_4")
-
-
 def test_open_compaction_and_background_work_are_closed() -> None:
     envelopes = until(play(ONE_CALL), StepStarted)
     where = envelopes[-1]
@@ -226,22 +179,6 @@ def test_open_compaction_and_background_work_are_closed() -> None:
     compaction = next(event for event in events if isinstance(event, CompactionEnded))
     assert (compaction.ok, compaction.tokens_after) == (False, 7)
     assert [event.task_id for event in events if isinstance(event, BackgroundEnded)] == ["bg"]
-
-
-def test_results_without_an_open_run_belong_to_no_run() -> None:
-    envelopes = until(play(ONE_CALL), ToolEnded)
-    run_ended = RunEnded(reason="aborted")
-    closing = unfinished([*envelopes, envelopes[-1].with_event(run_ended)]).closing
-
-    assert [type(entry.event) for entry in closing] == [MessageStarted, MessageEnded, StatusChanged]
-    assert {entry.origin.run_id for entry in closing} == {None}
-
-
-def test_scopes_of_a_run_without_a_start_are_closed_without_a_run_end() -> None:
-    envelopes = [envelope for envelope in until(play(ONE_CALL), StepStarted) if envelope.type != "run.started"]
-
-    assert not any(isinstance(event, RunEnded | RunStarted) for event in closing_events(envelopes))
-    assert unfinished(resumed(envelopes)) == InterruptedRun()
 
 
 @table(
@@ -267,15 +204,6 @@ def test_the_waiting_changes_of_a_subagent_are_discarded_and_named() -> None:
     (closing,) = (one for one in unfinished(told).closing if isinstance(one.event, ChangesDiscarded))
     assert (closing.event.paths, closing.event.count, closing.origin.agent_id) == (("a",), 1, "helper-1")
     assert session.abandoned_layers(resume_pending_calls=True) == ("child_call",)
-
-
-def test_a_subagent_alone_is_closed() -> None:
-    envelopes = until(play(ONE_CALL), ToolStarted)
-    child = SubagentStarted(child_run_id="child", call_id="call_1", agent="helper", task="look")
-    events = closing_events([*envelopes, envelopes[-1].with_event(child)])
-
-    assert isinstance(events[0], SubagentEnded)
-    assert (events[0].agent, events[0].status) == ("helper", "interrupted")
 
 
 @pytest.mark.slow

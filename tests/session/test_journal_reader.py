@@ -15,24 +15,14 @@ from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import LATEST_TIME, Envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.event_lines import events_of
+from tui_agent.protocol.event_lines import drop_superseded, events_of
 from tui_agent.protocol.events import MessageEnded
-from tui_agent.protocol.superseded_events import drop_superseded
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal, scan_journal
 
 EVENTS = play(FULL_SESSION)
 LINES = [f"{envelope.to_json()}\n".encode() for envelope in EVENTS]
 JOURNAL = b"".join(LINES)
-
-
-def test_an_undamaged_journal_is_read_completely() -> None:
-    contents = parse_journal(JOURNAL)
-
-    assert [envelope.event for envelope in contents.envelopes] == [envelope.event for envelope in EVENTS]
-    assert contents.problems == ()
-    assert contents.last_seq == EVENTS[-1].seq
-    assert contents.size == len(JOURNAL)
 
 
 @table(
@@ -107,13 +97,6 @@ def test_parsing_any_bytes_never_raises(data: bytes) -> None:
     validate_history(messages_of(parse_journal(data).envelopes))
 
 
-def test_a_torn_last_line_is_reported() -> None:
-    contents = parse_journal(JOURNAL[:-5])
-
-    assert [(problem.kind, problem.line) for problem in contents.problems] == [("torn", len(LINES))]
-    assert len(contents.envelopes) == len(LINES) - 1
-
-
 @table(
     ("line", "kind", "words"),
     [
@@ -147,12 +130,6 @@ def test_byte_order_marks_blank_lines_and_crlf_are_accepted() -> None:
     assert (len(contents.envelopes), contents.problems) == (2, ())
 
 
-def test_zero_bytes_before_a_line_are_ignored() -> None:
-    contents = parse_journal(LINES[0] + b"\0" * 100 + LINES[1])
-
-    assert (len(contents.envelopes), contents.problems) == (2, ())
-
-
 def test_repeated_and_unordered_events_are_reported_and_kept() -> None:
     contents = parse_journal(LINES[1] + LINES[0] + LINES[2] + LINES[2])
 
@@ -175,12 +152,6 @@ def test_impossible_numbers_and_times_lose_no_event() -> None:
     assert [envelope.seq for envelope in contents.envelopes] == [0, 2, 3]
     assert [envelope.ts for envelope in contents.envelopes][1:] == [LATEST_TIME, 0]
     assert datetime.fromtimestamp(LATEST_TIME / 1000, UTC).year == 9999
-
-
-def test_an_empty_journal_is_empty() -> None:
-    contents = parse_journal(b"")
-
-    assert (contents.envelopes, contents.problems, contents.last_seq) == ((), (), 0)
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:

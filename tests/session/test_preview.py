@@ -6,7 +6,6 @@ from pathlib import Path
 from tests.ui.app.saved_sessions import save
 from tui_agent.session.preview import HEAD_SIZE, TAIL_SIZE, read_preview
 from tui_agent.session.store import SessionStore
-from tui_agent.session.summary import summarise
 
 
 def test_a_preview_has_first_prompt_last_answer_and_changed_files(tmp_path: Path) -> None:
@@ -45,18 +44,6 @@ def test_damaged_and_missing_journals_have_an_empty_preview_or_none(tmp_path: Pa
     assert preview is not None
     assert (preview.prompt, preview.answer, preview.files) == ("", "", {})
     assert read_preview(tmp_path / "missing.jsonl") is None
-
-
-def test_a_summary_has_branch_and_cost_and_names_damage(tmp_path: Path) -> None:
-    one = summarise(save(tmp_path, "one", tmp_path, "fix it", branch="docs", cost=0.25))
-    assert one is not None
-    assert (one.branch, one.cost, one.damaged) == ("docs", 0.25, False)
-
-    path = tmp_path / "broken.jsonl"
-    path.write_bytes(b"nothing\n")
-    broken = summarise(path)
-    assert broken is not None
-    assert (broken.branch, broken.cost, broken.damaged) == ("", None, True)
 
 
 def test_the_journal_written_last_comes_first(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from tui_agent.protocol.events import (
     ToolOutput,
     ToolQueued,
 )
-from tui_agent.protocol.messages import UserKind, UserMessage, user_message
+from tui_agent.protocol.messages import UserMessage, user_message
 from tui_agent.session.journal import JournalFile
-from tui_agent.session.store import LatestSession, SessionStore, make_private_directory
+from tui_agent.session.store import SessionStore, make_private_directory
 from tui_agent.session.summary import LONGEST_LINE, SessionSummary, summarise
 
 
@@ -100,11 +100,6 @@ def test_names_that_are_not_plain_file_names_are_refused(store: SessionStore, tm
     assert not store.root.exists()
 
 
-@pytest.mark.parametrize("name", ["a", "A1", "my-session_2.b", "x" * 64])
-def test_plain_names_are_accepted(store: SessionStore, tmp_path: Path, name: str) -> None:
-    assert store.create(tmp_path, name).id == name
-
-
 def test_a_taken_random_name_is_replaced(store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class _Drawn:
         def __init__(self, name: str) -> None:
@@ -162,14 +157,6 @@ def test_reported_damage_is_not_reported_again(store: SessionStore) -> None:
     assert (len(session.problems), len(session.new_problems)) == (2, 1)
     assert session.new_problems[0].line > session.problems[0].line
     assert session.cwd == Path("/elsewhere")
-
-
-def test_a_session_without_readable_events_uses_the_current_directory(store: SessionStore) -> None:
-    keep(store, "empty", [])
-
-    session = store.load("empty")
-
-    assert (session.envelopes, session.messages, session.cwd, session.next_seq) == ((), (), Path(), 1)
 
 
 def test_a_missing_session_is_named(store: SessionStore) -> None:
@@ -254,12 +241,6 @@ def _removing(path: Path) -> Callable[[Path], SessionSummary | None]:
     return summarise_after_removal
 
 
-def test_there_are_no_sessions_before_the_first(store: SessionStore, tmp_path: Path) -> None:
-    assert store.list() == ()
-    assert store.latest(tmp_path) == LatestSession(None, ())
-    assert not store.root.exists()
-
-
 def test_the_latest_of_a_directory_is_the_one_with_the_latest_message(store: SessionStore, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path)
@@ -297,23 +278,6 @@ def test_a_line_of_housekeeping_does_not_make_a_session_the_newest(store: Sessio
 
     assert [(summary.id, summary.last_message) for summary in store.list()] == [("newer", 20), ("older", 10)]
     assert store.latest(Path("/somewhere")).session == store.list()[0]
-
-
-def test_the_task_of_a_sub_agent_is_not_a_message_of_the_user(store: SessionStore) -> None:
-    envelopes = _at(play((PlayedRun("first"),)), 10)
-    task = MessageEnded(message_id="t", message=user_message("find the callers"))
-    origin = Origin(session_id=SESSION, agent_id="a1", parent_call_id="c1", depth=1)
-    keep(store, "one", [*envelopes, Envelope(task, envelopes[-1].seq + 1, 99, 0.0, origin)])
-
-    assert [summary.last_message for summary in store.list()] == [10]
-
-
-@pytest.mark.parametrize("kind", ["prompt", "steer", "follow_up", "command"])
-def test_all_that_the_user_sends_counts_as_a_message(store: SessionStore, kind: UserKind) -> None:
-    said = MessageEnded(message_id="m", message=user_message("text", kind))
-    keep(store, "one", [*_at(play((PlayedRun(),)), 10), told(said, 20, 1_000)])
-
-    assert [summary.last_message for summary in store.list()] == [20]
 
 
 def test_a_session_without_a_message_counts_from_its_start(store: SessionStore) -> None:

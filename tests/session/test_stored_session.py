@@ -30,15 +30,6 @@ def announced(session: StoredSession) -> list[Envelope]:
         return subscription.drain()
 
 
-def test_a_new_session_is_published_as_created(tmp_path: Path) -> None:
-    session = SessionStore(tmp_path).create(Path("/here"), "new")
-
-    (first,) = announced(session)
-
-    assert first.event == SessionCreated(id="new", path=str(tmp_path / "new.jsonl"), cwd="/here", version="1.2")
-    assert (first.seq, first.origin.session_id) == (1, "new")
-
-
 def test_an_unsaved_session_has_an_id_and_no_path() -> None:
     session = StoredSession.ephemeral(Path("/here"))
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.protocol.async_file import open_for_reading
 from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.protocol.regular_file import open_for_reading
 from tui_agent.tools import line_pages
 from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.line_pages import LinePage, LineRequest, read_lines

@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
 from xml.etree import ElementTree
 
-from tui_agent.fleet.branch_apply import apply_as_branch
 from tui_agent.fleet.fleet_directory import read_records, read_status
+from tui_agent.fleet.worktree_git import apply_as_branch
 from tui_agent.protocol.amounts import count_text, money_text, seconds_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import ENDED_STATES, FleetCounts, FleetStatus, UnitRow, count_rows

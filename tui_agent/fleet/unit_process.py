@@ -174,22 +174,30 @@ class UnitProcess:
     async def end(self) -> None:
         """End it with everything that it started: TERM, and KILL after `GRACE` seconds."""
         try:
-            if self._process.returncode is None:
-                self._signal(signal.SIGTERM)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE):
-                        await self._process.wait()
+            await end_group(self._process, GRACE)
         finally:
-            self._signal(signal.SIGKILL)
-            await self._process.wait()
             if self._input_open:
                 self._input_open = False
                 self._input.abandon()
                 self._input.end()
 
-    def _signal(self, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+
+async def end_group(process: asyncio.subprocess.Process, grace: float) -> None:
+    """End a process and what it left in its group: TERM, and KILL after these seconds or once it has ended."""
+    try:
+        if process.returncode is None:
+            _signal_group(process.pid, signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await process.wait()
+    finally:
+        _signal_group(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _signal_group(leader: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
 
 
 async def start_process(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], errors: Path) -> UnitProcess:
@@ -286,13 +294,13 @@ async def run_shell(
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(_keep_end(reader, output))
             await process.wait()
-            _kill_group(process.pid)
+            _signal_group(process.pid, signal.SIGKILL)
             # What it left in a session of its own may keep its output open.
             await asyncio.wait([reading], timeout=DRAIN)
             reading.cancel()
     finally:
         transport.close()
-        _kill_group(process.pid)
+        _signal_group(process.pid, signal.SIGKILL)
         await process.wait()
     return process.returncode or 0, output.decode("utf-8", "replace")
 
@@ -301,8 +309,3 @@ async def _keep_end(stream: asyncio.StreamReader, kept: bytearray) -> None:
     while piece := await stream.read(KEPT_OUTPUT):
         kept += piece
         del kept[:-KEPT_OUTPUT]
-
-
-def _kill_group(leader: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -37,8 +36,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.retry_text import retry_text
-from tui_agent.protocol.status_words import REFUSED_BY, status_words
+from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words
 from tui_agent.protocol.visible_text import escaped
 
 from .exit_codes import ExitCode

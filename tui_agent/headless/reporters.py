@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
-from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -24,7 +23,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.retry_text import retry_text
+from tui_agent.protocol.status_words import background_end_text, retry_text
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges, ProposedFile
 from tui_agent.protocol.visible_text import escaped, escaped_json
 

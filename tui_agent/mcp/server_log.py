@@ -3,7 +3,7 @@
 import logging
 from collections import deque
 
-from tui_agent.protocol.secret_mask import mask_secrets
+from tui_agent.protocol.secret_variables import mask_secrets
 from tui_agent.protocol.visible_text import escaped
 
 _LOG = logging.getLogger("tui_agent.mcp")

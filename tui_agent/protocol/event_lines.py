@@ -1,10 +1,14 @@
-"""Events kept as their lines of JSON, a fifth of their size in memory, and parsed when they are read."""
+"""Events kept as their lines of JSON, a fifth of their size in memory, and parsed when they are read.
+
+A screen can leave out those that later ones supersede.
+"""
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import overload
 
 from .envelope import Envelope, event_classes, read_envelope
+from .events import ContextUsage, MessageDelta, MessageDiscarded, MessageEnded, RequestBuilt, StatusChanged
 from .messages import FrozenModel
 
 PADDING = b"\0 \t\r\n"
@@ -69,3 +73,53 @@ def events_of(envelopes: Iterable[Envelope], kinds: Collection[type[FrozenModel]
 def kind_at(envelopes: Sequence[Envelope], place: int) -> type[FrozenModel]:
     """Return the class of one of the events."""
     return envelopes.kind_at(place) if isinstance(envelopes, EventLines) else type(envelopes[place].event)
+
+
+LAST_COUNTS: frozenset[type[FrozenModel]] = frozenset((StatusChanged, ContextUsage, RequestBuilt))
+"""Events of which only the newest one of the root agent counts."""
+
+
+def drop_superseded(past: Sequence[Envelope]) -> Iterator[Envelope]:
+    """Yield the events without streamed arguments of complete calls and without superseded states, in order."""
+    last = set(_last_states(past))
+    held: list[Envelope] = []
+    """Events from the first streamed argument whose message may still end."""
+    open_messages: set[str] = set()
+    for place in range(len(past)):
+        if kind_at(past, place) in LAST_COUNTS and place not in last:
+            continue
+        envelope = past[place]
+        match envelope.event:
+            case MessageDelta(kind="toolcall", message_id=message_id):
+                open_messages.add(message_id)
+            case MessageEnded(message_id=message_id) | MessageDiscarded(message_id=message_id) if (
+                message_id in open_messages
+            ):
+                open_messages.discard(message_id)
+                held = [one for one in held if not _is_argument_of(one, message_id)]
+            case _:
+                pass
+        if open_messages:
+            held.append(envelope)
+            continue
+        yield from held
+        held.clear()
+        yield envelope
+    yield from held
+
+
+def _last_states(past: Sequence[Envelope]) -> Iterator[int]:
+    """Yield the place of the newest event of the root agent of each class of `LAST_COUNTS`."""
+    wanted = set(LAST_COUNTS)
+    for place in range(len(past) - 1, -1, -1):
+        if not wanted:
+            return
+        kind = kind_at(past, place)
+        if kind in wanted and not past[place].origin.depth:
+            wanted.discard(kind)
+            yield place
+
+
+def _is_argument_of(envelope: Envelope, message_id: str) -> bool:
+    event = envelope.event
+    return isinstance(event, MessageDelta) and event.kind == "toolcall" and event.message_id == message_id

@@ -1,4 +1,4 @@
-"""A `/` command that a file of the user or the project defines."""
+"""A `/` command that a file of the user or the project defines, and the names that it may not have."""
 
 from dataclasses import dataclass
 
@@ -18,3 +18,13 @@ class PromptCommand:
     def usage(self) -> str:
         """The command with its argument and its help, as in `/test [file]  Run the tests`."""
         return f"{f'/{self.slash} {self.argument}'.rstrip()}  {self.help}"
+
+
+RESERVED_COMMANDS = frozenset(
+    (
+        *("quit", "mouse", "search", "copy", "thinking", "help", "rewind", "stop", "mode", "theme", "cost", "compact"),
+        *("context", "report", "permissions", "timeline", "files", "tools", "skills", "hooks", "replay", "jobs", "mcp"),
+        *("export", "doctor", "model", "effort", "init", "rename", "resume", "clear", "fork", "demo"),
+    )
+)
+"""No skill or command file replaces one of these, whatever front end is used."""

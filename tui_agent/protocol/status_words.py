@@ -1,6 +1,8 @@
-"""Words for the status of a call and for the answer to a question about it, shared by the front ends."""
+"""Words for calls, answers, retries and background commands, the same on the screen and without one."""
 
+from .activity_events import BackgroundEnded
 from .events import ToolStatus
+from .run_events import StepRetry
 
 STATUS_WORDS: dict[ToolStatus, str] = {
     "ok": "ok",
@@ -41,3 +43,38 @@ def status_words(status: ToolStatus, answered_by: str = "user") -> str:
         answered_by: `by` of the answer to the last question about it.
     """
     return REFUSED_BY.get(answered_by, STATUS_WORDS[status]) if status == "denied_user" else STATUS_WORDS[status]
+
+
+_WORDS = {
+    "killed": "was stopped",
+    "ended_with_session": "was stopped with the session",
+    "timeout": "was stopped after its time limit",
+    "failed": "could not be run",
+    "detached": "runs on without tui-agent",
+    "unknown": "ended with an earlier tui-agent",
+}
+
+
+def background_end_text(event: BackgroundEnded) -> str:
+    """Return how a background command ended."""
+    code = event.code or 0
+    ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return f"{event.task_id} {_WORDS.get(event.status, ended)}"
+
+
+def retry_text(event: StepRetry) -> str:
+    """Return one sentence: what happened, what becomes of an unfinished answer, and when the next attempt follows."""
+    # Journals of earlier versions may have no text, and providers of other programs a text without the status.
+    reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
+    if event.status not in (None, 200) and str(event.status) not in reason:
+        reason = f"{reason} ({event.status})"
+    lost = "the unfinished answer is discarded; " if event.discarded else ""
+    when = f"in {wait_text(event.wait_s)}" if event.wait_s >= 0.05 else "now"
+    return f"{reason}; {lost}trying again {when} (attempt {event.attempt} of {event.max})"
+
+
+def wait_text(seconds: float) -> str:
+    """Return a time to wait: `8.0 s`, `5 min`, `2.5 h`."""
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 99.5 * 60 else f"{seconds / 3600:.1f} h"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.web_proxy import WebProxy, find_proxy
+from tui_agent.protocol.web_address import WebProxy, find_proxy
 
 from .provider_failures import ErrorFactory
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tui_agent.protocol.diffs import NO_DIFF, NOTHING, Diff
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.events import FileState
+from tui_agent.protocol.events import FileChanged, FileState
 from tui_agent.protocol.facts.rewind_facts import FileStep, StepKind
 from tui_agent.tools.atomic_write import replace_file, temporary_name
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of, diff_between, read_file_state, same_file
 from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
@@ -150,8 +150,8 @@ def _present_content(path: Path, state: FileState) -> bytes | None:
         return None
 
 
-def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[TreeChange, ...]:
-    """Carry out one step and return its change; none if the file already has its target state. Blocks.
+def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[FileChanged, ...]:
+    """Carry out one step and return its event; none if the file already has its target state. Blocks.
 
     Args:
         step: what to do.
@@ -183,7 +183,20 @@ def carry_out(step: FileStep, contents: ContentStore, mark: str = "") -> tuple[T
             _write(step.path, step.shown, step.target, content, mark)
     except OSError as error:
         raise ToolError(error.strerror or str(error)) from error
-    return (TreeChange(step.path, now, step.target),)
+    counts = NO_DIFF if step.problem else Diff(counts=(step.diff.added, step.diff.removed))
+    return (FileChanged.model_validate(TreeChange(step.path, now, step.target).event_data(counts)),)
+
+
+def unrecoverable(step: FileStep) -> bool:
+    """Return True if a step deletes a file that is too large to be saved."""
+    return step.kind == "delete" and step.now is not None and step.now.size > CONTENT_LIMIT
+
+
+def remove_temporary(paths: Iterable[Path], mark: str) -> None:
+    """Remove the temporary files of steps at some paths that were carried out with a mark. Blocks."""
+    for path in paths:
+        with suppress(OSError, ToolError), pinned_directory(path.parent) as directory:
+            os.unlink(temporary_name(path.name, mark), dir_fd=directory)
 
 
 def order_steps(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:

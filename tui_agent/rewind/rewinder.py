@@ -1,17 +1,15 @@
 """Rewind and undo for one agent and its session."""
 
 import asyncio
-import os
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
@@ -20,10 +18,7 @@ from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.tools.atomic_write import temporary_name
-from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
-from tui_agent.tools.file_states import TreeChange
-from tui_agent.tools.pinned_directory import pinned_directory
+from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .file_history import (
@@ -34,30 +29,20 @@ from .file_history import (
     uncovered_targets,
     unobserved_commands,
 )
-from .planner import carry_out, order_steps, plan_call_undo, plan_rewind
+from .planner import carry_out, order_steps, plan_call_undo, plan_rewind, remove_temporary, unrecoverable
+
+if TYPE_CHECKING:
+    from tui_agent.agent import AgentLoop
 
 NAMED_FILES = 20
 """Most files named in a message to the model."""
-
-
-class Agent(Protocol):
-    """The part of an agent loop that a rewind needs."""
-
-    @property
-    def running(self) -> bool:
-        """True during a run."""
-        ...
-
-    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
-        """Replace the conversation and publish the event."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rewinder:
     """Service that lists, plans and carries out rewinds, based on the journal alone."""
 
-    agent: Agent
+    agent: "AgentLoop"
     bus: EventBus
     journal: Path
     keep: Callable[[], Awaitable[None]]
@@ -144,9 +129,7 @@ class Rewinder:
         broken = interrupted_rewind(envelopes)
         if broken is None or not broken.mark:
             return
-        for path in {Path(change.path) for change in changes_in(envelopes)}:
-            with suppress(OSError, ToolError), pinned_directory(path.parent) as directory:
-                os.unlink(temporary_name(path.name, broken.mark), dir_fd=directory)
+        remove_temporary({Path(change.path) for change in changes_in(envelopes)}, broken.mark)
 
     async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep], mark: str) -> None:
         """Publish `session.rewinding` and wait until it is in the journal, so that an interrupted rewind is known."""
@@ -169,7 +152,7 @@ class Rewinder:
 
     async def _do(self, step: FileStep, done: list[str], mark: str) -> None:
         """Carry out one step to its end, even if the caller is cancelled; publish it and add its file to `done`."""
-        made: list[TreeChange] = []
+        made: list[FileChanged] = []
 
         def work() -> None:
             made.extend(carry_out(step, self.contents, mark))
@@ -178,7 +161,7 @@ class Rewinder:
             await run_shielded_in_thread(work)
         finally:
             for change in made:
-                self.bus.publish(_file_changed(change, step))
+                self.bus.publish(change)
                 done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
@@ -231,13 +214,8 @@ def _uncovered_notes(uncovered: Sequence[str]) -> tuple[str, ...]:
 
 def _deletion_notes(steps: Sequence[FileStep]) -> tuple[str, ...]:
     """Return a note about files whose deletion cannot be undone."""
-    gone = [one.shown for one in steps if one.kind == "delete" and one.now is not None and one.now.size > CONTENT_LIMIT]
+    gone = [one.shown for one in steps if unrecoverable(one)]
     return (f"Too large to be saved, so deleting cannot be undone: {_named(gone)}.",) if gone else ()
-
-
-def _file_changed(change: TreeChange, step: FileStep) -> FileChanged:
-    counts = NO_DIFF if step.problem else Diff(counts=(step.diff.added, step.diff.removed))
-    return FileChanged.model_validate(change.event_data(counts))
 
 
 def _rewound(plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]) -> SessionRewound:

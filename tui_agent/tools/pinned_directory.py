@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.async_file import open_for_reading
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.regular_file import open_for_reading
 from tui_agent.protocol.tool import JudgedTarget
 
 from .text_format import printable

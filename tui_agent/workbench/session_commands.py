@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.git_branch import branch_of
+from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 

@@ -19,10 +19,9 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import RunEnded, ToolEnded
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.protocol.prompt_command import RESERVED_COMMANDS, PromptCommand
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.reserved_commands import RESERVED_COMMANDS
 from tui_agent.providers.model_table import model_of_family
 from tui_agent.settings import Settings
 

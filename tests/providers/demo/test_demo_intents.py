@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.demo_policy import HELP, understand, unquoted
+from tui_agent.providers.demo.demo_policy import HELP, understand
 from tui_agent.providers.demo.guided_tour import DemoWorkspace
 
 WORKSHOP = DemoWorkspace("/tmp/tour", "python3 -m pytest -q /tmp/tour")
@@ -157,10 +157,6 @@ def test_asking_for_help(words: str) -> None:
     assert [goal.text for goal in goals] == [HELP]
 
 
-def test_several_goals_in_one_sentence() -> None:
-    assert [name for name, _ in calls("read a.py then find TODO, then run ls then stop")] == ["read", "grep", "bash"]
-
-
 @table(
     "words",
     [
@@ -186,10 +182,3 @@ def test_any_words_are_understood_or_not_but_never_break_anything(words: str) ->
     goals = understand(words, WORKSHOP)
 
     assert goals is None or all(bool(goal.calls) == (goal.waits is not None) for goal in goals)
-
-
-def test_only_one_pair_of_quotes_is_taken_off() -> None:
-    assert unquoted('"a"') == "a"
-    assert unquoted('"a" "b"') == '"a" "b"'
-    assert unquoted("`x`") == "x"
-    assert unquoted("''") == "''"

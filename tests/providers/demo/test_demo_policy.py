@@ -1,6 +1,5 @@
 """Answers of the offline model: reports, refusals, and the effect of the user's messages on its plan."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,14 +50,6 @@ def test_a_file_is_read_and_its_beginning_shown() -> None:
     assert told.text == "`a.py`, 3 lines:\n\n```\none\ntwo\nthree\n```"
 
 
-def test_notes_about_a_file_are_not_its_lines() -> None:
-    note = "[lines 1 to 3 of 9; continue with offset=4]"
-    talk = DemoConversation(lambda *_: f"{FILES['a.py']}\n{note}")
-    talk.ask("show a.py")
-
-    assert note not in talk.finish().text
-
-
 def test_a_failure_is_reported() -> None:
     talk = DemoConversation(execute)
     talk.ask("read a.py and gone.py")
@@ -69,23 +60,6 @@ def test_a_failure_is_reported() -> None:
     assert "`read` did not work: gone.py does not exist" in text
 
 
-def test_a_command_is_reported_by_the_end_of_its_output() -> None:
-    talk = DemoConversation(lambda *_: "\n".join(f"line {n}" for n in range(100)))
-    talk.ask("run make")
-
-    text = talk.finish().text
-
-    assert "line 99" in text
-    assert "line 0\n" not in text
-
-
-def test_a_command_that_failed_shows_why() -> None:
-    talk = DemoConversation(lambda *_: ("exit code 2\nmake: no rule\n", True))
-    talk.ask("run make")
-
-    assert "make: no rule" in talk.finish().text
-
-
 def test_files_are_compared_by_their_lines() -> None:
     talk = DemoConversation(execute)
     asked = talk.ask("compare a.py and b.py")
@@ -94,20 +68,6 @@ def test_files_are_compared_by_their_lines() -> None:
     text = talk.finish().text
     assert "2 lines differ" in text
     assert "-two\n+2" in text
-
-
-def test_equal_files_are_reported_as_equal() -> None:
-    talk = DemoConversation(execute)
-    talk.ask("compare a.py and a.py")
-
-    assert "have the same 3 lines" in talk.finish().text
-
-
-def test_files_that_cannot_be_read_are_not_compared() -> None:
-    talk = DemoConversation(execute)
-    talk.ask("compare a.py and gone.py")
-
-    assert "cannot compare them: gone.py does not exist" in talk.finish().text
 
 
 def test_a_replacement_is_read_proposed_and_reported() -> None:
@@ -122,23 +82,6 @@ def test_a_replacement_is_read_proposed_and_reported() -> None:
     assert "`a.py` is changed" in told.text
 
 
-def test_a_missing_text_is_not_replaced() -> None:
-    talk = DemoConversation(execute)
-    talk.ask("replace seven with 7 in a.py")
-
-    assert "does not contain `seven`" in talk.finish().text
-    assert len(talk.turns) == 2
-
-
-def test_a_denied_edit_is_reported_as_such() -> None:
-    talk = DemoConversation(
-        lambda name, a: execute(name, a) if name == "read" else ("The user denied this call: not now", True)
-    )
-    talk.ask("replace two with 2 in a.py")
-
-    assert "denied this call: not now" in talk.finish().text
-
-
 def test_several_goals_follow_each_other_in_one_run() -> None:
     talk = DemoConversation(execute)
 
@@ -149,13 +92,6 @@ def test_several_goals_follow_each_other_in_one_run() -> None:
     assert called(second) == [("bash", "ls")]
     assert "`a.py`, 3 lines" in second.text
     assert talk.finish().calls == ()
-
-
-def test_a_missing_tool_is_not_called() -> None:
-    turn = DemoConversation(tools=("read",)).ask("run ls")
-
-    assert turn.calls == ()
-    assert "no tool named `bash`" in turn.text
 
 
 @table("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])
@@ -203,25 +139,6 @@ def test_also_comes_first_and_then_the_plan_continues(words: str) -> None:
     assert talk.finish().text.startswith("Done")
 
 
-def test_two_messages_at_once_are_both_followed() -> None:
-    talk = DemoConversation(execute)
-    talk.ask("replace two with 2 in a.py")
-
-    first = talk.go_on("also read b.py", "also run ls")
-    second = talk.go_on()
-    third = talk.go_on()
-
-    assert [called(turn)[0][0] for turn in (first, second, third)] == ["bash", "read", "edit"]
-
-
-@table("words", ["ok", "go on", "yes", "thanks!"])
-def test_encouragement_changes_nothing(words: str) -> None:
-    talk = DemoConversation(execute)
-    talk.ask("replace two with 2 in a.py")
-
-    assert called(talk.go_on(words)) == [("edit", "a.py")]
-
-
 def test_an_unknown_message_does_not_stop_it() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
@@ -259,23 +176,6 @@ def test_notices_of_the_system_are_not_messages_of_the_user() -> None:
 
     assert called(turn) == [("edit", "a.py")]
     assert "You wrote" not in turn.text
-
-
-@pytest.mark.parametrize("words", ["stop", "skip"])
-def test_nothing_can_be_stopped_when_nothing_runs(words: str) -> None:
-    assert "Nothing is running" in DemoConversation().ask(words).text
-
-
-def test_a_prompt_may_begin_like_a_steer() -> None:
-    assert called(DemoConversation(execute).ask("also read a.py")) == [("read", "a.py")]
-
-
-def test_a_new_prompt_starts_a_new_task() -> None:
-    talk = DemoConversation(execute)
-    talk.ask("replace two with 2 in a.py")
-    talk.go_on("stop")
-
-    assert called(talk.ask("list files")) == [("glob", "**/*")]
 
 
 _words = st.sampled_from(

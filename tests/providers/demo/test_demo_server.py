@@ -18,9 +18,7 @@ from tui_agent.protocol.provider import (
     ModelRequest,
     StreamEnded,
     StreamStarted,
-    TextDelta,
     ThinkingEnded,
-    UsageReported,
 )
 from tui_agent.protocol.tool import ToolSpec
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
@@ -70,15 +68,6 @@ async def test_the_tour_begins_through_the_real_sdk() -> None:
     assert copied == ["README.md", "cart.py", "prices.py", "pyproject.toml", "test_cart.py"]
 
 
-async def test_usage_is_reported() -> None:
-    async with DemoServer(pace=0) as demo, asking(demo) as provider:
-        facts, _ = await heard(provider.stream(prompt("help")))
-
-    (usage,) = [fact.usage for fact in facts if isinstance(fact, UsageReported)]
-    assert usage.input_tokens > 10
-    assert usage.output_tokens == sum(isinstance(fact, TextDelta) for fact in facts)
-
-
 async def test_the_same_request_is_answered_with_the_same_bytes(tmp_path: Path) -> None:
     body = {
         "model": DEMO_MODEL,
@@ -120,13 +109,6 @@ async def test_its_own_directory_is_private_and_gone_at_the_end() -> None:
 
     assert mode == 0o700
     assert not place.exists()
-
-
-async def test_a_given_directory_stays(tmp_path: Path) -> None:
-    async with DemoServer(pace=0, sample_dir=tmp_path) as demo:
-        assert demo.sample_dir == tmp_path
-
-    assert tmp_path.exists()
 
 
 async def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.guided_tour import READ_FIRST, TRIAL_COMMAND, DemoWorkspace
-from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
+from tui_agent.providers.demo.sample_project import copy_sample_project, sample_test_command
 
 DENIED = ("The user denied this call: leave it", True)
 FAILED = ("1 failed, 7 passed in 4.4s", True)
@@ -127,12 +127,6 @@ def test_the_summary_says_what_became_of_the_trial(place: DemoWorkspace, answer:
     assert words in talk.finish().text
 
 
-def test_outside_the_tour_names_mean_the_users_own_files(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(read="     1\tx"), demo_workspace=place)
-
-    assert called(talk.ask("show README.md")) == [("read", "README.md")]
-
-
 @pytest.mark.slow
 def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(edit=DENIED, bash=FAILED), demo_workspace=place)
@@ -161,18 +155,6 @@ def test_the_tour_ends_honestly_if_it_cannot_continue(
     assert words in talk.finish().text
 
 
-def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(bash=DENIED), demo_workspace=place)
-    talk.ask("fix the failing test")
-    talk.go_on()
-
-    proposal = talk.go_on()
-
-    assert called(proposal)[0][0] == "edit"
-    assert "The tests did not run" in proposal.text
-    assert "did not run" in talk.finish().text
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("steps", "then"),
@@ -190,15 +172,6 @@ def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: s
     assert [name for name, _ in called(turn)] == ([then] if then else [])
 
 
-@pytest.mark.slow
-def test_stop_leaves_the_tour(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(bash=FAILED), demo_workspace=place)
-    talk.ask("fix the failing test")
-    talk.go_on()
-
-    assert talk.go_on("stop").calls == ()
-
-
 @pytest.mark.parametrize(
     ("output", "words"),
     [
@@ -214,14 +187,3 @@ def test_the_output_of_both_runners_is_understood(place: DemoWorkspace, output: 
     talk.go_on()
 
     assert words in talk.go_on().text
-
-
-def test_tests_that_still_fail_are_reported(place: DemoWorkspace) -> None:
-    talk = DemoConversation(RealTools(edit="pretended", bash=("1 failed, 7 passed", True)), demo_workspace=place)
-    talk.ask("fix the failing test")
-
-    assert "1 test still fail" in talk.finish().text
-
-
-def test_its_files_are_those_of_the_sample() -> None:
-    assert set(READ_FIRST) < SAMPLE_FILES

@@ -176,8 +176,3 @@ async def test_it_ends_in_the_middle_of_an_answer_and_leaves_nothing() -> None:
     idle_writer.close()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
-
-
-async def test_its_address_is_only_known_while_it_runs() -> None:
-    with pytest.raises(RuntimeError, match="not running"):
-        _ = LoopbackServer(echo).base_url

@@ -11,8 +11,7 @@ import httpx2
 
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.protocol.web_address import host_of
-from tui_agent.protocol.web_proxy import find_proxy
+from tui_agent.protocol.web_address import find_proxy, host_of
 
 from .public_transport import PublicTransport, RefusedAddressError
 

@@ -1,4 +1,4 @@
-"""Bridge to a unit of a fleet, whose agent runs in another process, perhaps on another machine.
+"""The conversation of a unit of a fleet, whose agent runs in another process, perhaps on another machine.
 
 Events are read from the fleet's files, and what the user does becomes commands of stream-json.
 """
@@ -15,10 +15,13 @@ from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
+from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.chat.screen_state import ScreenState
 
 from .fleet_files import FleetFiles
 from .fleet_state import FleetState
-from .unit_questions import UnitAnswers
+from .unit_questions import UnitAnswers, UnitQuestions
 
 _MAX_BATCH = 1_000
 """Events handed over at once, so that the screen answers keys in between."""
@@ -171,3 +174,38 @@ class UnitBridge(AgentBridge):
                 self._mode = event.mode
             elif isinstance(event, PermissionModeChanged):
                 self._mode = event.new
+
+
+class UnitChat(ChatScreen):
+    """The chat of a unit. Its dialogs ask the questions of all units."""
+
+    def __init__(self, bridge: UnitBridge, options: ChatOptions, questions: UnitQuestions) -> None:
+        """Create the chat of one unit.
+
+        Args:
+            bridge: the connection to the unit.
+            options: the settings of the screen.
+            questions: the open questions of all units.
+        """
+        super().__init__(bridge, options)
+        self.unit = bridge
+        """The connection to the unit."""
+        self._questions = questions
+        self.approvals.show(questions)
+        self.bars.line.back = "all units"
+        self.entry.queue.is_fixed = True
+        self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
+
+    def show_state(self, state: ScreenState) -> None:
+        """Show another state; the questions stay those of all units."""
+        super().show_state(state)
+        self.approvals.show(self._questions)
+
+    def action_interrupt(self) -> None:
+        """Uncover the conversation, else return to the composer, else to all units."""
+        if self.body.drawer_open:
+            self.body.close_drawer()
+        elif self.focused is not self.entry.composer:
+            self.focus_composer()
+        else:
+            self.dismiss(None)

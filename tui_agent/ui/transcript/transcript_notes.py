@@ -3,7 +3,6 @@
 import re
 
 from tui_agent.protocol.amounts import count_text, money_text, names_text, seconds_text, tokens_text
-from tui_agent.protocol.background_text import background_end_text
 from tui_agent.protocol.events import (
     AgentEvent,
     BackgroundEnded,
@@ -29,7 +28,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.reports import RunReason
-from tui_agent.protocol.retry_text import retry_text
+from tui_agent.protocol.status_words import background_end_text, retry_text
 from tui_agent.ui.state.session_status import STATUS_NOTICES
 from tui_agent.ui.text.sanitiser import one_line
 

@@ -27,7 +27,7 @@ from tui_agent.protocol.messages import FrozenModel, JsonObject, is_array, is_ob
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
-from tui_agent.protocol.secret_mask import mask_secrets
+from tui_agent.protocol.secret_variables import mask_secrets
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
-from tui_agent.protocol.git_branch import branch_of
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.repository_files import branch_of
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
