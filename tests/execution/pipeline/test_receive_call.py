@@ -5,7 +5,6 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions, Parallel
-from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Verdict
@@ -15,7 +14,7 @@ async def test_a_received_call_is_published_with_its_known_data() -> None:
     stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
     stand.state.turn.wave = 2
 
-    publish_queued(stand.services, stand.state)
+    stand.executor.publish_queued(stand.state)
 
     assert stand.events() == [
         ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
@@ -37,7 +36,7 @@ async def test_the_event_says_whether_the_user_will_be_asked_if_known(
 ) -> None:
     stand = Stand(policy=policy)
 
-    publish_queued(stand.services, stand.state, verdict)
+    stand.executor.publish_queued(stand.state, verdict)
 
     assert [event.will_ask for event in stand.events(ToolQueued)] == [will_ask]
 
@@ -49,7 +48,7 @@ async def test_a_call_without_a_summary_is_still_published(name: str) -> None:
             raise KeyError
 
     stand = Stand(Broken(), asked=call(name))
-    publish_queued(stand.services, stand.state)
+    stand.executor.publish_queued(stand.state)
 
     assert stand.events(ToolQueued)[0].summary == ""
 
@@ -97,4 +96,4 @@ async def test_only_harmless_calls_are_decided_while_the_answer_streams(
 ) -> None:
     stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
 
-    assert early_verdict(stand.services, stand.state) == verdict
+    assert stand.executor.early_verdict(stand.state) == verdict
