@@ -9,7 +9,7 @@ from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted
 from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -202,27 +202,6 @@ async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
 
     assert [report.status for report in finishing.result().reports] == ["ok", "skipped_steering"]
     assert ask.calls == []
-
-
-async def test_a_system_notice_is_not_attributed_to_the_user() -> None:
-    ran = await steered(["act", "act"], Steering(1, kind="notice"), strategy=Sequential())
-
-    assert "not from the user" in ran.texts[1]
-
-
-async def test_a_getter_that_raises_counts_as_empty() -> None:
-    async def broken() -> list[UserMessage]:
-        raise OSError("gone")
-
-    ran = await run(
-        [ScriptedTool()],
-        calls("act", "act"),
-        ExecutionOptions(strategy=Sequential()),
-        steering=broken,  # pyright: ignore[reportArgumentType]
-    )
-
-    assert ran.statuses == ["ok", "ok"]
-    assert [event.code for event in ran.of(Warned)] == ["steering_failed"] * 2
 
 
 async def test_a_call_waiting_for_approval_yields_when_a_message_arrives() -> None:
