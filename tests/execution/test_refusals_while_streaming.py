@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.execution.kit import Behaviour, FakePolicy, ScriptedTool, call
-from tests.execution.stage_kit import FakeGuardrails, Stand
+from tests.execution.stage_kit import FakeGuardrails
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
@@ -29,7 +29,7 @@ from tui_agent.protocol.events import AgentEvent
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
-from tui_agent.protocol.tool import ToolContext, ToolResult, Verdict
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
@@ -181,30 +181,3 @@ def test_a_denial_counts_although_its_event_fails(kind: str, submit: Submit) -> 
     run_virtual(work())
 
     assert act.calls == []
-
-
-READ = {"read_only": True}
-
-
-@pytest.mark.parametrize(
-    ("tool", "options", "policy", "asked", "verdict"),
-    [
-        (READ, {}, None, "t", "allow"),
-        (READ, {}, FakePolicy(), "t", "allow"),
-        (READ, {}, FakePolicy({"t": "ask"}), "t", "ask"),
-        (READ, {}, FakePolicy({"t": "deny"}), "t", "deny"),
-        (READ, {}, None, "unknown", None),
-        (READ, {"stream_tools": "off"}, None, "t", None),
-        (READ, {"strategy": Parallel()}, None, "t", None),
-        ({}, {}, None, "t", None),
-        ({"safe": True}, {}, None, "t", None),
-        ({"read_only": True, "safe": False}, {}, None, "t", None),
-        ({"read_only": True, "alone": True}, {}, None, "t", None),
-    ],
-)
-async def test_only_harmless_calls_are_decided_while_the_answer_streams(
-    tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, verdict: Verdict | None
-) -> None:
-    stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
-
-    assert stand.executor.early_verdict(stand.state) == verdict

@@ -9,7 +9,7 @@ import pytest
 
 from tests.execution.kit import call, run
 from tui_agent.execution.options import ExecutionOptions
-from tui_agent.execution.tool_adapters import as_tool, foreign_result, from_function, takes_four_arguments
+from tui_agent.execution.tool_registry import as_tool, foreign_result, from_function, takes_four_arguments
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolOutput, ToolProgress
@@ -45,6 +45,13 @@ class Search:
         self, tool_call_id: str, args: JsonObject, signal: asyncio.Event, on_update: Callable[[Any], None]
     ) -> Any:
         return SimpleNamespace(content=(TextBlock(text=args["q"]),), details=None)
+
+
+async def test_a_two_argument_tool_runs_unchanged() -> None:
+    ran = await run([from_function(two, name="search", description="d")], [call("search", q="cats")])
+
+    assert ran.texts == ["c cats"]
+    assert "tool.progress c" in ran.types
 
 
 def test_a_value_that_is_not_a_tool_is_refused() -> None:

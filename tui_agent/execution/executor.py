@@ -36,7 +36,7 @@ from .execution_services import BeforeEffects, ExecutionServices, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
-from .options import ExecutionOptions, PreHookPosition
+from .options import Auto, ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, crashed, interrupted, lost
 from .pipeline.admission import (
     ask_hooks,
@@ -63,9 +63,7 @@ from .pipeline.call_state import (
 from .pipeline.finish_call import finish_call
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
-from .strategy import Auto
-from .tool_adapters import ToolLike
-from .tool_registry import ToolRegistry
+from .tool_registry import ToolLike, ToolRegistry
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.joinable_task_group import JoinableTaskGroup
+from tui_agent.execution.options import Auto
 from tui_agent.execution.outcomes import (
     Outcome,
     cancelled,
@@ -24,14 +25,13 @@ from tui_agent.execution.outcomes import (
 )
 from tui_agent.execution.pipeline.call_state import CallState, PreparedCall
 from tui_agent.execution.pipeline.tool_execution import EarlyExecutions
-from tui_agent.execution.strategy import Auto, WaveNumbering
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
 
-from .call_batch import Batch, ToolExecutionResult
+from .call_batch import Batch, ToolExecutionResult, WaveNumbering
 from .concurrency_gate import ConcurrencyGate, SteeringPoints
 from .conflict_order import ConflictOrder
 from .steering_poll import SteeringGetter, SteeringPoll
