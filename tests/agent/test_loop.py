@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context import ContextLayer, ConversationHistory
-from tui_agent.execution import ExecutionOptions, Sequential
+from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
     ContextUsage,
@@ -76,18 +76,6 @@ async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer
     first, second, third = [event.tool_ms for event in b.of(StepEnded)]
     assert first == b.of(ToolEnded)[0].latency_ms > 0
     assert (second, third) == (0, 0)
-
-
-async def test_without_early_calls_all_start_when_the_answer_is_complete(bench: BenchMaker) -> None:
-    options = ExecutionOptions(strategy=Sequential(), stream_tools="off")
-    b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=options)
-
-    await b.loop.run("Go")
-
-    types = b.types()
-    assert types.index("step.ended") < types.index("tool.started")
-    assert types.index("message.ended", 4) > types.index("tool.queued")
-    assert [result.text for result in b.results] == ["look 1", "look 2"]
 
 
 async def test_consecutive_runs_are_one_conversation(bench: BenchMaker) -> None:
@@ -163,18 +151,6 @@ async def test_a_sent_request_does_not_change_afterwards(bench: BenchMaker) -> N
     await b.loop.run("Go")
 
     assert [len(request.messages) for request in b.provider.requests] == [1, 3]
-
-
-async def test_a_tool_added_later_is_offered_from_then_on(bench: BenchMaker) -> None:
-    b = bench(["One.", "Two."])
-    await b.loop.run("Go")
-
-    b.loop.add_tool(ScriptedTool("late"))
-    await b.loop.run("Go")
-
-    assert [[spec.name for spec in request.tools] for request in b.provider.requests] == [[], ["late"]]
-    with pytest.raises(ConfigurationError, match="late"):
-        b.loop.add_tool(ScriptedTool("late"))
 
 
 async def test_a_new_model_is_used_from_the_next_request_on(bench: BenchMaker) -> None:

@@ -77,28 +77,6 @@ def seconds(asked: list[str], options: ExecutionOptions, **more: ScriptedTool) -
 
 
 @pytest.mark.parametrize(
-    ("asked", "options", "takes"),
-    [
-        (["act"] * 4, ExecutionOptions(strategy=Sequential()), 4),
-        (["act"] * 4, ExecutionOptions(strategy=Parallel()), 1),
-        (["act"] * 5, ExecutionOptions(strategy=Batched(2)), 3),
-        (["act"] * 4, ExecutionOptions(), 4),
-        (["look"] * 4, ExecutionOptions(), 1),
-        (["look"] * 4, ExecutionOptions(max_concurrency=2), 2),
-        (["act"] * 4, ExecutionOptions(strategy=Parallel(), max_concurrency=3), 2),
-        (["look", "act", "look"], ExecutionOptions(), 3),
-        (["look", "act", "look"], ExecutionOptions(grouping="consecutive"), 3),
-        (["look", "act", "look", "act"], ExecutionOptions(grouping="safe_first"), 3),
-        (["look", "lone", "look"], ExecutionOptions(), 3),
-        (["act", "lone", "act"], ExecutionOptions(strategy=Parallel()), 3),
-        (["look"] * 30, ExecutionOptions(max_concurrency=None), 1),
-    ],
-)
-def test_calls_overlap_as_the_strategy_defines(asked: list[str], options: ExecutionOptions, takes: float) -> None:
-    assert seconds(asked, options) == takes
-
-
-@pytest.mark.parametrize(
     ("how", "flagged", "sibling_abort", "siblings"),
     [
         ("error", True, True, "cancelled"),
