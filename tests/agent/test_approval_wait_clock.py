@@ -1,6 +1,6 @@
 """Time spent waiting for the user."""
 
-from tui_agent.agent.approval_wait_clock import ApprovalWaitClock
+from tui_agent.agent.event_publisher import ApprovalWaitClock
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
 
 

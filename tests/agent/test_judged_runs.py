@@ -15,9 +15,7 @@ from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     ApprovalResolved,
     CheckpointRestored,
-    CheckpointSaved,
     CompactionEnded,
-    GuardrailTripped,
     PermissionModeChanged,
     ToolEnded,
     Warned,
@@ -38,35 +36,6 @@ APPROVE = ApprovalDecision(decision="approve")
 DENY = ApprovalDecision(decision="deny", note="not now")
 
 
-async def test_input_guardrails_run_before_every_request(bench: BenchMaker) -> None:
-    guardrail = FakeGuardrail("in", PASS)
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), guardrails=[guardrail], system="be good")
-
-    await b.loop.run("Go")
-
-    assert [(asked.step, asked.system, asked.answer, len(asked.messages)) for asked in guardrail.asked] == [
-        (0, "be good", None, 1),
-        (1, "be good", None, 3),
-    ]
-
-
-async def test_an_input_tripwire_ends_the_run_before_the_request(bench: BenchMaker) -> None:
-    b = bench(["unused"], guardrails=[FakeGuardrail("in", TRIP)])
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.final_text) == ("guardrail", "not that")
-    assert b.provider.requests == []
-    assert b.types()[3:] == [
-        "turn.started",
-        "step.started",
-        "guardrail.tripped",
-        "step.ended",
-        "turn.ended",
-        "run.ended",
-    ]
-
-
 async def test_an_output_tripwire_answers_the_calls_and_ends_the_run(bench: BenchMaker) -> None:
     change, guardrail = ScriptedTool("change"), FakeGuardrail("out", TRIP, "output")
     b = bench([reply("Look", call("change"), call("change")), "unused"], change, guardrails=[guardrail])
@@ -81,14 +50,6 @@ async def test_an_output_tripwire_answers_the_calls_and_ends_the_run(bench: Benc
     assert guardrail.asked[0].messages[-1] == guardrail.asked[0].answer
     types = b.types()
     assert types.index("step.ended") < types.index("guardrail.tripped") < types.index("tool.ended")
-
-
-async def test_a_failed_check_without_a_tripwire_is_published_and_the_run_continues(bench: BenchMaker) -> None:
-    soft = FakeGuardrail("out", GuardrailDecision(passed=False, reason="hm"), "output")
-    b = bench(["Fine."], guardrails=[soft])
-
-    assert (await b.loop.run("Go")).reason == "done"
-    assert [(event.reason, event.halted) for event in b.of(GuardrailTripped)] == [("hm", False)]
 
 
 async def test_an_abort_ends_a_hanging_guardrail(bench: BenchMaker) -> None:
@@ -130,17 +91,6 @@ async def test_the_user_answers_a_question_by_id(bench: BenchMaker) -> None:
     assert "not now" in b.results[1].text
     assert running.result().total_approval_wait_ms > 0
     assert b.ended.approval_ms == running.result().total_approval_wait_ms
-
-
-async def test_without_an_approver_the_answer_is_no(bench: BenchMaker) -> None:
-    change = ScriptedTool("change")
-    b = bench([reply(call("change")), "Fine."], change, policy=FakePolicy())
-
-    report = await b.loop.run("Go")
-
-    assert report.reason == "done"
-    assert change.runs == []
-    assert [event.by for event in b.of(ApprovalResolved)] == ["nobody"]
 
 
 async def test_a_change_of_mode_answers_pending_questions(bench: BenchMaker) -> None:
@@ -208,23 +158,6 @@ async def test_a_failure_that_must_end_the_run_does(bench: BenchMaker) -> None:
     assert len(b.results) == 3
 
 
-async def test_a_system_function_is_called_at_each_run(bench: BenchMaker) -> None:
-    texts = iter(["first", "second", "second"])
-
-    async def system() -> str:
-        return next(texts)
-
-    b = bench(["One.", "Two.", "Three."], system=system)
-    changes: list[object] = []
-    b.loop.history.registry.listen(changes.append)
-
-    for _ in range(3):
-        await b.loop.run("Go")
-
-    assert [request.system[0].text for request in b.provider.requests] == ["first", "second", "second"]
-    assert len(changes) == 2
-
-
 async def test_a_layer_listener_that_raises_produces_a_warning_and_the_run_continues(bench: BenchMaker) -> None:
     texts = iter(["first", "second"])
     b = bench(["One.", "Two."], system=lambda: next(texts))
@@ -259,14 +192,6 @@ async def test_a_listener_older_than_the_agent_is_reported_on_its_bus(bench: Ben
     assert (await b.loop.run("Go")).reason == "done"
 
 
-async def test_a_synchronous_system_function_works_too(bench: BenchMaker) -> None:
-    b = bench(["One."], system=lambda: "plain")
-
-    await b.loop.run("Go")
-
-    assert b.provider.requests[0].system[0].text == "plain"
-
-
 async def test_a_failing_system_function_ends_the_run_and_keeps_the_message(bench: BenchMaker) -> None:
     def system() -> str:
         raise OSError("no such file")
@@ -299,34 +224,6 @@ async def test_a_system_function_can_be_aborted(bench: BenchMaker) -> None:
 
 
 # --- dump, restore, resume --------------------------------------------------------------------------------------------
-
-
-async def test_a_restored_agent_is_the_same(bench: BenchMaker) -> None:
-    b = bench(["One."], ScriptedTool("look"), system="be good", context="for now", cost=2.0)
-    b.loop.history.metadata["title"] = "prices"
-    await b.loop.run("Go")
-    b.loop.follow_up("later")
-
-    snapshot = AgentLoopSnapshot.model_validate_json(b.loop.dump().model_dump_json())
-    again = _restored(bench, snapshot, ["Two.", "Three."], ScriptedTool("look"))
-
-    assert again.loop.dump().model_copy(update={"saved_at": 0}) == snapshot.model_copy(update={"saved_at": 0})
-    assert (snapshot.version, snapshot.system, snapshot.context) == (1, "be good", "for now")
-    await again.loop.run("Again")
-    assert again.texts[:3] == ["user: Go", "assistant: One.", "user: Again"]
-    assert [message.text for message in again.loop.history.messages() if message.role == "user"][-1] == "later"
-    assert len(again.loop.reports) == 2
-
-
-async def test_removed_and_added_tools_are_published(bench: BenchMaker) -> None:
-    snapshot = bench([], ScriptedTool("old"), ScriptedTool("kept")).loop.dump()
-
-    again = _restored(bench, snapshot, [], ScriptedTool("kept"), ScriptedTool("new"))
-
-    assert [(event.code, event.context) for event in again.of(Warned)] == [
-        ("tool_removed", {"tool": "old"}),
-        ("tool_added", {"tool": "new"}),
-    ]
 
 
 async def test_a_system_function_remains_a_function(bench: BenchMaker) -> None:
@@ -499,15 +396,6 @@ async def test_a_sub_agent_has_none_of_its_parents_pending_calls(bench: BenchMak
     b.loop.history.repair()
 
 
-async def test_an_answer_to_an_unknown_call_is_only_a_warning(bench: BenchMaker) -> None:
-    b = bench(["Fine."])
-
-    assert await b.loop.resume_with_approval("call_9", APPROVE) is None
-
-    assert [event.code for event in b.of(Warned)] == ["unknown_pending_call"]
-    assert b.types(but={"warning", "agent.created"}) == []
-
-
 async def test_a_running_agent_cannot_be_resumed(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply(Wait(go_on, speaking), "x")])
@@ -535,23 +423,6 @@ async def test_open_calls_that_did_not_wait_for_approval_get_results_when_the_ag
 
     assert report.reason == "done"
     assert again.of(Warned)[0].code == "unanswered_tool_calls_repaired"
-
-
-async def test_a_checkpoint_is_stored_before_the_user_is_asked(bench: BenchMaker) -> None:
-    store, gate = FakeCheckpoints(), ApprovalGate(interactive=True)
-    tool = ScriptedTool("change")
-    b = bench([reply(call("change")), "Fine."], tool, policy=FakePolicy(), gate=gate, checkpoint=store)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        b.loop.resolve_approval(await _question(b.loop), APPROVE)
-
-    key = f"agent-loop:{b.loop.history.id}"
-    assert b.of(CheckpointSaved) == [CheckpointSaved(key=key, pending=("call_1",))]
-    stored = AgentLoopSnapshot.model_validate_json(store.stored[key])
-    assert [request.call_id for request in stored.pending_tool_calls] == ["call_1"]
-    types = b.types()
-    assert types.index("approval.requested") < types.index("checkpoint.saved") < types.index("approval.resolved")
 
 
 async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker) -> None:

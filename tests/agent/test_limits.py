@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.table import table
 from tui_agent.agent import Budget, RepetitionLimits
-from tui_agent.agent.approval_wait_clock import ApprovalWaitClock
+from tui_agent.agent.event_publisher import ApprovalWaitClock
 from tui_agent.agent.run_limits import Repetition
 from tui_agent.agent.run_report import RunTally
 from tui_agent.protocol.errors import ConfigurationError

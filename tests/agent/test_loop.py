@@ -6,15 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.context import ContextLayer, ConversationHistory
-from tui_agent.execution import ExecutionOptions, Sequential
-from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
+from tui_agent.execution import ExecutionOptions
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
-    AgentCreated,
     ContextUsage,
-    MessageDelta,
-    RequestBuilt,
     RunStarted,
     StepEnded,
     ToolEnded,
@@ -23,68 +19,11 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, UserMessage, user_message
-from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, user_message
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, ToolCallEnded
-from tui_agent.providers import Call, ScriptedProvider, Think, Wait, call, reply
+from tui_agent.providers import Call, ScriptedProvider, Wait, call, reply
 
 from .harness import BenchMaker, ScriptedTool, asking
-
-
-async def test_a_plain_answer_is_one_turn(bench: BenchMaker) -> None:
-    b = bench(["Hello."])
-
-    report = await b.loop.run("Hi")
-
-    assert b.types() == [
-        "run.started",
-        "message.started",
-        "message.ended",
-        "turn.started",
-        "step.started",
-        "message.started",
-        "message.ended",
-        "step.ended",
-        "turn.ended",
-        "run.ended",
-    ]
-    assert b.texts == ["user: Hi", "assistant: Hello."]
-    assert (report.reason, report.final_text, report.step_count, report.user_message) == ("done", "Hello.", 1, "Hi")
-    assert b.loop.reports == (report,)
-    assert b.ended.report == report
-    assert not b.loop.running
-
-
-async def test_text_streams_as_it_comes(bench: BenchMaker) -> None:
-    b = bench([reply(Think("hm"), "Hello there.")])
-
-    await b.loop.run("Hi")
-
-    deltas = b.of(MessageDelta)
-    assert [(event.kind, event.delta) for event in deltas] == [("thinking", "hm"), ("text", "Hello there.")]
-
-
-async def test_calls_run_and_their_results_are_sent_back(bench: BenchMaker) -> None:
-    look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
-    b = bench([reply("On it.", call("look", n=1), call("change", n=2)), "Done."], look, change)
-
-    report = await b.loop.run("Fix it")
-
-    assert b.texts == [
-        "user: Fix it",
-        "assistant: On it.",
-        "tool_result: look 1",
-        "tool_result: change 2",
-        "assistant: Done.",
-    ]
-    assert b.sent(1) == b.texts[:-1]
-    assert [step.type for step in report.steps] == ["initial", "tool_followup"]
-    assert [[(made.tool_name, made.status) for made in step.tool_calls] for step in report.steps] == [
-        [("look", "ok"), ("change", "ok")],
-        [],
-    ]
-    assert (report.tool_call_count, report.final_text) == (2, "Done.")
-    assert report.steps[0].finish_reason == "tool_use"
 
 
 async def test_events_of_a_turn_with_calls_are_in_order(bench: BenchMaker) -> None:
@@ -120,17 +59,6 @@ async def test_events_of_a_turn_with_calls_are_in_order(bench: BenchMaker) -> No
     assert [turn.trigger for turn in b.of(TurnStarted)] == ["prompt", "tools"]
 
 
-async def test_a_safe_call_runs_while_the_answer_still_streams(bench: BenchMaker) -> None:
-    look = ScriptedTool("look", read_only=True)
-    b = bench([reply(call("look"), "and I go on talking"), "Done."], look)
-
-    await b.loop.run("Go")
-
-    types = b.types()
-    assert types.index("tool.queued") < types.index("step.ended")
-    assert len(look.runs) == 1
-
-
 async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer(bench: BenchMaker) -> None:
     go_on = asyncio.Event()
     b = bench(
@@ -148,42 +76,6 @@ async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer
     first, second, third = [event.tool_ms for event in b.of(StepEnded)]
     assert first == b.of(ToolEnded)[0].latency_ms > 0
     assert (second, third) == (0, 0)
-
-
-async def test_without_early_calls_all_start_when_the_answer_is_complete(bench: BenchMaker) -> None:
-    options = ExecutionOptions(strategy=Sequential(), stream_tools="off")
-    b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=options)
-
-    await b.loop.run("Go")
-
-    types = b.types()
-    assert types.index("step.ended") < types.index("tool.started")
-    assert types.index("message.ended", 4) > types.index("tool.queued")
-    assert [result.text for result in b.results] == ["look 1", "look 2"]
-
-
-async def test_an_unknown_tool_gets_a_result_and_the_run_continues(bench: BenchMaker) -> None:
-    b = bench([reply(call("lok")), "Sorry."], ScriptedTool("look"))
-
-    report = await b.loop.run("Go")
-
-    assert report.reason == "done"
-    assert b.results[0].text.startswith("Tool lok not found")
-
-
-async def test_a_second_concurrent_run_is_refused(bench: BenchMaker) -> None:
-    tool = ScriptedTool("change").hold()
-    b = bench([reply(call("change")), "Done."], tool)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await tool.started.wait()
-        assert b.loop.running
-        with pytest.raises(AlreadyRunningError, match="AgentLoop is already running"):
-            await b.loop.run("Me too")
-        tool.go_on.set()
-
-    assert b.texts[-1] == "assistant: Done."
 
 
 async def test_consecutive_runs_are_one_conversation(bench: BenchMaker) -> None:
@@ -214,12 +106,6 @@ async def test_events_name_their_run_turn_and_step(bench: BenchMaker) -> None:
     assert {(envelope.origin.session_id, envelope.origin.agent_id, envelope.origin.depth) for envelope in b.told} == {
         ("s-1", "explorer", 1)
     }
-
-
-async def test_the_agents_start_is_published_with_its_tools(bench: BenchMaker) -> None:
-    b = bench([], ScriptedTool("look"), ScriptedTool("change"))
-
-    assert b.events[0] == AgentCreated(model="scripted-model", tools=("look", "change"), mode=PermissionMode.ALLOW)
 
 
 async def test_a_run_names_its_trigger(bench: BenchMaker) -> None:
@@ -259,52 +145,12 @@ async def test_a_run_needs_something_to_do(bench: BenchMaker) -> None:
     assert b.types() == []
 
 
-async def test_input_may_be_blocks_a_message_or_messages(bench: BenchMaker) -> None:
-    b = bench(["One.", "Two.", "Three."])
-    message = user_message("two")
-
-    await b.loop.run([TextBlock(text="one"), TextBlock(text="more")])
-    await b.loop.run(message)
-    await b.loop.run([user_message("three"), user_message("four")])
-
-    said = [message for message in b.loop.history.messages() if isinstance(message, UserMessage)]
-    assert [message.text for message in said] == ["one\nmore", "two", "three", "four"]
-    assert said[1] is message
-    assert b.loop.reports[2].user_message == "three\nfour"
-
-
-async def test_a_request_has_everything_the_model_needs(bench: BenchMaker) -> None:
-    tool = ScriptedTool("look")
-    b = bench(["Hi."], tool, system="be good", context="now", max_tokens=99, temperature=0.5, thinking_tokens=1_024)
-
-    await b.loop.run("Go")
-
-    (request,) = b.provider.requests
-    assert [(part.text, part.stable) for part in request.system] == [("be good", True), ("now", False)]
-    assert request.tools == (tool.spec,)
-    assert (request.max_tokens, request.temperature, request.thinking_tokens) == (99, 0.5, 1_024)
-    assert request.conversation_id == b.loop.history.id
-    assert b.of(RequestBuilt) == [RequestBuilt(message_count=1, est_tokens=4, tools=1)]
-
-
 async def test_a_sent_request_does_not_change_afterwards(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
 
     await b.loop.run("Go")
 
     assert [len(request.messages) for request in b.provider.requests] == [1, 3]
-
-
-async def test_a_tool_added_later_is_offered_from_then_on(bench: BenchMaker) -> None:
-    b = bench(["One.", "Two."])
-    await b.loop.run("Go")
-
-    b.loop.add_tool(ScriptedTool("late"))
-    await b.loop.run("Go")
-
-    assert [[spec.name for spec in request.tools] for request in b.provider.requests] == [[], ["late"]]
-    with pytest.raises(ConfigurationError, match="late"):
-        b.loop.add_tool(ScriptedTool("late"))
 
 
 async def test_a_new_model_is_used_from_the_next_request_on(bench: BenchMaker) -> None:
@@ -363,30 +209,10 @@ async def test_the_window_usage_is_counted_or_otherwise_estimated(bench: BenchMa
     assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (82, "actual")]
 
 
-async def test_the_step_limit_is_checked_after_each_step(bench: BenchMaker) -> None:
-    b = bench([reply("Looking.", call("look")), "unused"], ScriptedTool("look"), max_steps=1)
-
-    report = await b.loop.run("Go")
-
-    assert report.reason == "max_steps"
-    assert [result.text for result in b.results] == ["look"]
-    assert report.final_text.startswith("Looking.\n\n(Ended after step 1,")
-
-
 async def test_a_final_answer_at_the_limit_ends_normally(bench: BenchMaker) -> None:
     b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=2)
 
     assert (await b.loop.run("Go")).reason == "done"
-
-
-@pytest.mark.parametrize("senseless", [0, -5])
-async def test_a_limit_that_is_not_positive_is_sixteen(bench: BenchMaker, senseless: int) -> None:
-    b = bench([reply(call("look", n=place)) for place in range(20)], ScriptedTool("look"), max_steps=senseless)
-
-    report = await b.loop.run("Go")
-
-    assert (report.reason, report.step_count) == ("max_steps", 16)
-    assert report.final_text.startswith("(Ended after step 16,")
 
 
 async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
@@ -461,16 +287,6 @@ async def test_given_messages_are_repaired(bench: BenchMaker) -> None:
     await b.loop.run([user_message("Before"), asking("open")])
 
     assert b.of(Warned)[0].context == {"calls": ["open"]}
-
-
-async def test_a_provider_is_the_only_required_part() -> None:
-    loop = AgentLoop(AgentLoopConfig(provider=ScriptedProvider(["Hi."])))
-
-    report = await loop.run("Hello")
-
-    assert report.final_text == "Hi."
-    assert loop.bus.last_seq > 0
-    assert loop.history.system.startswith("You are tui-agent")
 
 
 async def test_layers_and_the_working_directory_are_in_the_prompt(bench: BenchMaker, tmp_path: Path) -> None:

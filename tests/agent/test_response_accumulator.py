@@ -18,20 +18,17 @@ from tui_agent.protocol.messages import (
     TextBlock,
     ThinkingBlock,
     ToolCall,
-    Usage,
     parse_tool_call,
 )
 from tui_agent.protocol.provider import (
     StreamEnded,
     StreamEvent,
-    StreamStarted,
     TextDelta,
     ThinkingDelta,
     ThinkingEnded,
     ToolCallDelta,
     ToolCallEnded,
     ToolCallStarted,
-    UsageReported,
 )
 
 
@@ -48,16 +45,6 @@ def _call(call_id: str, name: str = "read", raw: str = "{}", *, block: int = 0) 
         ToolCallStarted(call_id, name, block),
         ToolCallDelta(call_id, raw, block),
         ToolCallEnded(parse_tool_call(call_id, name, raw), block),
-    ]
-
-
-def test_text_grows_and_is_shown_immediately() -> None:
-    state, shown = _folded(TextDelta("Hel"), TextDelta(""), TextDelta("lo"))
-
-    assert state.text == "Hello"
-    assert shown == [
-        MessageDelta(message_id="m", kind="text", delta="Hel"),
-        MessageDelta(message_id="m", kind="text", delta="lo"),
     ]
 
 
@@ -83,14 +70,6 @@ def test_arguments_of_a_foreign_provider_that_are_not_json_are_dropped() -> None
     assert (call.arguments, call.malformed) == ({}, "arguments are not JSON")
 
 
-def test_thinking_is_accumulated_and_shown() -> None:
-    signed = ThinkingBlock(thinking="hmm", signature="s")
-    state, shown = _folded(ThinkingDelta("h"), ThinkingDelta("mm"), ThinkingEnded(signed), TextDelta("yes"))
-
-    assert [item.kind for item in shown if isinstance(item, MessageDelta)] == ["thinking", "thinking", "text"]
-    assert build_message(state).content == (signed, TextBlock(text="yes"))
-
-
 def test_two_consecutive_thinking_blocks_stay_two() -> None:
     first, second = ThinkingBlock(thinking="a", signature="1"), ThinkingBlock(thinking="", redacted="2")
     state, _ = _folded(ThinkingDelta("a"), ThinkingEnded(first), ThinkingEnded(second), TextDelta("x"))
@@ -98,37 +77,10 @@ def test_two_consecutive_thinking_blocks_stay_two() -> None:
     assert build_message(state).content[:2] == (first, second)
 
 
-def test_a_call_is_emitted_once_at_its_end() -> None:
-    state, given_out = _folded(*_call("c1", raw='{"path": "a"}'))
-
-    assert given_out == [
-        MessageDelta(message_id="m", kind="toolcall", delta='{"path": "a"}', call_id="c1"),
-        ToolCall(id="c1", name="read", arguments={"path": "a"}),
-    ]
-    assert build_message(state).tool_calls == (given_out[1],)
-
-
-def test_a_second_end_of_the_same_call_is_ignored() -> None:
-    ended = ToolCallEnded(ToolCall(id="c1", name="read"))
-    state, given_out = _folded(ToolCallStarted("c1", "read"), ended, ended)
-
-    assert given_out == [ToolCall(id="c1", name="read")]
-    assert len(state.calls) == 1
-
-
 def test_an_end_without_a_start_is_a_call() -> None:
     _, given_out = _folded(ToolCallEnded(ToolCall(id="c1", name="read")), ToolCallEnded(ToolCall(id="c2", name="read")))
 
     assert [item.id for item in given_out if isinstance(item, ToolCall)] == ["c1", "c2"]
-
-
-def test_an_end_with_an_unknown_id_ends_the_first_open_call() -> None:
-    state, given_out = _folded(
-        ToolCallStarted("c1", "read"), ToolCallStarted("c2", "grep"), ToolCallEnded(ToolCall(id="else", name="read"))
-    )
-
-    assert given_out == [ToolCall(id="c1", name="read")]
-    assert state.calls[1].finished is None
 
 
 def test_fragments_extend_their_call_or_the_latest_open_one() -> None:
@@ -168,36 +120,6 @@ def test_one_id_started_twice_makes_two_calls() -> None:
     calls = [item for item in given_out if isinstance(item, ToolCall)]
     assert [call.arguments["n"] for call in calls] == [1, 2]
     assert calls[0].id != calls[1].id
-
-
-def test_usage_replaces_any_earlier_usage() -> None:
-    state, _ = _folded(
-        StreamStarted("model-1", Usage(input_tokens=5)), UsageReported(Usage(input_tokens=5, output_tokens=7))
-    )
-
-    message = build_message(state)
-    assert (message.model, message.usage) == ("model-1", Usage(input_tokens=5, output_tokens=7))
-
-
-def test_calls_without_an_end_are_closed_with_the_arguments_received() -> None:
-    state, _ = _folded(
-        *_call("c1"), ToolCallStarted("c2", "grep"), ToolCallDelta("c2", '{"q": 1}'), StreamEnded("tool_use")
-    )
-
-    ended = finalize_unended_tool_calls(state)
-
-    assert ended == (ToolCall(id="c2", name="grep", arguments={"q": 1}),)
-    assert finalize_unended_tool_calls(state) == ()
-    assert [call.id for call in build_message(state).tool_calls] == ["c1", "c2"]
-
-
-def test_invalid_arguments_are_reported_and_not_dropped() -> None:
-    state, _ = _folded(ToolCallStarted("c1", "rm"), ToolCallDelta("c1", '{"pa'), StreamEnded("tool_use"))
-
-    (call,) = finalize_unended_tool_calls(state)
-
-    assert call.arguments == {}
-    assert call.malformed is not None
 
 
 def test_a_message_with_calls_ends_in_tool_use() -> None:
@@ -262,14 +184,6 @@ def test_an_answer_without_content_to_keep_makes_no_message() -> None:
 
     assert build_partial(StepState()) is None
     assert build_partial(thinking) is None
-
-
-def test_states_share_no_data() -> None:
-    first, _ = _folded(TextDelta("x"), *_call("c1"))
-    second = StepState()
-
-    assert second.blocks == []
-    assert first.message_id != second.message_id
 
 
 pieces = st.lists(st.text(max_size=6), max_size=6)

@@ -26,24 +26,6 @@ async def _steered_while_held(b: Bench, held: ScriptedTool, *texts: str) -> None
         held.go_on.set()
 
 
-async def test_a_steering_message_follows_the_results_and_the_run_continues(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply(call("change")), "As you like."], held)
-
-    await _steered_while_held(b, held, "careful")
-
-    assert b.texts == [
-        "user: Go",
-        "assistant: ",
-        "tool_result: change",
-        "user: careful",
-        "assistant: As you like.",
-    ]
-    (delivered,) = b.of(SteeringDelivered)
-    assert (delivered.text, delivered.kind, delivered.boundary) == ("careful", "steer", "after step 1")
-    assert [event.trigger for event in b.of(TurnStarted)] == ["prompt", "steer"]
-
-
 async def test_effects_that_have_not_started_yield_and_reads_do_not(bench: BenchMaker) -> None:
     held, edit, look = ScriptedTool("bash").hold(), ScriptedTool("edit"), ScriptedTool("look", read_only=True)
     b = bench([reply(call("bash"), call("edit"), call("look")), "Fine."], held, edit, look)

@@ -18,7 +18,6 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     Noticed,
-    StatusChanged,
     ToolEnded,
     Warned,
 )
@@ -60,22 +59,6 @@ async def test_a_stop_lets_the_step_end(bench: BenchMaker) -> None:
     assert [result.text for result in b.results] == ["bash", "bash"]
     assert [event.code for event in b.of(Noticed)] == ["stop_requested"]
     assert b.provider.left == 1
-
-
-async def test_a_stop_during_an_answer_lets_it_end(bench: BenchMaker) -> None:
-    speaking, go_on = asyncio.Event(), asyncio.Event()
-    b = bench([reply("That is", Wait(go_on, speaking), " all.")])
-    b.loop.follow_up("later")
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await speaking.wait()
-        b.loop.stop()
-        go_on.set()
-
-    assert (b.ended.reason, b.texts[-1]) == ("stopped", "assistant: That is\n all.")
-    assert len(b.loop.waiting_messages) == 1
-    assert [event.status for event in b.of(StatusChanged)][-2:] == ["stopping", "idle"]
 
 
 async def test_an_abort_closes_the_stream_and_keeps_the_text_so_far(bench: BenchMaker) -> None:
@@ -215,30 +198,6 @@ async def test_a_failure_after_a_stop_is_not_retried(bench: BenchMaker) -> None:
         go_on.set()
 
     assert (b.ended.reason, b.texts[-1]) == ("stopped", "assistant: Half")
-
-
-async def test_the_next_run_starts_without_the_stop_request(bench: BenchMaker) -> None:
-    for brake in ("abort", "stop", "cancel"):
-        speaking, go_on = asyncio.Event(), asyncio.Event()
-        b = bench([reply("Half", Wait(go_on, speaking)), "Whole."])
-        _when(b.bus, "notice", go_on.set)
-        await _braked(b, speaking, brake)
-
-        report = await b.loop.run("Again")
-
-        assert (report.reason, report.final_text) == ("done", "Whole.")
-
-
-async def test_a_callers_token_aborts_too(bench: BenchMaker) -> None:
-    held, token = ScriptedTool("bash").hold(), CancellationToken()
-    b = bench([reply(call("bash"))], held, options=QUICK, cancellation=token)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        token.cancel("the parent was cancelled")
-
-    assert (b.ended.reason, b.ended.error) == ("aborted", "the parent was cancelled")
 
 
 async def test_a_callers_token_that_is_already_set_lets_nothing_start(bench: BenchMaker) -> None:

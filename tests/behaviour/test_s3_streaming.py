@@ -518,7 +518,7 @@ def test_s3_29_execution_ordering_and_requests_are_separate_parts() -> None:
 
     assert not executor & {"scheduler", "turn", "attempt", "conflict_order"}
     assert "executor" in scheduler
-    assert not scheduler & {"turn", "attempt", "admission", "tool_execution"}
+    assert not scheduler & {"turn", "attempt", "admission", "run_tool"}
     assert "execution" in turn
     assert not turn & {"executor", "scheduler"}
 

@@ -66,14 +66,6 @@ def guard(**options: object) -> ContextGuard:
     return ContextGuard(GuardOptions(**{"strategy": "digest", **options}))  # pyright: ignore
 
 
-def test_compaction_is_due_once_the_window_is_filled_to_the_trigger() -> None:
-    history = long_talk()
-    tokens = history.estimated_tokens()
-
-    assert guard(trigger=0.5, target=0.2).is_due(history, tokens * 2)
-    assert not guard(trigger=0.51, target=0.2).is_due(history, tokens * 2)
-
-
 async def test_goal_user_messages_plan_and_last_steps_are_kept_verbatim() -> None:
     history = long_talk()
     before = list(history.messages())
@@ -262,21 +254,6 @@ async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) ->
     done = await guard(target=0.01, trigger=0.9).compact(history, history.estimated_tokens())
 
     assert done.strategy == used
-
-
-async def test_an_unknown_strategy_raises_only_if_configured() -> None:
-    history = long_talk()
-    history.metadata["context_guard"] = "magic"
-
-    with pytest.raises(ConfigurationError, match="'magic'"):
-        await guard(on_unknown="throw").compact(history, 1_000)
-
-
-def test_a_conversation_may_opt_out() -> None:
-    history = long_talk()
-    history.metadata["context_guard"] = "off"
-
-    assert not guard().is_due(history, 10)
 
 
 @table("wrong", [{"trigger": 1.1}, {"target": 0.9}, {"target": 0.0}, {"keep_steps": 0}])

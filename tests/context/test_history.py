@@ -14,9 +14,7 @@ from tests.support.transcript_checks import validate_history
 from tui_agent.context import (
     ContextLayer,
     ConversationHistory,
-    HistoryEntry,
     HistorySnapshot,
-    LayerChange,
     estimate_message,
     estimate_text,
 )
@@ -122,23 +120,6 @@ HistoryAgainstNaiveModel.TestCase.settings = settings(max_examples=examples(40),
 TestHistoryAgainstNaiveModel = HistoryAgainstNaiveModel.TestCase
 
 
-def test_appending_records_model_usage_and_latency() -> None:
-    history = ConversationHistory([said("hi")])
-
-    entry = history.append(answered("hello"), model="m-1", usage=Usage(input_tokens=7), latency_ms=12.5)
-
-    assert (entry.model, entry.usage, entry.latency_ms) == ("m-1", Usage(input_tokens=7), 12.5)
-    assert history.export().entries[-1] == entry
-
-
-def test_an_answer_anchors_earlier_messages_and_is_itself_estimated() -> None:
-    history = ConversationHistory([said("x" * 400)])
-
-    history.append(answered("y" * 40, read=1_000))
-
-    assert history.estimated_tokens() == 1_000 + 10
-
-
 def test_cached_tokens_count_as_input() -> None:
     history = ConversationHistory([said("hi")])
     usage = Usage(input_tokens=1, cache_read_tokens=20, cache_write_tokens=300)
@@ -196,21 +177,6 @@ def test_a_repair_keeps_the_entries_of_messages() -> None:
     assert history.sound
 
 
-def test_a_fork_shares_no_mutable_state() -> None:
-    history = ConversationHistory([said("hi")])
-    history.registry.set(ContextLayer(name="note", content="here"))
-    heard: list[LayerChange] = []
-    history.registry.listen(heard.append)
-
-    fork = history.fork("other")
-    fork.registry.set(ContextLayer(name="note", content="there"))
-    fork.append(answered("hello"))
-
-    assert (fork.id, history.registry.flat(), fork.registry.flat()) == ("other", "here", "there")
-    assert (len(history), len(fork), heard) == (1, 2, [])
-    assert history.fork().id == history.id
-
-
 def test_metadata_is_not_shared_with_forks_or_snapshots() -> None:
     history = ConversationHistory([said("hi")])
     history.metadata["notes"] = ["one"]
@@ -239,25 +205,6 @@ def test_a_removed_call_is_still_known() -> None:
     history.remember_calls([answered("", "before")])
 
     assert [name for name in ("first", "before", "other") if history.knows_call(name)] == ["first", "before"]
-
-
-def test_metadata_survives_export_and_restore() -> None:
-    history = ConversationHistory()
-    history.metadata["title"] = "prices"
-
-    assert ConversationHistory.restore(history.export()).metadata == {"title": "prices"}
-
-
-def test_an_old_snapshot_with_a_plain_system_is_read() -> None:
-    entry = HistoryEntry(index=0, message=said("hi"), tokens=1).model_dump(mode="json")
-    old = {"id": "conversation_1", "entries": [entry], "system": "be brief"}
-
-    history = ConversationHistory.restore(HistorySnapshot.model_validate(old))
-
-    assert (history.id, history.system, history.length) == ("conversation_1", "be brief", 1)
-    assert history.registry.layers()[0].name == "_legacy_system"
-    both = history.export().model_copy(update={"system": "older"})
-    assert ConversationHistory.restore(both).system == "be brief", "layers take precedence over the plain system text"
 
 
 def test_assigning_system_changes_only_the_legacy_layer() -> None:

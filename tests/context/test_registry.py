@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.context import (
-    CONTEXT_LAYER,
     SYSTEM_LAYER,
     ContextLayer,
     ContextRegistry,
@@ -27,17 +26,6 @@ def _layer(name: str, content: str, priority: int = 50, *, merge: bool = False, 
     return ContextLayer(name=name, content=content, priority=priority, merge_parent=merge, tags=(tag,))
 
 
-def test_layers_are_sorted_by_priority_then_change_then_name() -> None:
-    registry = ContextRegistry([_layer("z", "third", 50), _layer("a", "fourth", 50), _layer("m", "first", 10)])
-    registry.set(_layer("k", "second", 20))
-
-    assert registry.flat(separator=" ") == "first second third fourth"
-
-    registry.set(_layer("z", "changed", 50))
-
-    assert registry.flat(separator=" ") == "first second fourth changed"
-
-
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2)), max_size=9))
 def test_priority_is_never_out_of_order(writes: list[tuple[str, int]]) -> None:
     registry = ContextRegistry()
@@ -48,13 +36,6 @@ def test_priority_is_never_out_of_order(writes: list[tuple[str, int]]) -> None:
 
     assert text == "".join(sorted(text))
     assert len(text) == len({name for name, _ in writes})
-
-
-def test_only_layers_with_the_tag_are_composed() -> None:
-    registry = ContextRegistry([_layer("a", "prompt"), _layer("b", "note", tag="other")])
-
-    assert registry.flat("system") == "prompt"
-    assert registry.flat() == "prompt\n\nnote"
 
 
 def test_empty_layers_are_skipped_and_blocks_contribute_their_text() -> None:
@@ -74,32 +55,6 @@ def test_setting_an_equal_layer_is_not_a_change() -> None:
 
     assert heard == []
     assert registry.flat(separator=" ") == "one two"
-
-
-def test_children_show_their_parents_layers() -> None:
-    parent, child = ContextRegistry([_layer("p", "from above", 10)]), ContextRegistry([_layer("c", "own", 20)])
-    child.set_parent(parent)
-
-    assert child.parent is parent
-    assert child.flat(separator=" ") == "from above own"
-    assert child.flat(include_parent=False) == "own"
-    assert child.get("p") == parent.get("p")
-    assert child.get("nowhere") is None
-    assert parent.flat() == "from above"
-
-
-def test_a_childs_layer_replaces_its_parents_unless_it_merges() -> None:
-    grandparent = ContextRegistry([_layer("note", "oldest")])
-    parent, child = ContextRegistry([_layer("note", "old", merge=True)]), ContextRegistry([_layer("note", "new")])
-    parent.set_parent(grandparent)
-    child.set_parent(parent)
-
-    assert parent.flat() == "oldest\n\nold"
-    assert child.flat() == "new"
-
-    child.set(_layer("note", "new", merge=True))
-
-    assert child.flat() == "oldest\n\nold\n\nnew"
 
 
 def test_changes_reach_descendants_until_a_listener_is_removed() -> None:
@@ -209,19 +164,6 @@ def test_a_parent_keeps_no_child_alive() -> None:
     assert parent.set(_layer("a", "x"))
 
 
-def test_a_cycle_is_refused_and_changes_nothing() -> None:
-    first, second, third = ContextRegistry(), ContextRegistry(), ContextRegistry()
-    second.set_parent(first)
-    third.set_parent(second)
-
-    with pytest.raises(ConfigurationError, match="own ancestor"):
-        first.set_parent(third)
-    with pytest.raises(ConfigurationError, match="own ancestor"):
-        first.set_parent(first)
-
-    assert first.parent is None
-
-
 def test_a_snapshot_keeps_fields_and_order() -> None:
     registry = ContextRegistry([_layer("b", "one"), _layer("a", "two"), _layer("c", "three", 10)])
     registry.set(
@@ -254,20 +196,6 @@ def test_a_copy_keeps_the_order_of_its_layers_among_those_of_its_parent() -> Non
         holder.set(_layer(f"layer{place}", f"{place}"))
 
     assert registry.copy().flat(separator="") == registry.flat(separator="") == "0123"
-
-
-def test_stable_layers_come_before_those_that_change() -> None:
-    registry = ContextRegistry()
-    write_layer(registry, CONTEXT_LAYER, "today", "agent-loop")
-    write_layer(registry, SYSTEM_LAYER, "always", "agent-loop")
-    registry.set(_layer("instructions", "the rules", 60))
-    registry.set(_layer("aside", "not for the model", tag="other"))
-
-    stable, dynamic = system_parts(registry)
-
-    assert (stable.text, stable.stable) == ("always\n\nthe rules", True)
-    assert (dynamic.text, dynamic.stable) == ("today", False)
-    assert f"{stable.text}\n\n{dynamic.text}" == registry.flat("system")
 
 
 def test_a_reserved_layer_without_text_is_removed() -> None:

@@ -1,13 +1,8 @@
 """Token estimates: four characters to a token, and a constant for each image (S4-19)."""
 
 from tests.support.table import table
-from tui_agent.context import estimate_content, estimate_message, estimate_text
+from tui_agent.context import estimate_content, estimate_message
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
-
-
-@table(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
-def test_text_is_a_token_for_four_characters_rounded_up(letters: int, tokens: int) -> None:
-    assert estimate_text("x" * letters) == tokens
 
 
 def test_every_block_counts_what_the_model_reads() -> None:

@@ -7,7 +7,6 @@ from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.call_state import CallState, RefusedCall
-from tui_agent.execution.pipeline.receive_call import receive
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
@@ -95,7 +94,7 @@ class Stand:
         self.services = self.executor.services
         self.token = CancellationToken()
         self.turns = FreeTurns()
-        self.state = receive(self.services, asked or call(), index=0, step=3, token=self.token, turns=self.turns)
+        self.state = self.executor.receive(asked or call(), index=0, step=3, token=self.token, turns=self.turns)
 
     @property
     def invalid_outcome(self) -> Outcome | None:

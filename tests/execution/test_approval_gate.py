@@ -89,15 +89,6 @@ async def test_a_front_end_can_report_that_it_no_longer_answers() -> None:
     assert (answer.decision.decision, answer.by) == ("deny", "nobody")
 
 
-async def test_an_approver_answers() -> None:
-    async def approver(request: ApprovalRequest) -> ApprovalDecision:
-        return APPROVE
-
-    for answers in (approver, lambda request: APPROVE):
-        answer = await Asking(ApprovalGate(approver=answers)).ask()
-        assert answer == ApprovalAnswer(APPROVE, "user")
-
-
 @pytest.mark.parametrize("approver", [lambda request: 1 / 0, lambda request: "yes"])
 async def test_a_failing_approver_denies(approver: Any) -> None:
     answer = await Asking(ApprovalGate(approver=approver)).ask()
@@ -128,14 +119,6 @@ async def test_a_front_end_can_still_answer_after_the_approver_failed() -> None:
         gate.resolve("q_c", APPROVE)
 
     assert await Asking(gate).answered_by(later) == ApprovalAnswer(APPROVE, "user")
-
-
-async def test_a_stored_decision_is_used_up_by_the_first_question() -> None:
-    gate = ApprovalGate()
-    gate.prefeed("c", APPROVE, digest="d")
-
-    assert await Asking(gate).ask() == ApprovalAnswer(APPROVE, "resume")
-    assert (await Asking(gate).ask()).by == "nobody"
 
 
 async def test_a_stored_decision_counts_only_for_its_subject() -> None:

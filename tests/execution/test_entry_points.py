@@ -3,12 +3,11 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from tests.execution.kit import ScriptedTool, call, run
+from tests.execution.kit import ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     SkipReason,
     ToolExecutor,
-    ToolRegistry,
     ToolScheduler,
     execute_tool_calls,
     skip_tool_call,
@@ -17,31 +16,6 @@ from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
-
-
-async def test_the_calls_of_a_message_are_found_in_order() -> None:
-    message = AssistantMessage(
-        content=(TextBlock(text="so"), call("act", "1"), ThinkingBlock(thinking="hm"), call("act", "2"))
-    )
-
-    result = await execute_tool_calls([ScriptedTool()], message, bus=ValidatingBus())
-
-    assert [answer.call_id for answer in result.tool_results] == ["1", "2"]
-
-
-async def test_without_tools_every_call_gets_a_not_found_result() -> None:
-    ran = await run(None, [call("act")])
-
-    assert ran.texts == ["Tool act not found. There are no tools."]
-
-
-async def test_a_registry_may_be_shared_between_messages() -> None:
-    registry = ToolRegistry([ScriptedTool()])
-
-    for _ in range(2):
-        result = await execute_tool_calls(registry, [call()], bus=ValidatingBus())
-        assert result.reports[0].status == "ok"
 
 
 async def test_two_tools_with_one_name_are_refused_before_anything_happens() -> None:
@@ -117,12 +91,6 @@ async def test_a_value_that_is_not_a_cancellation_token_is_refused_before_any_ev
         )
 
     assert bus.last_seq == 0
-
-
-async def test_calls_may_come_from_a_generator() -> None:
-    result = await execute_tool_calls([ScriptedTool()], (call("act", name) for name in "ab"), bus=ValidatingBus())
-
-    assert [message.call_id for message in result.tool_results] == ["a", "b"]
 
 
 def test_a_scheduler_used_without_entering_it_raises_before_any_event() -> None:

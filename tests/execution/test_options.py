@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.execution.options import ExecutionOptions
-from tui_agent.execution.strategy import Auto, Batched, Parallel, Sequential, Strategy
+from tui_agent.execution.options import Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
 from tui_agent.protocol.errors import ConfigurationError
 
 

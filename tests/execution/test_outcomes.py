@@ -6,11 +6,9 @@ from tui_agent.execution.outcomes import (
     LISTED_TOOLS,
     Outcome,
     SkipReason,
-    cancelled,
     failure,
     not_found,
     skipped,
-    skipped_on_request,
     timed_out,
     with_partial,
 )
@@ -48,16 +46,6 @@ def test_the_result_for_an_unknown_tool_is_helpful(
     assert not_found("x", known, nearest, explain=explain).result.text == text
 
 
-def test_a_skip_with_a_result_is_not_an_error() -> None:
-    given = skipped_on_request("skipped_hook", "skipped", ToolResult.of_text("cached"), is_error=True)
-    bare = skipped_on_request("skipped_hook", "skipped", None, is_error=True)
-    literal = skipped_on_request("skipped_hook", "skipped", None, is_error=False)
-
-    assert (given.result.text, given.result.is_error) == ("cached", False)
-    assert bare.result.is_error
-    assert not literal.result.is_error
-
-
 def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
     fine = Outcome("ok", ToolResult.of_text("fine"))
     late = timed_out("act", 3)
@@ -67,15 +55,6 @@ def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
     changed = late.with_result(ToolResult.of_text("x"))
     assert (changed.status, changed.result.is_error) == ("timeout", True)
     assert not Outcome("overridden", ToolResult()).with_result(ToolResult.of_text("x")).result.is_error
-
-
-def test_a_timeout_names_the_tool_and_the_seconds() -> None:
-    assert timed_out("bash", 120.0).result.text.startswith("Tool bash timed out after 120 s")
-
-
-def test_a_cancelled_call_states_whether_it_ran_and_why() -> None:
-    assert cancelled("", started=False).result.text == "Cancelled. The call was not run."
-    assert cancelled("use b.", started=True).result.text == "Cancelled: use b. A part of its work may be done."
 
 
 def test_the_result_of_a_stopped_call_is_kept() -> None:
@@ -89,7 +68,3 @@ def test_the_result_of_a_stopped_call_is_kept() -> None:
     assert (whole.status, whole.result.is_error, whole.result.details) == ("timeout", True, {"a": 1})
     assert bare == stopped
     assert only_details.result.text == "Too late."
-
-
-def test_an_outcome_is_never_falsy() -> None:
-    assert Outcome("ok", ToolResult())

@@ -2,16 +2,16 @@ from typing import Any
 
 import pytest
 
-from tui_agent.execution.strategy import (
+from tui_agent.execution.options import (
     Auto,
     Batched,
     Parallel,
     Sequential,
     Strategy,
-    WaveNumbering,
     parse_strategy,
     strategy_name,
 )
+from tui_agent.execution.scheduling.call_batch import WaveNumbering
 from tui_agent.protocol.errors import ConfigurationError
 
 

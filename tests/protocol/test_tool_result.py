@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from tests.support.table import table
-from tui_agent.execution.tool_adapters import foreign_result, from_function
+from tui_agent.execution.tool_registry import foreign_result, from_function
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool_result import as_tool_result

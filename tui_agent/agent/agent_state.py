@@ -34,8 +34,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import expect_items
 
-from .approval_wait_clock import ApprovalWaitClock
-from .event_publisher import EventPublisher
+from .event_publisher import ApprovalWaitClock, EventPublisher
 from .guardrails import tool_lanes
 from .loop_config import AgentLoopConfig
 from .run_report import added_cost

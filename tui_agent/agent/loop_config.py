@@ -30,7 +30,7 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
-from .approval_wait_clock import ApprovalWaitClock
+from .event_publisher import ApprovalWaitClock
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limit_settings import Budget, RepetitionLimits, RequestDelay, RetryPolicy

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
 
-from .approval_wait_clock import ApprovalWaitClock
+from .event_publisher import ApprovalWaitClock
 
 
 @dataclass(frozen=True, slots=True)

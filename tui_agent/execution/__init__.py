@@ -6,16 +6,25 @@ from .entry_points import execute_tool_calls, skip_tool_call
 from .execution_services import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .executor import ToolExecutor
 from .hook_bus import HookBus
-from .options import ExecutionOptions, Grouping, SteeringMode
+from .options import (
+    Auto,
+    Batched,
+    ExecutionOptions,
+    Grouping,
+    Parallel,
+    Sequential,
+    SteeringMode,
+    Strategy,
+    parse_strategy,
+    strategy_name,
+)
 from .outcomes import SkipReason
 from .pipeline.tool_execution import EarlyExecutions
 from .process_hook import ProcessHook
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
 from .scheduling.steering_poll import SteeringAnswer, SteeringGetter
-from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
-from .tool_adapters import ForeignTool, ToolLike, as_tool, from_function
-from .tool_registry import ToolRegistry
+from .tool_registry import ForeignTool, ToolLike, ToolRegistry, as_tool, from_function
 from .validation import validate_tool_arguments
 
 __all__ = [

@@ -44,14 +44,20 @@ async def asked(function: Callable[..., object], *questions: Any, timeout: float
         questions: its arguments.
         timeout: seconds until it is cancelled and counts as failed; None: no limit.
     """
-    limit = asyncio.timeout(timeout)
 
     async def answer() -> object:
-        async with limit:
-            given = function(*questions)
-            return await given if inspect.isawaitable(given) else given
+        given = function(*questions)
+        return await given if inspect.isawaitable(given) else given
 
-    found = await contained(answer())
+    if timeout is None:
+        return await contained(answer())
+    limit = asyncio.timeout(timeout)
+
+    async def in_time() -> object:
+        async with limit:
+            return await answer()
+
+    found = await contained(in_time())
     return Crash(found.error, timed_out=True) if isinstance(found, Crash) and limit.expired() else found
 
 

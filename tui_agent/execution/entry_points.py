@@ -20,8 +20,7 @@ from .outcomes import SkipReason, skipped
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
 from .scheduling.steering_poll import SteeringGetter
-from .tool_adapters import ToolLike
-from .tool_registry import ToolRegistry
+from .tool_registry import ToolLike, ToolRegistry
 
 
 async def execute_tool_calls(

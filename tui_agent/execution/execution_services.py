@@ -1,6 +1,6 @@
 """Services that every stage of the pipeline works with, the same on every path by which a call arrives."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.tool import Tool, ToolResult
 
-from .approval_binding import Identity
+from .approval_binding import Identity, identity_of
 from .approval_gate import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
@@ -62,3 +62,15 @@ class ExecutionServices:
     """True if the agent waits for effects that are published after a call's end where it needs them."""
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
     """Identities of the files that this executor's calls wrote last, by path."""
+
+    def record_own_files(self, paths: Iterable[str]) -> None:
+        """Record files that a call wrote, so that the user is not asked again because of them."""
+        for path in paths:
+            found = identity_of(path)
+            if found is not None:
+                self.own_files[path] = found
+
+    def is_own_file(self, path: str) -> bool:
+        """Return True if the file at a path is the one that a call of this executor wrote."""
+        found = identity_of(path)
+        return found is not None and self.own_files.get(path) == found

@@ -2,7 +2,7 @@
 
 | stages | module |
 |---|---|
-| 0 receive | `pipeline/receive_call` |
+| 0 receive | this module |
 | 1–7 parse, find the tool, validate, floor, input guardrails, hooks, judgement | `pipeline/admission` |
 | 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
@@ -18,13 +18,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from types import NoneType
 
 from tui_agent.protocol.bus import Publisher
-from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded
-from tui_agent.protocol.messages import ToolResultMessage
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
+from tui_agent.protocol.messages import ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.reports import ToolCallReport
+from tui_agent.protocol.tool import Verdict
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
@@ -33,16 +36,34 @@ from .execution_services import BeforeEffects, ExecutionServices, ToolGuardrails
 from .hook_bus import HookBus
 from .hook_dispatch import observe_end
 from .json_coercion import coerce_metrics
-from .options import ExecutionOptions, PreHookPosition
+from .options import Auto, ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, crashed, interrupted, lost
-from .pipeline.admission import ask_hooks, check_call, judge, recheck_decision, settle, settle_and_judge
+from .pipeline.admission import (
+    ask_hooks,
+    check_call,
+    judge,
+    judged_place,
+    judgement,
+    prepare,
+    recheck_decision,
+    settle,
+    settle_and_judge,
+)
 from .pipeline.approval_stage import ask_user, needs_approval
-from .pipeline.call_state import CallState, FinishedCall, PreparedCall, RefusedCall
+from .pipeline.call_state import (
+    CallState,
+    ConcurrencySlots,
+    FinishedCall,
+    PreparedCall,
+    ReceivedCall,
+    RefusedCall,
+    Turn,
+    accesses_of,
+)
 from .pipeline.finish_call import finish_call
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
-from .tool_adapters import ToolLike
-from .tool_registry import ToolRegistry
+from .tool_registry import ToolLike, ToolRegistry
 
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
@@ -115,6 +136,70 @@ class ToolExecutor:
             other.services = replace(other.services, policy=None)
         return other
 
+    def receive(
+        self,
+        call: ToolCall,
+        *,
+        index: int,
+        step: int,
+        token: CancellationToken,
+        turns: ConcurrencySlots,
+        attempt: int = 1,
+    ) -> CallState:
+        """Stage 0: return the state of a new call. It is prepared at once; a refusal is reported when it runs."""
+        services = self.services
+        return CallState(
+            received=ReceivedCall(call, index, step, attempt, asyncio.get_running_loop().time()),
+            prepared=prepare(services, call),
+            turns=turns,
+            token=token.child(),
+            grace=services.options.grace,
+            turn=Turn(judge_place=partial(judged_place, services)),
+        )
+
+    def publish_queued(self, state: CallState, early: Verdict | None = None) -> None:
+        """Publish that a call was received and, if its early verdict is known, whether the user will be asked."""
+        call, prepared = state.received.call, state.prepared
+        known = self.services.policy is None or early is not None
+        queued = ToolQueued(
+            call_id=call.id,
+            name=call.name,
+            args_raw=call.arguments,
+            index=state.received.index,
+            group=state.turn.wave,
+            safe=prepared.safe,
+            will_ask=early == "ask" if known else None,
+            summary=prepared.summary,
+        )
+        self.services.publisher.publish(queued)
+
+    def early_verdict(self, state: CallState) -> Verdict | None:
+        """Judge a call that could start while the model still streams: valid and, unless all may, harmless or in a
+        trial.
+
+        An allowed one starts at once. None: the call has to wait, and is judged at its turn by the rules, the mode and
+        the files of that moment.
+        """
+        options, policy, prepared = self.services.options, self.services.policy, state.prepared
+        if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
+            return None
+        if isinstance(prepared, RefusedCall) or state.alone:
+            return None
+        may_change = options.stream_tools == "allowed" and not prepared.tool.ends_calls_of_its_own
+        accesses = None if prepared.is_harmless or may_change else accesses_of(prepared.tool, prepared.arguments)
+        if not prepared.is_harmless and not may_change and not (accesses is not None and accesses.keeps):
+            return None
+        if policy is None:
+            return "allow" if prepared.is_harmless or may_change else None
+        decision = judgement(policy, prepared.tool, prepared.arguments)
+        state.turn.place = decision.place
+        return decision.decision if prepared.is_harmless or may_change or decision.place == "trial" else None
+
+    def publish_start(self, state: CallState) -> None:
+        """Publish the start of a call before it runs, unless it is over or may take over an earlier execution."""
+        if state.finished is None and state.run.claimed is None:
+            publish_start(self.services, state)
+
     async def execute(self, state: CallState) -> None:
         """Take one call through the pipeline; it ends exactly once, and only a real cancellation is raised."""
         outcome = None
@@ -177,7 +262,7 @@ class ToolExecutor:
         outcome, execution = await run_tool(self.services, state), state.run.execution
         if execution is None or execution.proposal is None:
             return outcome
-        return await settle_changes(self.services, state, execution, execution.proposal, outcome)
+        return await settle_changes(self.services, state, execution.proposal, outcome)
 
     def extend_time_limit(self, state: CallState, seconds: float) -> float | None:
         """Give a running call more time; return its new limit, or None if it has none or does not run."""

@@ -1,4 +1,6 @@
-"""Options for running calls, and presets that reproduce the literal behaviour of each requirement series."""
+"""Options for running calls, strategies among them (which calls of one message may run at the same time, S0-4), and
+presets that reproduce the literal behaviour of each requirement series.
+"""
 
 import difflib
 from dataclasses import dataclass, field, replace
@@ -8,7 +10,63 @@ from typing import Any, Literal, TypeAlias, get_args
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole
 
-from .strategy import Auto, Batched, Parallel, Sequential, Strategy
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """One call at a time, in order; the next starts once the previous result is committed (S0-13)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """All calls at once (S0-5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """Consecutive chunks of calls, one chunk after the other (S0-6).
+
+    Raises:
+        ConfigurationError: the size is not a whole number of at least 1.
+    """
+
+    size: int
+    """Largest number of calls in one chunk."""
+
+    def __post_init__(self) -> None:
+        expect_whole("the size of batched", self.size, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Every call as soon as the earlier calls that it conflicts with are done."""
+
+
+Strategy: TypeAlias = Sequential | Parallel | Batched | Auto
+
+
+def strategy_name(strategy: Strategy) -> str:
+    """Return the name used in options and events: `auto`, `sequential`, `parallel` or `batched:N`."""
+    match strategy:
+        case Batched(size=size):
+            return f"batched:{size}"
+        case _:
+            return type(strategy).__name__.lower()
+
+
+def parse_strategy(text: str) -> Strategy:
+    """Return the strategy that `strategy_name` names so.
+
+    Raises:
+        ConfigurationError: the text names no strategy.
+    """
+    name, colon, size = text.strip().partition(":")
+    if name == "batched" and size.isdecimal():
+        return Batched(int(size))
+    plain: dict[str, Strategy] = {"auto": Auto(), "sequential": Sequential(), "parallel": Parallel()}
+    if name in plain and not colon:
+        return plain[name]
+    raise ConfigurationError(f"unknown strategy {text!r}; use auto, sequential, parallel or batched:N with N ≥ 1")
+
 
 Grouping: TypeAlias = Literal["conflicts", "consecutive", "safe_first"]
 SteeringMode: TypeAlias = Literal[

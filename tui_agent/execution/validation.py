@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import Tool
 
 from .contained_calls import Crash, try_call
 from .json_coercion import NOT_JSON_TEXT, is_json_value
-from .tool_adapters import ToolLike, as_tool
+from .tool_registry import ToolLike, as_tool
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

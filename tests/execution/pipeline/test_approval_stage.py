@@ -49,13 +49,6 @@ async def outcome_of(stand: Stand) -> Outcome | None:
     return await judge(stand.services, stand.state) or await ask_user(stand.services, stand.state)
 
 
-async def test_a_clear_decision_needs_no_question() -> None:
-    for stand in (Stand(), Stand(policy=FakePolicy())):
-        assert await outcome_of(stand) is None
-        assert not needs_approval(stand.services, stand.state)
-        assert stand.events(ApprovalRequested) == []
-
-
 async def test_the_question_contains_everything_known() -> None:
     preview = Preview(kind="diff", text="+a", path="/w/f")
     policy = FakePolicy({"act": "ask"}, targets=lambda arguments: ("/w/f",))
@@ -105,14 +98,6 @@ async def test_a_failing_preview_is_omitted() -> None:
     assert stand.events(ApprovalRequested)[0].preview is None
 
 
-async def test_an_approved_call_is_not_asked_about_again() -> None:
-    stand = asking(gate=approving())
-
-    assert await outcome_of(stand) is None
-    assert await outcome_of(stand) is None
-    assert len(stand.events(ApprovalRequested)) == 1
-
-
 @pytest.mark.parametrize(
     ("answer", "expected", "text", "is_error"),
     [
@@ -133,17 +118,6 @@ async def test_the_users_answer_decides(answer: JsonObject, expected: str, text:
     assert text in outcome.result.text
     assert outcome.result.is_error is is_error
     assert outcome.halts is None
-
-
-async def test_without_an_approver_the_call_is_denied_and_the_result_says_so() -> None:
-    outcome = await outcome_of(asking())
-
-    assert outcome is not None
-    assert outcome.status == "denied_policy"
-    assert outcome.result.text == (
-        "Permission denied: no approver is available here, so the call was denied. It needs approval: act is ask. "
-        "A rule or another permission mode can allow it."
-    )
 
 
 async def test_a_call_that_can_never_succeed_asks_no_one() -> None:
@@ -187,13 +161,6 @@ async def test_edited_arguments_are_validated_decided_and_recorded() -> None:
     assert stand.state.approval.edited_names == {"a"}
     assert await outcome_of(stand) is None
     assert len(stand.events(ApprovalRequested)) == 1
-
-
-async def test_unchanged_arguments_are_not_an_edit() -> None:
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
-
-    assert await outcome_of(stand) is None
-    assert notes_of(stand.state) == ()
 
 
 async def test_an_edit_with_equal_arguments_is_not_published() -> None:

@@ -5,16 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call, sleeping
+from tests.execution.kit import FakePolicy, ScriptedTool, sleeping
 from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.admission import judge_now
-from tui_agent.execution.pipeline.run_tool import publish_start, run_tool
+from tui_agent.execution.pipeline.run_tool import run_tool
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
-from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.trial import Place
@@ -80,34 +79,6 @@ async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> No
     assert stand.state.phase == "ran"
 
 
-async def test_the_start_is_published_first_and_once() -> None:
-    stand = Stand(ScriptedTool(read_only=True, timeout=7.0))
-
-    await run_tool(stand.services, stand.state)
-    publish_start(stand.services, stand.state)
-
-    started = stand.events()[0]
-    assert isinstance(started, ToolStarted)
-    assert (started.read_only, started.timeout_s, started.tool_kind, started.summary) == (
-        True,
-        7.0,
-        "ScriptedTool",
-        "act!",
-    )
-    assert len(stand.events(ToolStarted)) == 1
-
-
-async def test_a_tools_changes_to_its_arguments_stay_its_own() -> None:
-    async def scribble(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        arguments["a"] = 666
-        return ToolResult()
-
-    stand = Stand(ScriptedTool(behaviour=scribble))
-    await run_tool(stand.services, stand.state)
-
-    assert stand.state.prepared.arguments == {}
-
-
 @pytest.mark.parametrize(
     ("error", "status", "kind", "text"),
     [
@@ -141,68 +112,7 @@ async def test_a_traceback_goes_where_configured(shown: Any) -> None:
     assert (outcome.traceback is not None) is (shown != "none")
 
 
-async def test_a_failure_for_the_model_needs_no_traceback() -> None:
-    stand = Stand(ScriptedTool(behaviour=raising(ToolError("no"))), options=ExecutionOptions(error_traceback="model"))
-
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert outcome.result.text == "no"
-
-
-async def test_a_result_may_be_an_error_by_itself() -> None:
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        return ToolResult.of_text("exit 1", is_error=True)
-
-    stand = Stand(ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert (outcome.status, outcome.error_kind) == ("error", "tool_error")
-
-
-async def test_a_wrong_signature_is_an_error_result() -> None:
-    broken: Any = ScriptedTool()
-    broken.execute = lambda arguments: None
-    stand = Stand(broken)
-
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert outcome.error_kind == "TypeError"
-
-
-@function_tool()
-async def greet(name: str) -> str:
-    """Greet."""
-    return f"hello {name}"
-
-
-async def test_plain_text_is_a_result_too() -> None:
-    stand = Stand(greet, asked=call("greet", name="Ann"))
-
-    assert (await run_tool(stand.services, stand.state)).result.text == "hello Ann"
-
-
 # --- time ---
-
-
-def test_a_tool_that_watches_its_token_ends_at_its_timeout() -> None:
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await context.cancellation.wait()
-        return ToolResult.of_text("half of it")
-
-    timed = Timed(ScriptedTool(behaviour=behaviour, timeout=5.0))
-
-    assert timed.seconds == 5.0
-    assert timed.outcome.status == "timeout"
-    assert timed.outcome.result.text.startswith("Tool act timed out after 5 s.")
-    assert timed.outcome.result.text.endswith("Until then it returned:\nhalf of it")
-
-
-def test_a_tool_that_ignores_its_token_is_cancelled_after_the_grace() -> None:
-    timed = Timed(ScriptedTool(behaviour=sleeping(1000), timeout=5.0))
-
-    assert timed.seconds == 7.0
-    assert timed.outcome.status == "timeout"
-    assert timed.stand.token.is_set() is False
 
 
 def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> None:
@@ -218,55 +128,7 @@ def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> Non
     assert timed.outcome.status == "timeout"
 
 
-def test_a_tool_within_its_time_is_not_stopped() -> None:
-    timed = Timed(ScriptedTool(behaviour=sleeping(4.9), timeout=5.0))
-
-    assert (timed.outcome.status, timed.seconds) == ("ok", 4.9)
-
-
-def test_a_call_cancelled_while_it_runs_states_the_reason() -> None:
-    async def meanwhile(stand: Stand) -> None:
-        await asyncio.sleep(1)
-        stand.state.cancel("use the other file")
-
-    timed = Timed(ScriptedTool(behaviour=sleeping(1000)), meanwhile)
-
-    assert timed.seconds == 3.0
-    assert timed.outcome.status == "cancelled"
-    assert "use the other file" in timed.outcome.result.text
-
-
-async def test_a_cancelled_task_passes_its_cancellation_on() -> None:
-    stand = Stand(ScriptedTool(behaviour=sleeping(1000)))
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(run_tool(stand.services, stand.state))
-        await asyncio.sleep(0)
-        task.cancel()
-
-    assert task.cancelled()
-    assert stand.state.phase == "running"
-
-
 # --- reports ---
-
-
-async def test_reports_are_between_start_and_end_and_late_ones_are_dropped() -> None:
-    kept: list[ToolContext] = []
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        kept.append(context)
-        context.on_update(ToolResult.of_text("half"))
-        context.on_progress("soon")
-        return ToolResult()
-
-    stand = Stand(ScriptedTool(behaviour=behaviour))
-    await run_tool(stand.services, stand.state)
-    kept[0].progress("late")
-
-    assert [event.type for event in stand.events()] == ["tool.started", "tool.update", "tool.progress"]
-    assert stand.state.run.channel is not None
-    assert stand.state.run.channel.late == 1
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.execution.kit import ScriptedTool
+from tests.execution.stage_kit import Stand
 from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution import ExecutionOptions
 from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.pipeline.finish_call import cut_middle, reads_archive, truncate
+from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
@@ -165,3 +167,17 @@ async def test_a_link_at_the_path_of_the_archive_is_not_followed(tmp_path: Path)
     assert again.persisted_path is None
     assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
     assert target.read_text() == "untouched"
+
+
+async def test_an_archived_result_is_neither_truncated_nor_archived_again(tmp_path: Path) -> None:
+    options = ExecutionOptions(result_limit=500, archive_dir=tmp_path)
+    long = Outcome("ok", ToolResult.of_text("x" * 1000))
+    reading = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
+
+    again, first = Stand(reading, options=options), Stand(options=options)
+    once_more = await add_notes_and_truncate(again.services, again.state, long)
+    archived = await add_notes_and_truncate(first.services, first.state, long)
+
+    assert (once_more.truncated, once_more.persisted_path) == (False, None)
+    assert once_more.result.text == "x" * 1000
+    assert archived.persisted_path is not None

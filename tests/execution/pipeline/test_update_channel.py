@@ -7,7 +7,7 @@ from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.execution.pipeline.update_channel import DOMAIN_EVENTS, UpdateChannel
 from tui_agent.protocol.envelope import event_classes
-from tui_agent.protocol.events import FileChanged, TodoUpdated, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
+from tui_agent.protocol.events import FileChanged, TodoUpdated, Warned
 from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult
 
@@ -28,24 +28,6 @@ class Kept:
 
 def partial(text: str) -> ContentUpdate:
     return ContentUpdate(partial=ToolResult.of_text(text))
-
-
-async def test_reports_are_published_immediately_and_in_order() -> None:
-    kept = Kept()
-
-    kept.channel.report(partial("one"))
-    kept.channel.report(ProgressUpdate(text="half", fraction=0.5))
-    kept.channel.report(OutputUpdate(chunk="out", stream="stderr", bytes_total=3))
-    kept.channel.report(DataUpdate(kind="own", data={"a": 1}))
-    kept.channel.report(partial("two"))
-
-    assert kept.events() == [
-        ToolUpdated(call_id="c", partial=ToolResult.of_text("one"), n=1),
-        ToolProgress(call_id="c", text="half", fraction=0.5),
-        ToolOutput(call_id="c", stream="stderr", chunk="out", bytes_total=3),
-        ToolData(call_id="c", kind="own", data={"a": 1}),
-        ToolUpdated(call_id="c", partial=ToolResult.of_text("two"), n=2),
-    ]
 
 
 async def test_output_is_counted_by_stream_if_the_tool_does_not_count_it() -> None:
@@ -83,53 +65,6 @@ async def test_reports_from_a_thread_arrive() -> None:
     await asyncio.sleep(0)
 
     assert [event.partial.text for event in kept.events()] == ["from afar"]
-
-
-async def test_hooks_suppress_single_updates_and_observe_published_ones() -> None:
-    seen: list[str] = []
-    hooks = HookBus()
-
-    @hooks.before_update
-    async def no_secrets(question: Any) -> bool:
-        await asyncio.sleep(0)
-        return "secret" not in question.text
-
-    @hooks.after_update
-    def note(question: Any) -> None:
-        seen.append(question.text)
-
-    kept = Kept(hooks)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(kept.channel.pump())
-        for text in ("one", "secret", "two"):
-            kept.channel.report(partial(text))
-            kept.channel.report(ProgressUpdate(text=text))
-        kept.channel.finish()
-
-    assert [event.type for event in kept.events()] == [
-        "tool.update",
-        "tool.progress",
-        "tool.progress",
-        "tool.update",
-        "tool.progress",
-    ]
-    assert seen == ["one", "two"]
-
-
-async def test_everything_reported_before_the_end_is_published_before_it() -> None:
-    hooks = HookBus()
-    hooks.add("before_update", lambda question: None)
-    kept = Kept(hooks)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(kept.channel.pump())
-        await asyncio.sleep(0)
-        for number in range(50):
-            kept.channel.report(partial(str(number)))
-        kept.channel.finish()
-    kept.channel.close()
-
-    assert [event.n for event in kept.events()] == list(range(1, 51))
 
 
 async def test_data_named_like_a_domain_event_is_published_as_that_event() -> None:

@@ -20,6 +20,7 @@ from tui_agent.execution import (
     execute_tool_calls,
 )
 from tui_agent.execution.pipeline.call_state import CallState
+from tui_agent.execution.scheduling.call_batch import _union_length  # pyright: ignore[reportPrivateUsage]
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -37,25 +38,6 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 # --- strategies ---
-
-
-async def test_without_calls_the_result_is_empty_and_no_event_is_published() -> None:
-    ran = await run([ScriptedTool()], [])
-
-    assert ran.result.tool_results == ()
-    assert ran.result.steering_messages is None
-    assert ran.events == []
-
-
-@pytest.mark.parametrize("strategy", [Sequential(), Parallel(), Batched(2), Auto()])
-async def test_every_strategy_gives_one_result_a_call_in_call_order(strategy: Any) -> None:
-    asked = calls("look", "act", "nothing", "look", "act")
-
-    ran = await run([ScriptedTool("look", read_only=True), ScriptedTool()], asked, ExecutionOptions(strategy=strategy))
-
-    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3", "c4"]
-    assert ran.statuses == ["ok", "ok", "not_found", "ok", "ok"]
-    assert [event.call_id for event in ran.of(ToolQueued)] == ["c0", "c1", "c2", "c3", "c4"]
 
 
 @pytest.mark.slow
@@ -92,78 +74,6 @@ def seconds(asked: list[str], options: ExecutionOptions, **more: ScriptedTool) -
         return round(loop.time() - began, 6)
 
     return run_virtual(work())
-
-
-@pytest.mark.parametrize(
-    ("asked", "options", "takes"),
-    [
-        (["act"] * 4, ExecutionOptions(strategy=Sequential()), 4),
-        (["act"] * 4, ExecutionOptions(strategy=Parallel()), 1),
-        (["act"] * 5, ExecutionOptions(strategy=Batched(2)), 3),
-        (["act"] * 4, ExecutionOptions(), 4),
-        (["look"] * 4, ExecutionOptions(), 1),
-        (["look"] * 4, ExecutionOptions(max_concurrency=2), 2),
-        (["act"] * 4, ExecutionOptions(strategy=Parallel(), max_concurrency=3), 2),
-        (["look", "act", "look"], ExecutionOptions(), 3),
-        (["look", "act", "look"], ExecutionOptions(grouping="consecutive"), 3),
-        (["look", "act", "look", "act"], ExecutionOptions(grouping="safe_first"), 3),
-        (["look", "lone", "look"], ExecutionOptions(), 3),
-        (["act", "lone", "act"], ExecutionOptions(strategy=Parallel()), 3),
-        (["look"] * 30, ExecutionOptions(max_concurrency=None), 1),
-    ],
-)
-def test_calls_overlap_as_the_strategy_defines(asked: list[str], options: ExecutionOptions, takes: float) -> None:
-    assert seconds(asked, options) == takes
-
-
-async def test_parallel_calls_end_independently_and_their_results_are_in_call_order() -> None:
-    doors = Doors()
-    async with bench_of([ScriptedTool(behaviour=doors)], ExecutionOptions(strategy=Parallel())) as bench:
-        bench.scheduler.submit_all(calls("act", "act", "act"))
-        async with asyncio.TaskGroup() as group:
-            finishing = group.create_task(bench.scheduler.finish())
-            await doors.until("c0", "c1", "c2")
-            for number, name in enumerate(["c2", "c0", "c1"]):
-                doors.open(name)
-                await bench.until(ToolEnded, number + 1)
-        result = finishing.result()
-
-    assert list(bench.ended()) == ["c2", "c0", "c1"]
-    assert [message.call_id for message in result.tool_results] == ["c0", "c1", "c2"]
-    assert bench.committed == list(result.tool_results)
-
-
-async def test_sequential_starts_a_call_after_the_previous_result_is_committed() -> None:
-    ran = await run([ScriptedTool()], calls("act", "act"), ExecutionOptions(strategy=Sequential()))
-
-    assert ran.types == [
-        "tool.batch_started",
-        "tool.queued c0",
-        "tool.queued c1",
-        "tool.blocked_on c1",
-        "tool.started c0",
-        "tool.ended c0",
-        "message.started c0",
-        "message.ended c0",
-        "tool.started c1",
-        "tool.ended c1",
-        "message.started c1",
-        "message.ended c1",
-        "tool.batch_ended",
-    ]
-
-
-async def test_a_failing_call_does_not_affect_its_siblings() -> None:
-    async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise ValueError("broken")
-
-    ran = await run(
-        [ScriptedTool(), ScriptedTool("fail", fail)],
-        calls("act", "fail", "act"),
-        ExecutionOptions(strategy=Parallel()),
-    )
-
-    assert ran.statuses == ["ok", "error", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -375,19 +285,6 @@ async def test_a_queued_event_says_whether_the_user_will_be_asked_only_after_an_
     assert [event.call_id for event in bench.events(ApprovalRequested)] == ["peek", "act"]
 
 
-async def test_an_early_call_passes_the_same_pipeline() -> None:
-    hooks = HookBus()
-    hooks.before_tool(lambda question: False)
-    look = ScriptedTool("look", read_only=True)
-    async with bench_of([look], hooks=hooks, policy=FakePolicy()) as bench:
-        bench.scheduler.submit(call("look"))
-        await bench.until(ToolEnded)
-        assert bench.ended() == {"c": "skipped_hook"}
-        await bench.scheduler.finish()
-
-    assert look.calls == []
-
-
 async def test_a_truncated_message_starts_no_more_calls() -> None:
     doors = Doors()
     look = ScriptedTool("look", doors, read_only=True)
@@ -453,34 +350,11 @@ async def test_no_result_is_published_for_a_message_that_may_still_be_discarded(
     assert [event.type for event in bench.events(MessageStarted)] == []
 
 
-async def test_a_message_without_calls_can_be_discarded() -> None:
-    async with bench_of([]) as bench:
-        assert await bench.scheduler.discard("nothing came") == ()
-
-    assert bench.events() == []
-
-
 async def test_leaving_without_finish_discards() -> None:
     doors = Doors()
     async with bench_of([ScriptedTool("look", doors, read_only=True)], ExecutionOptions(grace=0)) as bench:
         bench.scheduler.submit(call("look", "a"))
         await doors.until("a")
-
-    assert bench.ended() == {"a": "cancelled"}
-
-
-async def test_an_error_of_the_body_propagates() -> None:
-    doors = Doors()
-    bench = Bench([ScriptedTool("look", doors, read_only=True)], ExecutionOptions(grace=0))
-
-    async def work() -> None:
-        async with bench.scheduler as scheduler:
-            scheduler.submit(call("look", "a"))
-            await doors.until("a")
-            raise OSError("stream cut")
-
-    with pytest.raises(OSError, match="stream cut"):
-        await work()
 
     assert bench.ended() == {"a": "cancelled"}
 
@@ -582,19 +456,6 @@ async def test_calls_of_a_cancelled_run_do_not_start() -> None:
     assert tool.calls == []
 
 
-async def test_a_tool_that_cancels_itself_affects_no_other_call() -> None:
-    async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        raise asyncio.CancelledError
-
-    ran = await run(
-        [ScriptedTool("quit", quit_), ScriptedTool()],
-        calls("act", "quit", "act"),
-        ExecutionOptions(strategy=Parallel()),
-    )
-
-    assert ran.statuses == ["ok", "cancelled", "ok"]
-
-
 async def test_one_call_can_be_cancelled_with_a_reason() -> None:
     doors = Doors()
     tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool()]
@@ -629,20 +490,6 @@ async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> No
     assert tool.calls == ["c1"]
 
 
-async def test_an_internal_fault_is_the_result_of_its_call() -> None:
-    class Broken(HookBus):
-        def hooks(self, event: Any) -> Any:
-            raise RuntimeError("bug")
-
-    broken = Broken()
-    broken.before_tool(lambda question: None)
-
-    ran = await run([ScriptedTool()], calls("act", "act"), hooks=broken)
-
-    assert ran.statuses == ["error", "error"]
-    assert ran.texts == ["bug", "bug"]
-
-
 # --- conclusions ---
 
 
@@ -667,21 +514,6 @@ async def test_a_failure_that_ends_the_run_lets_running_calls_finish_and_starts_
     assert ran.statuses == ["ok", "error", "cancelled"]
     assert ran.texts[0] == "done"
     assert ran.result.halted == "error"
-
-
-async def test_a_denial_that_ends_the_turn_skips_calls_that_have_not_started() -> None:
-    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="deny"))
-
-    ran = await run(
-        [ScriptedTool()],
-        calls("act", "act"),
-        ExecutionOptions(strategy=Sequential(), on_reject="stop_turn"),
-        policy=FakePolicy({"act": "ask"}),
-        gate=gate,
-    )
-
-    assert ran.statuses == ["denied_user", "skipped_user"]
-    assert ran.result.halted == "stopped"
 
 
 @pytest.mark.parametrize(
@@ -860,3 +692,17 @@ async def test_a_call_that_a_hook_rewrites_after_its_approval_waits_for_its_new_
             gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
 
     assert doors.arrived == ["c1", "c0"]
+
+
+@pytest.mark.parametrize(
+    ("spans", "length"),
+    [
+        ([], 0.0),
+        ([(1.0, 2.0)], 1.0),
+        ([(1.0, 3.0), (2.0, 4.0)], 3.0),
+        ([(1.0, 5.0), (2.0, 3.0)], 4.0),
+        ([(3.0, 4.0), (1.0, 2.0)], 2.0),
+    ],
+)
+def test_overlapping_questions_count_once(spans: list[tuple[float, float]], length: float) -> None:
+    assert _union_length(spans) == length

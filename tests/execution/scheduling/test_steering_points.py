@@ -9,7 +9,7 @@ from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
+from tui_agent.protocol.events import ApprovalRequested, ToolBatchEnded, ToolStarted
 from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -77,29 +77,6 @@ async def test_remaining_calls_are_skipped_in_order_and_there_is_no_further_poll
     assert ran.of(ToolBatchEnded)[0].steering == 1
 
 
-async def test_skips_follow_the_last_event_of_every_call_that_ran() -> None:
-    ran = await steered(["act"] * 4, Steering(1), strategy=Batched(2))
-
-    assert ran.types[ran.types.index("message.ended c1") + 1 :] == [
-        "tool.ended c2",
-        "tool.ended c3",
-        "message.started c2",
-        "message.ended c2",
-        "message.started c3",
-        "message.ended c3",
-        "tool.batch_ended",
-    ]
-
-
-async def test_before_effects_skips_effects_and_lets_reads_run() -> None:
-    steering = Steering(at_poll=1)
-
-    ran = await steered(["act", "look", "act", "look", "act"], steering)
-
-    assert ran.statuses == ["ok", "ok", "skipped_steering", "ok", "skipped_steering"]
-    assert steering.polls == 1
-
-
 async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> None:
     steering = Steering()
     steering.say()
@@ -146,21 +123,6 @@ def test_no_call_starts_between_a_boundary_and_its_poll(options: str, slow: str)
 
 
 @pytest.mark.parametrize("options", SLOW_LOOKS)
-def test_calls_continue_after_each_poll_that_finds_nothing(options: str) -> None:
-    steering = Steering()
-
-    async def get() -> list[UserMessage]:
-        await asyncio.sleep(5)
-        return await steering()
-
-    chosen = ExecutionOptions(**SLOW_LOOKS[options])
-    ran = run_virtual(run([ScriptedTool(behaviour=sleeping(1))], calls(*["act"] * 3), chosen, steering=get))
-
-    assert ran.statuses == ["ok"] * 3
-    assert steering.polls == 3
-
-
-@pytest.mark.parametrize("options", SLOW_LOOKS)
 def test_a_call_held_by_a_poll_yields_to_an_abort(options: str) -> None:
     token = CancellationToken()
 
@@ -202,59 +164,6 @@ async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
 
     assert [report.status for report in finishing.result().reports] == ["ok", "skipped_steering"]
     assert ask.calls == []
-
-
-async def test_a_system_notice_is_not_attributed_to_the_user() -> None:
-    ran = await steered(["act", "act"], Steering(1, kind="notice"), strategy=Sequential())
-
-    assert "not from the user" in ran.texts[1]
-
-
-async def test_a_getter_that_raises_counts_as_empty() -> None:
-    async def broken() -> list[UserMessage]:
-        raise OSError("gone")
-
-    ran = await run(
-        [ScriptedTool()],
-        calls("act", "act"),
-        ExecutionOptions(strategy=Sequential()),
-        steering=broken,  # pyright: ignore[reportArgumentType]
-    )
-
-    assert ran.statuses == ["ok", "ok"]
-    assert [event.code for event in ran.of(Warned)] == ["steering_failed"] * 2
-
-
-async def test_a_call_waiting_for_approval_yields_when_a_message_arrives() -> None:
-    gate = ApprovalGate(interactive=True)
-    doors = Doors()
-    steering = Steering()
-    tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool("ask")]
-    async with bench_of(
-        tools,
-        ExecutionOptions(strategy=Parallel(), steering_mode="before_effects"),
-        gate=gate,
-        policy=FakePolicy({"ask": "ask"}),
-        get_steering=steering,
-    ) as bench:
-        bench.scheduler.submit_all(calls("look", "ask"))
-        async with asyncio.TaskGroup() as group:
-            finishing = group.create_task(bench.scheduler.finish())
-            await bench.until(ApprovalRequested)
-            await doors.until("c0")
-            bench.scheduler.notify_steering()
-            await settled()
-            assert steering.polls == 2, "before the question, and at the first notification"
-            steering.say()
-            bench.scheduler.notify_steering()
-            await bench.until(ApprovalResolved)
-            doors.open("c0")
-        result = finishing.result()
-        bench.scheduler.notify_steering()
-
-    assert [report.status for report in result.reports] == ["ok", "skipped_steering"]
-    assert result.steering_messages
-    assert bench.events(ApprovalResolved)[0].by == "cancel"
 
 
 @pytest.mark.parametrize("moment", ["before it noticed", "while it tidies up"])

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import ScriptedTool, Steering, calls, run
+from tests.execution.kit import Steering
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution.scheduling.steering_poll import SteeringPoll
 from tui_agent.protocol.bus import Publisher
@@ -13,13 +13,6 @@ from tui_agent.protocol.messages import UserMessage, user_message
 
 def poll_of(getter: Any, bus: Publisher) -> SteeringPoll:
     return SteeringPoll(getter, bus, CancellationToken(), grace=2.0)
-
-
-async def test_without_a_getter_nothing_is_ever_found() -> None:
-    poll = poll_of(None, ValidatingBus(whole=False))
-
-    assert not await poll.poll()
-    assert poll.found == ()
 
 
 async def test_after_finding_a_message_it_never_polls_again() -> None:
@@ -126,13 +119,6 @@ async def test_messages_beside_invalid_values_are_not_lost() -> None:
     assert [getattr(event, "text", "") for event in warned] == [
         "Steering must be texts or user messages, got {'role': 'user'}. It was dropped; running tools continue."
     ]
-
-
-async def test_a_steering_text_reaches_the_result_of_the_calls() -> None:
-    answers = iter(["stop that"])
-    ran = await run([ScriptedTool()], calls("act", "act"), steering=lambda: next(answers, None))
-
-    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
 
 
 @pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], True])

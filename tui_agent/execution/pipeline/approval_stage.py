@@ -5,7 +5,6 @@ from functools import partial
 
 from tui_agent.execution.approval_binding import (
     call_digest,
-    identity_of,
     replaced_paths,
     with_identities,
     without_paths,
@@ -73,7 +72,7 @@ def approval_mismatch(services: ExecutionServices, state: CallState) -> str | No
         return None
     prepared, targets = state.accepted, _targets(state)
     notices = prepared.tool.notices_changes(prepared.arguments)
-    known = [path for path in replaced if path in targets and (notices or _is_own_file(services, path))]
+    known = [path for path in replaced if path in targets and (notices or services.is_own_file(path))]
     approval.shown = without_paths(approval.shown, known)
     others = [path for path in replaced if path not in known]
     return f"{others[0]} was replaced since" if others else None
@@ -83,11 +82,6 @@ def record_shown(state: CallState) -> str:
     """Record what is at the call's targets as the user is about to see it; return the digest of the call."""
     state.approval.shown = with_identities(_targets(state))
     return _digest(state)
-
-
-def _is_own_file(services: ExecutionServices, path: str) -> bool:
-    found = identity_of(path)
-    return found is not None and services.own_files.get(path) == found
 
 
 def _targets(state: CallState) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Callable
 from functools import cache, partial
 
-from tui_agent.execution.approval_binding import identity_of
 from tui_agent.execution.contained_calls import Crash, asked, try_call
 from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.outcomes import Outcome, crashed, left_running, not_recorded, timed_out, with_partial
@@ -59,7 +58,9 @@ async def run_tool(services: ExecutionServices, state: CallState) -> Outcome:
         channel.close()
     # The paths are looked up on disk, so only for calls that may have written, and only if a policy compares them.
     if services.policy is not None and not changes_nothing:
-        _record_own_files(services, state)
+        accesses = state.accesses()
+        if accesses is not None and accesses.writes:
+            services.record_own_files(map(str, accesses.writes))
     return _outcome(services, state, execution)
 
 
@@ -282,15 +283,6 @@ async def _join_execution(state: CallState, execution: ToolExecution, context: T
     except asyncio.CancelledError:
         execution.stop(NO_LONGER_NEEDED)
         raise
-
-
-def _record_own_files(services: ExecutionServices, state: CallState) -> None:
-    """Record the files that this call wrote, so that the user is not asked again because of them."""
-    accesses = state.accesses()
-    for path in accesses.writes if accesses else ():
-        found = identity_of(str(path))
-        if found is not None:
-            services.own_files[str(path)] = found
 
 
 def _outcome(services: ExecutionServices, state: CallState, execution: ToolExecution) -> Outcome:

@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from tui_agent.execution.approval_binding import call_digest, changes_digest, identity_of
+from tui_agent.execution.approval_binding import call_digest, changes_digest
 from tui_agent.execution.approval_gate import ApprovalAnswer, rule_to_store
 from tui_agent.execution.contained_calls import Crash, contained, kind_of, try_call
 from tui_agent.execution.execution_services import ExecutionServices
@@ -26,7 +26,6 @@ from .approval_stage import MAX_QUESTIONS, store_rule
 from .call_state import CallState
 from .changes_note import changes_note, count_files, preview_of
 from .run_tool import prepare_for_effects
-from .tool_execution import ToolExecution
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class _Settling:
 
 
 async def settle_changes(
-    services: ExecutionServices, state: CallState, execution: ToolExecution, pending: PendingChanges, outcome: Outcome
+    services: ExecutionServices, state: CallState, pending: PendingChanges, outcome: Outcome
 ) -> Outcome:
     """Keep, ask about or discard the changes that the tool proposed; return its outcome with what became of them.
 
@@ -70,12 +69,12 @@ async def settle_changes(
     state.turns.give_back(state)
     proposed = _proposed(pending)
     if isinstance(proposed, Crash):
-        await execution.discard_proposal()
+        await _discard(state)
         note = f"[discarded: everything (what the command changed cannot be shown: {proposed.text})]"
         return replace(outcome, result=_with_text(outcome.result, note))
     settling = _Settling(services, state, pending, proposed, outcome)
     if proposed.is_empty:
-        await execution.discard_proposal()
+        await _discard(state)
         return outcome
     was_stopped = state.stopping is not None and outcome.status != "timeout"
     if not was_stopped:
@@ -88,8 +87,8 @@ async def settle_changes(
     except asyncio.CancelledError:
         state.stopping = await _stopped(settling, state.stopping or cancelled("", started=True))
         raise
-    state.phase = "ran"
-    if state.run.execution is None:
+    state.phase, execution = "ran", state.run.execution
+    if execution is None:
         # Its message was discarded; another call may adopt the command and its changes.
         return state.stopping or outcome
     if state.stopping is None:
@@ -98,6 +97,11 @@ async def settle_changes(
         settled = await _stopped(settling, outcome if was_stopped else state.stopping)
     execution.proposal = None
     return settled
+
+
+async def _discard(state: CallState) -> None:
+    if state.run.execution is not None:
+        await state.run.execution.discard_proposal()
 
 
 async def _verdict(settling: _Settling) -> _Verdict:
@@ -327,17 +331,9 @@ async def _keep(settling: _Settling, selection: KeepSelection, verdict: _Verdict
                     rule=verdict.rule,
                 )
             )
-        _record_own_files(settling.services, changed)
+        settling.services.record_own_files(str(update.data.get("path", "")) for update in changed)
         if channel is not None:
             channel.release()
-
-
-def _record_own_files(services: ExecutionServices, changed: list[DataUpdate]) -> None:
-    """Record the files that were kept, so that the user is not asked again because of them."""
-    for path in (str(update.data.get("path", "")) for update in changed):
-        found = identity_of(path)
-        if found is not None:
-            services.own_files[path] = found
 
 
 async def _stopped(settling: _Settling, stopping: Outcome) -> Outcome:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tui_agent.execution.executor import ToolExecutor
+from tui_agent.execution.options import Batched, Parallel, Sequential, strategy_name
 from tui_agent.execution.pipeline.call_state import CallState
-from tui_agent.execution.strategy import strategy_name
 from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
 from tui_agent.protocol.reports import RunReason, ToolCallReport
@@ -145,3 +145,32 @@ def _union_length(spans: Iterable[tuple[float, float]]) -> float:
         total += max(end - max(begin, reached), 0.0)
         reached = max(reached, end)
     return total
+
+
+class WaveNumbering:
+    """Counter that assigns each call to a wave; a call that must run alone is a wave of its own."""
+
+    def __init__(self, strategy: Sequential | Parallel | Batched) -> None:
+        self._size = _wave_size(strategy)
+        self._wave = -1
+        self._room = 0
+
+    def place(self, *, alone: bool) -> int:
+        """Return the number of the next call's wave, from 0."""
+        if alone or self._room == 0:
+            self._wave += 1
+            self._room = 0 if alone else self._size
+        if not alone:
+            self._room -= 1
+        return self._wave
+
+
+def _wave_size(strategy: Sequential | Parallel | Batched) -> int:
+    match strategy:
+        case Sequential():
+            return 1
+        case Batched(size=size):
+            return size
+        case Parallel():
+            # No limit: no message has that many calls.
+            return 1 << 62

@@ -6,14 +6,14 @@ gets exactly one result, in call order.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from types import TracebackType
 from typing import Literal, TypeAlias
 
-from tui_agent.execution.execution_services import ExecutionServices
 from tui_agent.execution.executor import ToolExecutor
 from tui_agent.execution.joinable_task_group import JoinableTaskGroup
+from tui_agent.execution.options import Auto
 from tui_agent.execution.outcomes import (
     Outcome,
     cancelled,
@@ -24,17 +24,14 @@ from tui_agent.execution.outcomes import (
     skipped,
 )
 from tui_agent.execution.pipeline.call_state import CallState, PreparedCall
-from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued, receive
-from tui_agent.execution.pipeline.run_tool import publish_start
 from tui_agent.execution.pipeline.tool_execution import EarlyExecutions
-from tui_agent.execution.strategy import Auto, WaveNumbering
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
 
-from .call_batch import Batch, ToolExecutionResult
+from .call_batch import Batch, ToolExecutionResult, WaveNumbering
 from .concurrency_gate import ConcurrencyGate, SteeringPoints
 from .conflict_order import ConflictOrder
 from .steering_poll import SteeringGetter, SteeringPoll
@@ -87,7 +84,6 @@ class ToolScheduler:
         services = executor.services
         options = services.options
         self._executor = executor
-        self._services = services
         self._options = options
         self._token = cancellation or CancellationToken()
         self._step = step
@@ -148,7 +144,7 @@ class ToolScheduler:
         """
         self._expect_open()
         (state,) = self._received((call,))
-        verdict = early_verdict(self._services, state)
+        verdict = self._executor.early_verdict(state)
         self._add_state(state, verdict)
         if verdict == "allow":
             self._start_early(state)
@@ -220,7 +216,9 @@ class ToolScheduler:
             if self._options.admits_first:
                 await self._admit_all(states)
             if self._options.start_events == "upfront":
-                _publish_starts(self._services, states)
+                # All of them before any call runs (S2-4).
+                for state in states:
+                    self._executor.publish_start(state)
             for wave in self._waves():
                 await self._run(wave)
             await self._steering_points.at_the_end()
@@ -316,8 +314,7 @@ class ToolScheduler:
             self._ids.add(call.id)
         states: list[CallState] = []
         for index, call in enumerate(calls, len(self._batch.states)):
-            state = receive(
-                self._services,
+            state = self._executor.receive(
                 call,
                 index=index,
                 step=self._step,
@@ -334,8 +331,8 @@ class ToolScheduler:
 
     def _add_state(self, state: CallState, early: Verdict | None = None) -> None:
         self._batch.states.append(state)
-        publish_queued(self._services, state, early)
-        self._gate.add(state, settled="before_tool" not in self._services.hooks.events)
+        self._executor.publish_queued(state, early)
+        self._gate.add(state, settled="before_tool" not in self._executor.services.hooks.events)
 
     def _waves(self) -> list[list[CallState]]:
         """Return the calls that start together; with Auto all do, and the conflict order holds them back."""
@@ -441,13 +438,6 @@ class ToolScheduler:
             raise RuntimeError("enter the scheduler before submitting calls: async with ToolScheduler(…) as scheduler")
         if self._phase != "open":
             raise RuntimeError(f"this scheduler is {self._phase}; each message needs a new one")
-
-
-def _publish_starts(services: ExecutionServices, states: Iterable[CallState]) -> None:
-    """Publish all starts before any call runs (S2-4), except of calls that may take over an earlier execution."""
-    for state in states:
-        if state.finished is None and state.run.claimed is None:
-            publish_start(services, state)
 
 
 def _aborts_siblings(state: CallState) -> bool:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tui_agent.execution import HookBus
 from tui_agent.execution.contained_calls import try_call
-from tui_agent.execution.tool_adapters import ToolLike, as_tool
+from tui_agent.execution.tool_registry import ToolLike, as_tool
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError
