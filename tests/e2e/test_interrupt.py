@@ -29,7 +29,7 @@ def brood(tag: str, words: str) -> str:
     )
 
 
-def test_interrupts_of_commands_and_answers(machine: UserMachine) -> None:
+def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMachine) -> None:
     script = [
         calls(text_block("It takes long."), call("bash", command=brood(machine.tag, "all are there"))),
         says("We go on."),
