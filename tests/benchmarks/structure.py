@@ -180,7 +180,7 @@ def private_textual_imports() -> list[str]:
 
 
 def comment_share() -> float:
-    """Return the comments with words per line of code in percent; docstrings and blank lines are no code."""
+    """Return the comments with words per line of code in percent; docstrings and blank lines do not count as code."""
     comments = code = 0
     for path in PACKAGE.rglob("*.py"):
         lines: set[int] = set()
@@ -220,7 +220,7 @@ def _house() -> None:
 
 
 def _is_alone(token: tokenize.TokenInfo) -> bool:
-    """True for a docstring: nothing stands before it, and it has three quotes."""
+    """True for a docstring: it begins its line, and has three quotes."""
     return not token.line[: token.start[1]].strip() and token.string.lstrip("r").startswith('"""')
 
 

@@ -105,7 +105,7 @@ def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(mac
     assert said == "what happened"
 
 
-def test_ends_are_told_and_jobs_are_stopped_handed_over_and_detached(machine: UserMachine) -> None:
+def test_ends_are_reported_and_jobs_are_stopped_handed_over_and_detached(machine: UserMachine) -> None:
     command = f"echo listening; until [ -e {{0}} ]; do sleep 0.05; done; echo stopping; : {machine.tag}"
     first, second, third, fourth = (
         calls(call("bash", command=command.format(f"stop{number}"), run_in_background=True)) for number in range(1, 5)

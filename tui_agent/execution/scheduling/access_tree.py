@@ -111,6 +111,7 @@ def _any_related(some: Iterable[Path], others: Iterable[Path]) -> bool:
 
 def _related(one: list[str], other: list[str]) -> bool:
     """Return True if two paths are the same or one is above the other."""
+    # Writing `a/b` beside `a` has no sequential equivalent.
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 
