@@ -7,6 +7,7 @@ limits.
 
 import ast
 import sys
+import tokenize
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,12 @@ LONG_FUNCTION = 60
 
 FOLDED_LINES = 300
 """Lines up to which a file and its only importer would be readable as one."""
+
+LAYOUT = {
+    tokenize.ENCODING, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER
+}  # fmt: skip
+NO_WORDS = ("# noqa", "# pyright", "# fmt", "# ---")
+"""Beginnings of comments for tools, and of headings."""
 
 MOST_NAMED = 3
 """Extremes to list by name for each figure."""
@@ -172,6 +179,21 @@ def private_textual_imports() -> list[str]:
     ]
 
 
+def comment_share() -> float:
+    """Return the comments with words per line of code in percent; docstrings and blank lines do not count as code."""
+    comments = code = 0
+    for path in PACKAGE.rglob("*.py"):
+        lines: set[int] = set()
+        with path.open("rb") as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type == tokenize.COMMENT:
+                    comments += not token.string.startswith(NO_WORDS)
+                elif token.type not in LAYOUT and not (token.type == tokenize.STRING and _is_alone(token)):
+                    lines.update(range(token.start[0], token.end[0] + 1))
+        code += len(lines)
+    return 100 * comments / code
+
+
 def is_in(name: str, room: str) -> bool:
     """True if a module is in a room, or is the room itself."""
     return name == room or name.startswith(f"{room}.")
@@ -191,9 +213,15 @@ def _house() -> None:
         ("fan-out over 15 outside cli and workbench", str(len(wide_modules())), "8"),
         ("files that only one neighbour imports", str(len(single_importers(modules()))), "60"),
         ("private Textual imports", str(len(private_textual_imports())), "4"),
+        ("comments that say why per line of code", f"{comment_share():.1f} %", "3 %"),
     )
     for name, value, goal in rows:
         print(f"  {name:<46} {value:>14}   goal {goal}")
+
+
+def _is_alone(token: tokenize.TokenInfo) -> bool:
+    """True for a docstring: it begins its line, and has three quotes."""
+    return not token.line[: token.start[1]].strip() and token.string.lstrip("r").startswith('"""')
 
 
 def _name(path: Path) -> str:

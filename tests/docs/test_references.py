@@ -1,4 +1,4 @@
-"""Links and file names in the documentation point to existing files."""
+"""Links and file names in the documentation and in `.ci/long` point to existing files."""
 
 import re
 from pathlib import Path
@@ -29,3 +29,13 @@ def test_every_file_named_on_a_page_exists(page: Path) -> None:
 
     places = (ROOT, PACKAGE, ROOT / "tests") if page.name == "behaviour.md" else (ROOT, PACKAGE)
     assert [name for name in names if not any((place / name).is_file() for place in places)] == []
+
+
+def test_the_long_check_runs_every_benchmark_and_tests_that_exist() -> None:
+    text = ROOT.joinpath(".ci/long").read_text("utf-8")
+    loop = re.findall(r"for name in (.*); do", text)[0].split()
+    benchmarks = {*loop, *re.findall(r"tests\.benchmarks\.(\w+)", text)}
+    tests = re.findall(r"\btests/[\w/]+(?:\.\w+)?", text)
+
+    assert {path.stem for path in (ROOT / "tests/benchmarks").glob("[a-z]*.py")} == benchmarks | {"tool_servers"}
+    assert [name for name in tests if not (ROOT / name).exists()] == []

@@ -29,11 +29,11 @@ def brood(tag: str, words: str) -> str:
     )
 
 
-def test_interrupts_of_commands_and_answers(machine: UserMachine) -> None:
+def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMachine) -> None:
     script = [
         calls(text_block("It takes long."), call("bash", command=brood(machine.tag, "all are there"))),
         says("We go on."),
-        calls(call("bash", command=brood(machine.tag, "all are here"), timeout=3.0)),
+        calls(call("bash", command=brood(machine.tag, "all are here"), timeout=5.0)),
         says("It took too long."),
         calls(call("bash", command=f"yes flood-{machine.tag}")),
         says("It is quiet again."),
@@ -73,7 +73,7 @@ def test_interrupts_of_commands_and_answers(machine: UserMachine) -> None:
             ((text, is_error),) = results_in(bodies_of(server)[-1])
             assert is_error
             assert "all are here" in text
-            assert second["at"] - first["answered_at"] < 3.0 + 2.0 + 20.0, "the deadline, the grace, and a slow machine"
+            assert second["at"] - first["answered_at"] < 5.0 + 2.0 + 20.0, "the deadline, the grace, and a slow machine"
 
         with step("a flood of output does not block the program"):
             app.wait_for_status("ready")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
+from tests.support.examples import only_long
 from tests.support.forked_program import PipedProgram
 from tests.support.server_thread import ServerThread
 from tests.tools.calls import eventually
@@ -61,7 +62,7 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", ["quit", "HUP", *only_long("TERM")])
 def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
     command = with_daemon(machine, f"echo all are there; sleep {machine.tag}")
     script = [calls(call("bash", command=command)), says("It went on.")]
@@ -247,7 +248,7 @@ def test_a_daemon_of_a_killed_program_is_found_too(machine: UserMachine) -> None
     assert living_in(machine.work) == []
 
 
-@pytest.mark.parametrize("moment", range(4))
+@pytest.mark.parametrize("moment", [0, 2, *only_long(1, 3)])
 def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(machine: UserMachine, moment: int) -> None:
     """Kill it at the first event of a call, at its start, when its process is recorded, and at its first output."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")

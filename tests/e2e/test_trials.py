@@ -52,27 +52,28 @@ def run(
     return done, text
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine) -> None:
+    repository(machine)
+    before = state(machine.work)
+    commands = (
         "cat a.txt && grep -rn x . | sort | head -3",
         "python3 -c 'import json, sys; print(json.dumps(sys.version_info[0]))'",
         "for file in *; do wc -l $file; done; git status --short; git log --oneline",
         "echo scratch > /tmp/scratch && cat /tmp/scratch",
         "mkdir -p __pycache__ && echo x > __pycache__/a.pyc",
-    ],
-)
-def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine, command: str) -> None:
-    repository(machine)
-    before = state(machine.work)
-
-    done, text = run(machine, command)
+    )
+    with ServerThread([*(calls(call("bash", command=command)) for command in commands), says("Done.")]) as server:
+        done = machine.run("-p", "do it", variables=server.environment)
+        bodies = bodies_of(server)
 
     assert (done.returncode, done.stdout) == (0, "Done.\n")
-    assert "discarded" not in text
+    for command, body in zip(commands, bodies[1:], strict=True):
+        ((text, is_error),) = results_in(body)
+        assert not is_error, (command, text)
+        assert "discarded" not in text, (command, text)
     assert state(machine.work) == before
     started = [event["data"] for event in machine.events() if event["type"] == "tool.started"]
-    assert [data["place"] for data in started] == ["trial"]
+    assert [data["place"] for data in started] == ["trial"] * len(commands)
     assert not any(event["type"].startswith(("approval.", "changes.")) for event in machine.events())
 
 

@@ -28,7 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Replace the loop that runs the tests, where the option asks for it."""
-    if config.getoption("--processes") and not config.getoption("--collect-only"):
+    # New snapshots are written at the end of the main process, which only knows those that it has compared itself.
+    alone = config.getoption("--collect-only") or config.getoption("update_snapshots", default=False)
+    if config.getoption("--processes") and not alone:
         config.pluginmanager.register(ForkedTests(config.getoption("--processes")))
 
 

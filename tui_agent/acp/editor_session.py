@@ -151,6 +151,7 @@ class EditorSession:
             self._loop.abort(CANCELLED)
         for turn in self._turns:
             if turn.steering_id is not None:
+                # An editor does not show what is queued, so it would surprise the next turn.
                 self._loop.drop_message(turn.steering_id)
             elif turn is not self._running:
                 turn.resolve(PromptResponse(stop_reason="cancelled"))
@@ -261,6 +262,7 @@ class EditorSession:
             return
         controls = self.opened.controls
         if self._loop.running and self._queue.empty() and not controls.needs_own_run(prompt.text):
+            # The protocol leaves a second prompt open; an error, or an answer after the first, would end steering.
             turn.steering_id = self._loop.steer(prompt.message(controls.expanded(prompt.text))).id
         else:
             self._queue.put_nowait(turn)

@@ -207,6 +207,7 @@ class FleetDriver:
 
     def _is_current(self, unit_id: str, epoch: int) -> bool:
         unit = self.units.get(unit_id)
+        # A worker that was only out of reach may come back after another one has claimed its unit.
         return unit is not None and unit.row.epoch == epoch and not unit.row.ended
 
     async def _save_events(self, unit_id: str, lines: tuple[bytes, ...]) -> None:

@@ -212,6 +212,7 @@ class _UnitRun:
                 continue
             if line is None:
                 break
+            # Effects before ends: what a call did may be in the files before its end is known, never the reverse.
             if self._ends_effects(line):
                 await self._events.flush()
                 self._events.hold(line)

@@ -78,6 +78,7 @@ class SdkClient:
                 auth_token=auth_token or (_NO_TOKEN if isolated else None),
                 base_url=base_url,
                 default_headers=cast(Mapping[str, str], sent),
+                # A retry is a decision of the loop, and an event on the screen.
                 max_retries=0,
                 timeout=timeout,
                 http_client=DefaultAsyncHttpxClient(

@@ -118,6 +118,7 @@ class BrowserServer:
     """Answers requests; knows the pages that are open."""
 
     def __init__(self, options: ServerOptions, command: Sequence[str], folder: Path) -> None:
+        # In the path: a cookie would go to every server of this machine, and relative addresses would drop a query.
         self._token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.options = options
         """Its address, and the most pages at the same time."""
@@ -150,6 +151,7 @@ class BrowserServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         host = request.headers.get("Host", "")
+        # A site can let its own name point to this machine. Its port may be any: that of a tunnel differs.
         if not self._knows(host):
             return web.Response(status=403, text="This name is not one of this machine. Use the printed address.\n")
         token, slash, name = request.path.removeprefix("/").partition("/")
@@ -157,6 +159,7 @@ class BrowserServer:
             return web.Response(status=404, text="Not found. Use the whole address that tui-agent serve has printed.\n")
         if name == "ws":
             # Only browsers send one; other programs need the token as well.
+            # Its port counts, because other servers of this machine have the same name.
             if request.headers.get("Origin", f"http://{host}") != f"http://{host}":
                 return web.Response(status=403, text="Only the page of this server may connect.\n")
             return await self._connect(request)

@@ -79,6 +79,7 @@ class KeepJournal:
         Raises:
             OSError: it cannot be renamed.
         """
+        # Half of a repository is useless; a later start must not finish what this one has begun to undo.
         if self.name == _FILE:
             (self.directory / _FILE).rename(self.directory / _UNDO)
             self.name = _UNDO

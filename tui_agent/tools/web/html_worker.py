@@ -34,6 +34,7 @@ _LEAST_TEXT = 200
 
 def main(url: str, charset: str, descriptor: int) -> int:
     """Write the page as Markdown to the standard output."""
+    # A page that makes the parser run wild fails only its call.
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     with open(descriptor, "rb") as file:

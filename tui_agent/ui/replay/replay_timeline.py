@@ -29,6 +29,7 @@ class ReplayTimeline:
         self._envelopes = envelopes
         self._times: list[float] = []
         at = before = 0.0
+        # Not by the monotonic times of the events: those of two processes cannot be compared.
         for stamp in stamps:
             # The machine's clock may have been set back.
             now = max(before, stamp / 1000)

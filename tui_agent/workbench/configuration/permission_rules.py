@@ -184,6 +184,7 @@ def with_rule(text: str, rule: Rule) -> str:
         ConfigurationError: the text is not a settings file.
     """
     try:
+        # Not with the parser of the standard library: the user's comments stay.
         document = tomlkit.parse(text)
         section = document.setdefault("permissions", tomlkit.table())
         rules = section.setdefault("rules", tomlkit.array()) if isinstance(section, Table | InlineTable) else None

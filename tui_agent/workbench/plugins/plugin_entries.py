@@ -227,6 +227,7 @@ def _without_duplicate(plugin: Plugin, found: Sequence[Plugin]) -> Plugin:
     entry = plugin.entry
     if not plugin.is_used or entry.kind == "hook":
         return plugin
+    # The order of installation must not decide.
     same = [
         other.entry.distribution
         for other in found
