@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "ui",
     },
     "headless": {"protocol", "workbench"},
-    "acp": {"protocol", "agent", "session"},
+    "acp": {"protocol", "workbench"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
