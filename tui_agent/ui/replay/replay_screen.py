@@ -13,12 +13,13 @@ from textual.events import Event, Key, MouseEvent, MouseScrollDown, MouseScrollU
 
 from tui_agent.ui.base.app_type import InputTaker
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
-from tui_agent.ui.base.terminal_environment import Clock
+from tui_agent.ui.base.terminal_environment import Clock, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.workbench.sessions.replay_source import ReplaySource
 
 from .replay_timeline import ReplayTimeline
 from .scrubber import PlayState, Scrubber
@@ -272,3 +273,12 @@ class ReplayScreen(ChatScreen, InputTaker, inherit_bindings=False):
 
     def _show_position(self) -> None:
         self.scrubber.show(self.play_state)
+
+
+def replay_of(source: ReplaySource, options: ChatOptions) -> ReplayScreen:
+    """Return the screen that replays a journal, with the title of its beginning."""
+    place = WorkingDirectory(source.directory, source.branch)
+    settings = replace(
+        options, place=place, model=source.model, label=source.label, first_page=None, glimpse=None, prompt=None
+    )
+    return ReplayScreen(ReplayTimeline(source.envelopes, source.stamps, source.problems), settings)
