@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trial": {"protocol", "git", "walls"},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol"},
-    "rewind": {"protocol", "session", "tools"},
+    "rewind": {"protocol", "agent", "session", "tools"},
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},

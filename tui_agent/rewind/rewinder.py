@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
@@ -41,24 +41,11 @@ NAMED_FILES = 20
 """Most files named in a message to the model."""
 
 
-class Agent(Protocol):
-    """The part of an agent loop that a rewind needs."""
-
-    @property
-    def running(self) -> bool:
-        """True during a run."""
-        ...
-
-    def apply_rewind(self, messages: Sequence[Message], event: SessionRewound) -> None:
-        """Replace the conversation and publish the event."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Rewinder:
     """Service that lists, plans and carries out rewinds, based on the journal alone."""
 
-    agent: Agent
+    agent: AgentLoop
     bus: EventBus
     journal: Path
     keep: Callable[[], Awaitable[None]]
