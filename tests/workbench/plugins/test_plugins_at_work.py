@@ -18,7 +18,7 @@ from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
 from tui_agent.settings import Locations
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.plugins.plugin_provider import PluginProvider
+from tui_agent.workbench.plugins.plugin_loader import PluginProvider
 from tui_agent.workbench.sessions.saved_sessions import SavedSessions
 
 MODULE = """
