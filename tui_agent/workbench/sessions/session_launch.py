@@ -1,6 +1,7 @@
-"""One start of the program: its options and settings, and the sessions that it can open one after another."""
+"""One start of the program: its options and settings, its first page, and the sessions that it can open."""
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,13 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
+from tui_agent.protocol.facts.first_page_data import FirstPage, SessionOffer
 from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.git_branch import branch_of
+from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.settings import Locations, Settings
+from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.launch_options import DEMO_LABEL, LaunchOptions
+from tui_agent.workbench.configuration.named_endpoints import key_source
 
-from .first_pages import collect_first_page, is_first_run, keep_theme
+MOST_SESSIONS = 3
+JOURNALS_READ = 200
+"""Journals that are read at most to find the last sessions of the folder."""
+TEST_FILES = ("pyproject.toml", "tests", "package.json", "Cargo.toml", "go.mod", "Makefile", "pom.xml", "tox.ini")
+"""Files that suggest that a project has tests."""
+DEMO_STARTERS = ("give me the tour", "list files in .", "run echo hello")
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +124,139 @@ class SessionLaunch:
             glimpse = await asyncio.to_thread(read_glimpse, options, self._locations)
         model, label = ("", DEMO_LABEL) if demo else (self._settings.model, "")
         return NextSession(options, glimpse, model, label)
+
+
+# --- the first page ---------------------------------------------------------------------------------------------------
+
+
+def is_first_run(locations: Locations) -> bool:
+    """Return True if the user has neither settings nor sessions. Ask before the first session is created."""
+    return not locations.user_file.exists() and not locations.sessions_dir.exists()
+
+
+async def collect_first_page(
+    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], *, first_run: bool
+) -> FirstPage:
+    """Return the content of the page; reads in a thread.
+
+    Args:
+        options: the command line.
+        locations: the user's directories.
+        age_text: returns the words for the age of a session, from two times in milliseconds: its own and the present.
+        first_run: True if there are neither settings nor sessions.
+    """
+    return await asyncio.to_thread(_collect, options, locations, age_text, first_run)
+
+
+def _collect(
+    options: LaunchOptions, locations: Locations, age_text: Callable[[int, int], str], first_run: bool
+) -> FirstPage:
+    return FirstPage(
+        sessions=_last_sessions(options.cwd, locations, age_text),
+        facts=_facts(options, locations),
+        starters=DEMO_STARTERS if options.demo else starters_for(options.cwd),
+        is_first_run=first_run,
+        key="none needed for the demo" if options.demo else _key_source(options, locations),
+    )
+
+
+def starters_for(folder: Path) -> tuple[str, ...]:
+    """Return three prompts that fit a folder."""
+    try:
+        names = {entry.name for entry in os.scandir(folder)} - {".git", ".tui-agent"}
+    except OSError:
+        names = set[str]()
+    if not names:
+        return ("write a small program that …", "set up a new project for …", "what can you do?")
+    fitting = ["explain this project"]
+    if names.intersection(TEST_FILES):
+        fitting.append("run the tests and fix what fails")
+    if branch_of(folder):
+        fitting.append("review my uncommitted changes")
+    if not names.intersection(INSTRUCTIONS):
+        fitting.append("write an AGENTS.md for this project")
+    fitting.append("find the riskiest part of this code and say why")
+    return tuple(fitting[:3])
+
+
+def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, int], str]) -> tuple[SessionOffer, ...]:
+    """Return the sessions of a folder with the latest messages, without those that a program has open."""
+    with IMPORTING:
+        from tui_agent.session.journal import is_journal_open
+        from tui_agent.session.store import SessionStore
+        from tui_agent.session.summary import SessionSummary, summarise
+
+    here = os.path.realpath(folder)
+    found: list[SessionSummary] = []
+    try:
+        for path in SessionStore(locations.sessions_dir).newest_paths()[:JOURNALS_READ]:
+            one = summarise(path)
+            is_here = one is not None and one.said and bool(one.cwd) and os.path.realpath(one.cwd) == here
+            if one is not None and is_here and not is_journal_open(path):
+                found.append(one)
+            if len(found) > MOST_SESSIONS:
+                break
+    except TuiAgentError:
+        return ()
+    found.sort(key=lambda one: one.last_message, reverse=True)
+    now = now_ms()
+    return tuple(
+        SessionOffer(one.id, one.title or one.id, age_text(one.last_message, now)) for one in found[:MOST_SESSIONS]
+    )
+
+
+def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
+    """Return what the folder brings: branch, instructions that are used, number of rules."""
+    with IMPORTING:
+        from tui_agent.workbench.configuration.project_trust import folder_trust
+
+    facts = [branch] if (branch := branch_of(options.cwd)) else []
+    try:
+        folder = folder_trust(options.cwd, locations, given=options.trust)
+        paths = [Path(str(layer.metadata["path"])) for layer in folder.instructions]
+        facts += [path.name for path in paths if path.is_relative_to(os.path.realpath(options.cwd))]
+        rules = len(load_effective_settings(options, locations).rules)
+    except ConfigurationError:
+        return tuple(facts)
+    if rules:
+        facts.append("1 rule" if rules == 1 else f"{rules} rules")
+    return tuple(facts)
+
+
+def _key_source(options: LaunchOptions, locations: Locations) -> str:
+    try:
+        return key_source(load_effective_settings(options, locations).settings, os.environ)
+    except ConfigurationError:
+        return ""
+
+
+async def keep_theme(name: str, locations: Locations, before: str) -> str:
+    """Write a theme into the user's new settings file and return its path.
+
+    Args:
+        name: the theme.
+        locations: the user's directories.
+        before: theme that was kept a moment ago; empty if there is none, so that there is no file yet.
+
+    Raises:
+        ConfigurationError: the file has other content by now, or cannot be written.
+    """
+    return await asyncio.to_thread(_write_theme, name, locations.user_file, before)
+
+
+def _write_theme(name: str, path: Path, before: str) -> str:
+    with IMPORTING:
+        from tui_agent.tools.atomic_write import write_atomically
+
+    try:
+        if path.exists() and (not before or path.read_text("utf-8") != _settings_with(before)):
+            raise ConfigurationError(f'{path} exists; write the theme there: `theme = "{name}"` in the table [ui]')
+        make_private_directories(path.parent)
+        write_atomically(path, _settings_with(name).encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: the theme was not kept: {error}") from error
+    return str(path)
+
+
+def _settings_with(theme: str) -> str:
+    return f"[ui]\ntheme = {json.dumps(theme)}\n"
