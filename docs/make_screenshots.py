@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.cli.sessions.replays import read_timeline
 from tui_agent.protocol.events import AgentEvent, ApprovalResolved, SteeringQueued
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
+from tui_agent.ui.replay.replay_timeline import ReplayTimeline
+from tui_agent.workbench.sessions.replay_source import read_source
 
 IMAGES = Path(__file__).parent / "images"
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -41,7 +42,8 @@ def pictures() -> Iterator[tuple[str, str, str]]:
 
 async def replayed_picture(file: Path, size: tuple[int, int], event: type[AgentEvent] | None) -> str:
     """The screen of a session just before its first event of a kind, or at its end, as SVG."""
-    timeline = read_timeline(file)
+    source = read_source(file)
+    timeline = ReplayTimeline(source.envelopes, source.stamps)
     at = timeline.length
     if event is not None:
         found = (number for number in range(len(timeline)) if isinstance(timeline.event(number).event, event))

@@ -19,12 +19,13 @@ from acp.schema import (
 )
 
 from tests.support.messages_server import ScriptedMessagesServer
+from tui_agent.acp.editor_host import EditorBench, EditorHost
 from tui_agent.acp.editor_service import serve_editor
-from tui_agent.acp.session_host import OpenedSession
 from tui_agent.agent import AgentLoop
-from tui_agent.cli.editor_host import EditorHost
+from tui_agent.cli.screen_parts import question_lines
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.sessions.saved_sessions import SavedSessions
 
 PATIENCE = 10.0
 """Seconds that a test waits for a fact."""
@@ -145,13 +146,13 @@ class WatchedHost(EditorHost):
     """A host whose agents the test can watch."""
 
     def __init__(self, options: LaunchOptions, locations: Locations) -> None:
-        super().__init__(options, locations)
+        super().__init__(options, SavedSessions(locations), question_lines)
         self.loops: list[AgentLoop] = []
 
     @asynccontextmanager
-    async def open(self, cwd: Path, session_id: str | None, /) -> AsyncGenerator[OpenedSession]:
+    async def open(self, cwd: Path, session_id: str | None, /) -> AsyncGenerator[EditorBench]:
         async with super().open(cwd, session_id) as opened:
-            self.loops.append(opened.loop)
+            self.loops.append(opened.bench.agent)
             yield opened
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.plain_trust import ask_in_lines
+from tui_agent.cli.print_mode import ask_in_lines
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
 

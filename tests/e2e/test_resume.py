@@ -283,7 +283,7 @@ import sys, time
 
 class SlowDisk:
     def find_spec(self, name, path, target=None):
-        while name == "tui_agent.cli.engine_host":
+        while name == "tui_agent.workbench.workbench":
             time.sleep(60)
 
 sys.meta_path.insert(0, SlowDisk())

@@ -1,7 +1,7 @@
 """A headless program with a real agent on a scripted model, wired as the command line wires it.
 
 `python -m tests.headless.headless_program ROOT OPTIONS_JSON` with `scene`, and optionally `prompt`, `output`, `input`,
-`deltas`, `max_steps`, `resume`.
+`deltas`, `resume`.
 """
 
 import asyncio
@@ -16,18 +16,14 @@ from tests.session.real_agents import AskingPolicy, agent_for, bus_for
 from tui_agent.execution import ApprovalGate
 from tui_agent.headless import HeadlessOptions, run_headless
 from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import Step, call, fail, reply
+from tui_agent.providers.scripted_provider import Step, call, reply
 from tui_agent.session import JournalWriter, SessionStore
 
 SCENES: dict[str, list[Step]] = {
     "hello": ["Hello there."],
     "work": [reply("Let me.", call("look", what="a"), call("leave", trace="x")), "It is done."],
-    "twice": ["One.", "Two."],
     "hang": [reply(call("hang")), "Never."],
-    "overloaded": [fail("overloaded")] * 20,
-    "no key": [fail("authentication", "the key is not valid")],
     "endless": [reply(call("look", what=str(number))) for number in range(50)],
-    "chatty": ["word " * 40_000],
 }
 
 
@@ -49,7 +45,6 @@ async def main(root: Path, chosen: dict[str, Any]) -> int:
             root / "effects",
             policy=AskingPolicy(),
             gate=ApprovalGate(interactive=options.interactive),
-            max_steps=chosen.get("max_steps"),
         )
         return await run_headless(bench_of(agent, bus, save=recorder.flush), options)
 

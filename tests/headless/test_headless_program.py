@@ -89,29 +89,6 @@ def events_of(output: str) -> list[Envelope]:
     return [envelope for envelope in envelopes if envelope is not None]
 
 
-def test_text(tmp_path: Path) -> None:
-    assert run(tmp_path, scene="hello", prompt="hi") == (0, "Hello there.\n", "")
-    assert [message.text for message in kept(tmp_path).messages] == ["hi", "Hello there."]
-
-
-def test_json(tmp_path: Path) -> None:
-    code, output, errors = run(tmp_path, scene="hello", prompt="hi", output="json")
-
-    result = json.loads(output)
-    assert (code, errors) == (0, "")
-    assert result | {"duration_ms": 0} == {
-        "session_id": "one",
-        "result": "Hello there.",
-        "is_error": False,
-        "reason": "done",
-        "usage": {"input_tokens": 10, "output_tokens": 5, "cache_read_tokens": 0, "cache_write_tokens": 0},
-        "cost_usd": None,
-        "steps": 1,
-        "tool_calls": 0,
-        "duration_ms": 0,
-    }
-
-
 @pytest.mark.parametrize("deltas", [False, True])
 def test_the_stream_is_the_journal(tmp_path: Path, deltas: bool) -> None:
     code, output, _ = run(tmp_path, scene="work", prompt="hi", output="stream-json", deltas=deltas)
@@ -125,27 +102,6 @@ def test_the_stream_is_the_journal(tmp_path: Path, deltas: bool) -> None:
     assert code == 4
 
 
-def test_a_run_without_an_approver_exits_with_4(tmp_path: Path) -> None:
-    code, output, errors = run(tmp_path, scene="work", prompt="hi")
-
-    assert (code, output) == (4, "It is done.\n")
-    assert "no approver is available here" in errors
-    assert "a call needed approval, and no one could give it" in errors
-    assert not (tmp_path / "effects").exists()
-
-
-def test_a_client_can_approve(tmp_path: Path) -> None:
-    with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
-        running.send(type="user", text="hi")
-        question = running.event("approval.requested")["data"]
-        running.send(type="approval", request_id=question["request_id"], decision="approve", input={"trace": "mine"})
-        assert running.event("run.ended")["data"]["final_text"] == "It is done."
-        code, output, errors = running.finish()
-
-    assert (code, output, errors) == (0, "", "")
-    assert (tmp_path / "effects").read_text() == "mine\n"
-
-
 def test_a_mode_change_resolves_open_requests(tmp_path: Path) -> None:
     with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
@@ -155,45 +111,6 @@ def test_a_mode_change_resolves_open_requests(tmp_path: Path) -> None:
         assert running.finish()[0] == 0
 
     assert (tmp_path / "effects").read_text() == "x\n"
-
-
-def test_the_end_of_the_input_denies_open_requests(tmp_path: Path) -> None:
-    with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
-        running.send(type="user", text="hi")
-        running.event("approval.requested")
-        code, output, _ = running.finish()
-
-    assert code == 4
-    assert events_of(output)[-1].type == "run.ended"
-    assert not (tmp_path / "effects").exists()
-
-
-def test_steering_and_one_run_after_another(tmp_path: Path) -> None:
-    with program(tmp_path, scene="twice", input="stream-json", output="stream-json") as running:
-        running.send(type="user", text="first")
-        running.send(type="user", text="also this")
-        running.event("run.ended")
-        code, _, _ = running.finish()
-
-    assert code == 0
-    assert [message.text for message in kept(tmp_path).messages] == ["first", "One.", "also this", "Two."]
-
-
-@table(
-    ("scene", "code", "words"),
-    [
-        ("overloaded", 75, "the scripted model failed"),
-        ("no key", 1, "error: the key is not valid"),
-        ("endless", 3, "the run ended early (max_steps)"),
-    ],
-)
-def test_failures_have_their_codes_and_messages(tmp_path: Path, scene: str, code: int, words: str) -> None:
-    ended, _, errors = run(tmp_path, scene=scene, prompt="hi", max_steps=3)
-
-    assert ended == code
-    assert words in errors
-    assert "Traceback" not in errors
-    kept(tmp_path)
 
 
 @table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -209,36 +126,6 @@ def test_a_signal_ends_the_run_and_leaves_the_journal_valid(tmp_path: Path, numb
     last = events_of(output)[-1]
     assert (last.type, last.event.model_dump()["reason"]) == ("run.ended", "aborted")
     assert [message.role for message in kept(tmp_path).messages][:2] == ["user", "assistant"]
-
-
-def test_a_signal_while_idle_ends_the_program(tmp_path: Path) -> None:
-    with program(tmp_path, scene="hello", input="stream-json", output="stream-json") as running:
-        running.event("session.created")
-        running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(PATIENCE) == 130
-
-    assert SessionStore(tmp_path / "sessions").list() == ()
-
-
-def test_a_closed_output_causes_no_traceback(tmp_path: Path) -> None:
-    with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
-        running.send(type="user", text="hi")
-        running.event("run.started")
-        running.stdout.close()
-        running.send(type="mode", mode="allow")
-        assert running.process.wait(PATIENCE) == 130
-        assert running.stderr.read() == ""
-    kept(tmp_path)
-
-
-def test_a_blocked_reader_does_not_delay_a_signal(tmp_path: Path) -> None:
-    with program(tmp_path, scene="chatty", prompt="hi", output="stream-json", deltas=True) as running:
-        assert json.loads(running.stdout.readline())["type"] == "session.created"
-        store = SessionStore(tmp_path / "sessions")
-        while not (found := store.load("one")).messages or found.unfinished.closing:
-            pass
-        running.process.send_signal(signal.SIGINT)
-        assert running.process.wait(PATIENCE) == 130
 
 
 def test_a_killed_program_resumes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
 from tests.support.table import table
-from tui_agent.cli.subcommands.doctor import examine
+from tui_agent.cli.installation_checks import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
 from tui_agent.hook_files.hook_scripts import MAX_SCRIPTS, changed_script, read_scripts
 from tui_agent.hook_files.pattern_cost import is_costly

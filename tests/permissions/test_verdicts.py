@@ -3,15 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.table import table
-from tui_agent.permissions import PermissionMode, Rule
+from tui_agent.permissions import Rule
 from tui_agent.permissions.rules.verdicts import (
     MAX_TRACE,
     STRICTNESS,
     Finding,
     PartFindings,
     decision_of,
-    finding_for_mode,
     finding_for_rule,
     invalid,
 )
@@ -64,26 +62,6 @@ def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
     decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])
 
     assert (decision.source, decision.rule) == ("rule", "x")
-
-
-@table(
-    ("mode", "look", "effect", "edit"),
-    [
-        ("ask", "ask", "ask", "ask"),
-        ("allow", "allow", "allow", "allow"),
-        ("deny", "deny", "deny", "deny"),
-        ("plan", "ask", "deny", "deny"),
-        ("accept_edits", "ask", "ask", "allow"),
-    ],
-)
-def test_the_finding_of_each_mode(mode: str, look: str, effect: str, edit: str) -> None:
-    chosen = PermissionMode(mode)
-
-    assert (
-        finding_for_mode(chosen, "look", "x").decision,
-        finding_for_mode(chosen, "effect", "x").decision,
-        finding_for_mode(chosen, "edit", "x").decision,
-    ) == (look, effect, edit)
 
 
 def test_findings_of_rules_name_their_origin() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fussy_server import FussyServer
 from tests.support.table import table
-from tui_agent.cli.subcommands import doctor
+from tui_agent.cli.installation_checks import findings_text, probe_findings
 from tui_agent.providers import local_servers
 from tui_agent.providers.local_servers import found_servers
 
@@ -49,7 +49,7 @@ async def test_the_doctor_says_how_to_use_a_server(monkeypatch: pytest.MonkeyPat
     async with FussyServer(pages=pages) as server:
         found = await asyncio.to_thread(found_servers, [server.port])
         monkeypatch.setattr(local_servers, "found_servers", lambda: found)
-        text = doctor.findings_text(list(doctor.probe_findings()))
+        text = findings_text(list(probe_findings()))
 
     assert f"Ollama at {found[0].address}: qwen3 and 1 more. Use it: tui-agent --model ollama/qwen3" in text
     assert "OLLAMA_CONTEXT_LENGTH" in text
@@ -61,7 +61,7 @@ async def test_the_name_of_a_model_adds_nothing_to_the_command_to_copy(monkeypat
         found = await asyncio.to_thread(found_servers, [server.port])
         monkeypatch.setattr(local_servers, "found_servers", lambda: found)
 
-    assert "tui-agent --model 'ollama/x; touch y'" in doctor.findings_text(list(doctor.probe_findings()))
+    assert "tui-agent --model 'ollama/x; touch y'" in findings_text(list(probe_findings()))
 
 
 def test_a_silent_port_is_given_up_soon() -> None:

@@ -19,7 +19,7 @@ PRELOADED = (
     "tui_agent.__main__",
     "tui_agent.cli.command_line",
     "tui_agent.cli.interactive",
-    "tui_agent.cli.engine_host",
+    "tui_agent.workbench.workbench",
     "tui_agent.headless",
     "tui_agent.providers.anthropic_sdk",
     "tui_agent.providers.demo.demo_server",

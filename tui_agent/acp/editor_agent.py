@@ -42,11 +42,11 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 
 from .editor_client import EditorClient
+from .editor_host import EditorHost
 from .editor_session import EditorSession
 from .offered_servers import NamedServer, read_servers
 from .prompt_reader import PromptBlock
 from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND
-from .session_host import SessionHost
 from .session_options import config_options, mode_state, set_mode, set_option
 
 MOST_SESSIONS = 32
@@ -59,7 +59,7 @@ KEY_METHOD = "environment"
 class EditorAgent:
     """The agent of one connection; implements `acp.Agent`. The library calls each method in a task of its own."""
 
-    def __init__(self, host: SessionHost, client: EditorClient, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, host: EditorHost, client: EditorClient, tasks: asyncio.TaskGroup) -> None:
         """
         Args:
             host: opens sessions.
@@ -181,12 +181,12 @@ class EditorAgent:
     ) -> ForkSessionResponse:
         """Open a copy of a saved session."""
         here = self._sessions.get(session_id)
-        if here is not None and here.opened.keep is not None:
+        if here is not None and here.opened.bench.save is not None:
             with suppress(SessionError):
-                await here.opened.keep()
+                await here.opened.bench.save()
         await self._require_session(session_id)
         try:
-            copy = await self._host.fork(session_id)
+            copy = await self._host.saved.fork(session_id)
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         session = await self._open(cwd, copy, additional_directories, mcp_servers)
@@ -200,14 +200,14 @@ class EditorAgent:
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the path of a directory")
         try:
             start = int(cursor or "0")
-            found = await self._host.sessions(cwd)
+            found = await self._host.saved.list(cwd)
         except ValueError as error:
             raise RequestError(INVALID_PARAMS, f"no page {cursor!r}") from error
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         rest = found[max(start, 0) :]
         sessions = [
-            SessionInfo(session_id=one.id, cwd=one.cwd, title=one.title, updated_at=_iso(one.updated_ms))
+            SessionInfo(session_id=one.id, cwd=one.cwd, title=one.title, updated_at=_iso(one.updated))
             for one in rest[:PAGE]
         ]
         return ListSessionsResponse(
@@ -270,7 +270,7 @@ class EditorAgent:
 
     async def _require_session(self, session_id: str) -> None:
         try:
-            known = await self._host.find(session_id)
+            known = await self._host.saved.find(session_id)
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:

@@ -9,8 +9,8 @@ from acp import run_agent
 
 from .editor_agent import EditorAgent
 from .editor_client import EditorClient
+from .editor_host import EditorHost
 from .rpc_transport import RpcTransport
-from .session_host import SessionHost
 
 END_TIMEOUT = 4.5
 """Seconds that runs get to end, and the client to read the rest; what it has not read by then is dropped."""
@@ -18,7 +18,7 @@ END_TIMEOUT = 4.5
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def serve_editor(host: SessionHost, stdin: int, stdout: int) -> int:
+async def serve_editor(host: EditorHost, stdin: int, stdout: int) -> int:
     """Serve one client and return the exit code: 130 after a signal, otherwise 0. Call it in the main thread."""
     transport = RpcTransport(stdin, stdout)
     client = EditorClient(transport)

@@ -33,14 +33,14 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool_server import ToolServer
-from tui_agent.session.active_branch import active_events
+from tui_agent.workbench.sessions.saved_sessions import conversation
 
 from .editor_client import EditorClient
+from .editor_host import EditorBench
 from .offered_servers import accepted_servers
 from .permission_questions import PermissionQuestions
 from .prompt_reader import Prompt, PromptBlock, PromptReader
 from .rpc_transport import INTERNAL_ERROR, NO_KEY
-from .session_host import OpenedSession
 from .session_options import config_options
 from .session_updates import SessionUpdates, note_of, note_update
 
@@ -74,7 +74,7 @@ class _Turn:
 class EditorSession:
     """One session with its engine. All methods but `serve` may be called while it serves."""
 
-    def __init__(self, opened: OpenedSession, client: EditorClient, cwd: Path, closed: asyncio.Event) -> None:
+    def __init__(self, opened: EditorBench, client: EditorClient, cwd: Path, closed: asyncio.Event) -> None:
         """
         Args:
             opened: the session with its engine.
@@ -82,20 +82,20 @@ class EditorSession:
             cwd: the workspace.
             closed: set once the session is closed and can be opened again.
         """
-        self.id = opened.bus.origin.session_id
+        self.id = opened.bench.events.origin.session_id
         self.opened = opened
         self.closed = closed
         self._client = client
-        self._loop = opened.loop
+        self._loop = opened.bench.agent
         self._servers: dict[str, ToolServer] = {}
         self._updates = SessionUpdates(cwd, terminals=client.shows_terminals)
-        self._reader = PromptReader(cwd, opened.controls)
+        self._reader = PromptReader(cwd, opened)
         self._queue: asyncio.Queue[_Turn | None] = asyncio.Queue()
         self._turns: list[_Turn] = []
         """All prompts without an answer, in order."""
         self._admission = asyncio.Lock()
         self._questions: PermissionQuestions | None = None
-        self._subscription = opened.bus.subscribe(since=0)
+        self._subscription = opened.bench.events.subscribe(since=0)
         self._notes: list[str] = []
         self._failures: list[str] = []
         self._note_count = 0
@@ -117,7 +117,7 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Send the conversation so far."""
-        for update in self._updates.replay(active_events(self.opened.past)):
+        for update in self._updates.replay(conversation(self.opened.past)):
             self._client.update(self.id, update)
             await self._client.room()
 
@@ -172,7 +172,7 @@ class EditorSession:
         """Run prompts until the session is closed."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._questions = PermissionQuestions(self.id, self._client, self._loop, tasks)
+                self._questions = PermissionQuestions(self.id, self._client, self.opened.bench, tasks)
                 tasks.create_task(self._relay())
                 runs = tasks.create_task(self._run_turns())
                 await self._closing.wait()
@@ -207,7 +207,7 @@ class EditorSession:
             self._client.update(self.id, update)
         match event:
             case ApprovalRequested() if self._questions is not None:
-                lines = self.opened.controls.describe(event)
+                lines = self.opened.describe(event)
                 self._questions.ask(event, self._updates.calls.question(envelope, event, lines))
             case ApprovalResolved(request_id=request_id) if self._questions is not None:
                 self._questions.withdraw(request_id)
@@ -242,7 +242,7 @@ class EditorSession:
                 description=one.help,
                 input=AvailableCommandInput(UnstructuredCommandInput(hint=one.argument)) if one.argument else None,
             )
-            for one in self.opened.controls.commands
+            for one in self.opened.commands
         ]
         if commands != self._commands:
             self._commands = commands
@@ -260,10 +260,10 @@ class EditorSession:
         turn.prompt = prompt = await self._reader.read(blocks)
         if turn.answer.done():
             return
-        controls = self.opened.controls
-        if self._loop.running and self._queue.empty() and not controls.needs_own_run(prompt.text):
+        prompts = self.opened.bench.prompts
+        if self._loop.running and self._queue.empty() and not prompts.needs_own_run(prompt.text):
             # The protocol leaves a second prompt open; an error, or an answer after the first, would end steering.
-            turn.steering_id = self._loop.steer(prompt.message(controls.expanded(prompt.text))).id
+            turn.steering_id = self._loop.steer(prompt.message(prompts.expanded(prompt.text))).id
         else:
             self._queue.put_nowait(turn)
 
@@ -283,9 +283,9 @@ class EditorSession:
             for envelope in self._subscription.drain():
                 self._apply(envelope)
             outcome = self._finished(outcome)
-            if self.opened.keep is not None:
+            if self.opened.bench.save is not None:
                 with suppress(SessionError):  # The engine has published it.
-                    await self.opened.keep()
+                    await self.opened.bench.save()
         finally:
             self._running = None
         turn.resolve(outcome)
@@ -300,7 +300,7 @@ class EditorSession:
             await self._start_servers()
             if self._is_cancelled:
                 return None
-            report = await self.opened.controls.run(turn.prompt.text, turn.prompt.message)
+            report = await self.opened.bench.prompts.run_message(turn.prompt.text, turn.prompt.message)
             while report is not None and report.reason == "done" and self._has_steering and not self._is_cancelled:
                 # Messages that came too late for the run.
                 report = await self._loop.run(None)
@@ -318,7 +318,7 @@ class EditorSession:
         servers, self._servers = self._servers, {}
         if not servers:
             return
-        answer = self.opened.controls.server_answer
+        answer = self.opened.added.treatment
         accepted: dict[str, ToolServer] = servers if answer == "allow" else {}
         if answer == "ask":
             with suppress(TimeoutError):
@@ -330,7 +330,7 @@ class EditorSession:
             return
         if left := [name for name in servers if name not in accepted]:
             self._note(f"Not started: the tool server{'s' if len(left) > 1 else ''} {', '.join(left)} of the editor.")
-        for note in await self.opened.controls.start_servers(accepted) if accepted else ():
+        for note in await self.opened.added.start(accepted) if accepted else ():
             self._note(note)
 
     def _end_server_question(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from acp.schema import PermissionOption, PermissionOptionKind, ToolCallUpdate
 
-from tui_agent.agent import AgentLoop
 from tui_agent.protocol.events import ApprovalRequested
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.workbench.workbench import Workbench
 
 from .editor_client import EditorClient
 
@@ -27,17 +27,17 @@ _DECISIONS = {
 class PermissionQuestions:
     """The open questions of one session."""
 
-    def __init__(self, session_id: str, client: EditorClient, loop: AgentLoop, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, session_id: str, client: EditorClient, bench: Workbench, tasks: asyncio.TaskGroup) -> None:
         """
         Args:
             session_id: the session.
             client: shows the questions.
-            loop: the agent that waits for the answers.
+            bench: the session whose agent waits for the answers.
             tasks: has a task for each open question.
         """
         self._session_id = session_id
         self._client = client
-        self._loop = loop
+        self._agent = bench.agent
         self._tasks = tasks
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._is_closed = False
@@ -59,7 +59,7 @@ class PermissionQuestions:
     def close(self) -> None:
         """Deny every request from now on, open ones included."""
         self._is_closed = True
-        for request in self._loop.gate.pending:
+        for request in self._agent.gate.pending:
             self._resolve(request, None, CLIENT_GONE)
 
     async def _ask(self, request: ApprovalRequested, call: ToolCallUpdate) -> None:
@@ -71,9 +71,9 @@ class PermissionQuestions:
         decision = _DECISIONS[chosen] if chosen is not None and chosen in _offered(request) else None
         if decision is None:
             denial = ApprovalDecision(decision="deny", note=otherwise)
-            self._loop.resolve_approval(request.request_id, denial, by="nobody")
+            self._agent.resolve_approval(request.request_id, denial, by="nobody")
         else:
-            self._loop.resolve_approval(request.request_id, decision)
+            self._agent.resolve_approval(request.request_id, decision)
 
 
 def options_for(request: ApprovalRequest) -> Sequence[PermissionOption]:

@@ -25,8 +25,8 @@ from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import TextBlock, UserBlock, UserMessage
 
 from .call_updates import fenced
+from .editor_host import EditorBench
 from .rpc_transport import INVALID_PARAMS
-from .session_host import SessionControls
 
 PromptBlock: TypeAlias = (
     TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
@@ -60,9 +60,10 @@ class Prompt:
 class PromptReader:
     """Reads the prompts of one session."""
 
-    def __init__(self, cwd: Path, controls: SessionControls) -> None:
+    def __init__(self, cwd: Path, opened: EditorBench) -> None:
         self._cwd = cwd
-        self._controls = controls
+        self._opened = opened
+        self._files = opened.bench.attachments
 
     async def read(self, blocks: Sequence[PromptBlock]) -> Prompt:
         """Return a prompt.
@@ -79,18 +80,18 @@ class PromptReader:
                     case TextContentBlock(text=typed):
                         text += typed
                     case ImageContentBlock(data=data):
-                        files.append(await self._controls.media(_decoded(data), f"image {number}"))
+                        files.append(await self._files.given(_decoded(data), f"image {number}"))
                     case ResourceContentBlock():
                         # Without blanks around it, it would not be a mention.
                         text += f"{'' if not text or text[-1].isspace() else ' '}{self._link(block)} "
                     case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
                         embedded.append(self._embedded(resource))
                     case EmbeddedResourceContentBlock(resource=BlobResourceContents() as resource):
-                        files.append(await self._controls.media(_decoded(resource.blob), self._name(resource.uri)))
+                        files.append(await self._files.given(_decoded(resource.blob), self._name(resource.uri)))
                     case _:
                         raise RequestError(INVALID_PARAMS, "audio is not supported")
-            files += await self._controls.attached(text)
-            text = await self._controls.expand(text.rstrip(" "))
+            files += await self._files.attached(text, typed=True)
+            text = await self._opened.expand(text.rstrip(" "))
         except (ToolError, ConfigurationError) as error:
             raise RequestError(INVALID_PARAMS, str(error)) from error
         if not (text.strip() or embedded or files):

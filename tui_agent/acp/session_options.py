@@ -11,7 +11,7 @@ from acp.schema import (
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import PermissionMode
 
-from .session_host import OpenedSession
+from .editor_host import EditorBench
 
 MODE = "mode"
 _CATEGORIES = {"model": "model", "effort": "thought_level"}
@@ -24,15 +24,13 @@ _HELP = {
 }
 
 
-def mode_state(opened: OpenedSession) -> SessionModeState:
+def mode_state(opened: EditorBench) -> SessionModeState:
     """Return the modes to choose from, and the current one."""
-    modes = [
-        SessionMode(id=mode.value, name=_HELP[mode][0], description=_HELP[mode][1]) for mode in opened.controls.modes
-    ]
-    return SessionModeState(current_mode_id=opened.loop.policy.mode.value, available_modes=modes)
+    modes = [SessionMode(id=mode.value, name=_HELP[mode][0], description=_HELP[mode][1]) for mode in opened.modes]
+    return SessionModeState(current_mode_id=opened.bench.agent.policy.mode.value, available_modes=modes)
 
 
-def config_options(opened: OpenedSession) -> list[SessionConfigOptionSelect | SessionConfigOptionBoolean]:
+def config_options(opened: EditorBench) -> list[SessionConfigOptionSelect | SessionConfigOptionBoolean]:
     """Return all options with their values."""
     state = mode_state(opened)
     modes = [
@@ -44,7 +42,7 @@ def config_options(opened: OpenedSession) -> list[SessionConfigOptionSelect | Se
             type="select", id=MODE, name="Mode", category="mode", current_value=state.current_mode_id, options=modes
         )
     ]
-    for choice in opened.controls.choices:
+    for choice in opened.choices:
         values = [SessionConfigSelectOption(value=value, name=value) for value in choice.values]
         options.append(
             SessionConfigOptionSelect.model_validate(
@@ -61,20 +59,20 @@ def config_options(opened: OpenedSession) -> list[SessionConfigOptionSelect | Se
     return options
 
 
-def set_mode(opened: OpenedSession, name: str) -> None:
+def set_mode(opened: EditorBench, name: str) -> None:
     """Change the permission mode.
 
     Raises:
         ConfigurationError: the session has no such mode.
     """
-    modes = {mode.value: mode for mode in opened.controls.modes}
+    modes = {mode.value: mode for mode in opened.modes}
     if name not in modes:
         raise ConfigurationError(f"no mode {name!r} here; there are {', '.join(modes)}")
-    if modes[name] is not opened.loop.policy.mode:
-        opened.loop.set_mode(modes[name], "user")
+    if modes[name] is not opened.bench.agent.policy.mode:
+        opened.bench.agent.set_mode(modes[name], "user")
 
 
-def set_option(opened: OpenedSession, name: str, value: object) -> None:
+def set_option(opened: EditorBench, name: str, value: object) -> None:
     """Change an option.
 
     Raises:
@@ -85,4 +83,4 @@ def set_option(opened: OpenedSession, name: str, value: object) -> None:
     if name == MODE:
         set_mode(opened, value)
     else:
-        opened.controls.choose(name, value)
+        opened.choose(name, value)

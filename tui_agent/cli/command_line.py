@@ -149,11 +149,11 @@ def launch(**values: Any) -> int:
 
         refuse_unknown_theme(values["theme"], options)
     if values["replay"] is not None:
-        from .sessions.replays import run_replay
+        from .interactive import run_replay
 
         return run_replay(values["replay"], options)
     if options.print_mode or options.plain:
-        from .engine_host import run_plain_mode, run_print_mode
+        from .print_mode import run_plain_mode, run_print_mode
 
         return run_plain_mode(options) if options.plain else run_print_mode(options)
     from .interactive import run_interactive

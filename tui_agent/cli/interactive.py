@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.settings import LoadedSettings, Locations, Settings
+from tui_agent.ui.app.app_sessions import AppSessions
 from tui_agent.ui.app.shutdown import exit_on_signals, run_and_exit, run_dialog
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -24,13 +26,20 @@ from tui_agent.workbench.configuration.named_endpoints import lacks_key, require
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
 from tui_agent.workbench.sessions.prompt_store import PromptStore
 from tui_agent.workbench.sessions.recordings import refuse_existing
+from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
 from .process.controlling_terminal import need_terminal, say_error
-from .process.log_file import LOG_NAME, log_to_file
+from .process.log_file import LOG_NAME, log_loop_stalls, log_to_file
+from .process.process_setup import end_start
 from .process.shortage import FAILED, is_group, memory_limit
-from .screen_parts import apply_input, use_on_screen
-from .sessions.app_sessions import AppSessions
-from .sessions.replays import replay_opener
+from .screen_parts import apply_input, screen_problems, use_on_screen
+
+if TYPE_CHECKING:
+    # Imported at run time only after the first paint.
+    from tui_agent.ui.chat.chat_options import ChatOptions
+    from tui_agent.ui.replay.replay_screen import ReplayScreen
+    from tui_agent.workbench.sessions.replay_source import ReplaySource
+    from tui_agent.workbench.workbench import Workbench
 
 OPENING_SECONDS = 120.0
 """Seconds after which a start that has not opened its session ends. If memory runs out at the wrong moment, a thread
@@ -200,7 +209,7 @@ def _build_app(
     """
     prompts = PromptStore(locations.sessions_dir if options.keep_session else None, options.cwd)
     bridge = AgentBridge(mode=settings.permissions.mode, prompts=prompts)
-    sessions = AppSessions(options, locations, settings, bridge)
+    sessions = AppSessions(SessionLaunch(options, locations, settings), bridge)
     terminal = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     early = early_terminal()
     if early is not None and early.is_light:
@@ -216,7 +225,7 @@ def _build_app(
         place=WorkingDirectory.of(options.cwd, Path.home()),
         surroundings=terminal,
         log_file=locations.log_dir / LOG_NAME,
-        open_replay=replay_opener(locations, options.cwd, lambda: sessions.bridge.session_id),
+        open_replay=partial(_open_replay, locations, options.cwd, sessions),
         sessions=sessions,
         notifications=settings.ui.notifications,
     )
@@ -231,6 +240,20 @@ def _plugin_themes(settings: Settings, folder: Path) -> Sequence[Path]:
     from tui_agent.workbench.plugins.plugin_entries import theme_files
 
     return theme_files(settings, folder)
+
+
+async def _open_replay(
+    locations: Locations, folder: Path, sessions: AppSessions, name: str, options: "ChatOptions"
+) -> "ReplayScreen":
+    """Return the screen for `/replay`; without a name, that of the present session."""
+    from tui_agent.ui.replay.replay_screen import replay_of
+    from tui_agent.workbench.sessions.replay_source import find_journal, read_source
+
+    def read() -> "ReplaySource":
+        found = name or sessions.bridge.session_id
+        return read_source(find_journal(found, folder, locations, is_current=not name))
+
+    return replay_of(await asyncio.to_thread(read), options)
 
 
 async def _run_with_engine(app: TuiAgentApp, sessions: AppSessions) -> TuiAgentError | None:
@@ -272,12 +295,12 @@ async def _serve_engines(app: TuiAgentApp, sessions: AppSessions, screen: asynci
 
     On an error in the first session, close the screen and return the error.
     """
-    serve = await asyncio.to_thread(_load_engine)
+    workbench = await asyncio.to_thread(_load_engine)
     follows = False
     while not screen.done():
         try:
             end = partial(sessions.wait_for_end, screen)
-            await serve(sessions.options, sessions.bridge, partial(use_on_screen, app), end, follows=follows)
+            await _serve(workbench, app, sessions, end, follows=follows)
         except TuiAgentError as error:
             if not await sessions.go_back(app, str(error)):
                 app.exit()
@@ -287,16 +310,99 @@ async def _serve_engines(app: TuiAgentApp, sessions: AppSessions, screen: asynci
     return None
 
 
-def _load_engine() -> Callable[..., Awaitable[None]]:
+def _load_engine() -> "type[Workbench]":
     """Import the engine, which the first screen does not need, and begin to import the model's SDK. Blocks."""
     with IMPORTING:
         from tui_agent.providers.anthropic_provider import load_sdk
-
-        from .engine_host import serve
+        from tui_agent.workbench.workbench import Workbench
 
     # While the engine opens its session. `AgentBridge.warm_up` waits for it, and reports an error.
     threading.Thread(target=load_sdk, name="model-sdk", daemon=True).start()
-    return serve
+    return Workbench
+
+
+async def _serve(
+    workbench: "type[Workbench]",
+    app: TuiAgentApp,
+    sessions: AppSessions,
+    screen_gone: Callable[[], Awaitable[object]],
+    *,
+    follows: bool,
+) -> None:
+    """Open a session, connect the bridge to it, and keep it until the screen is gone; then end its run and save it.
+
+    Args:
+        workbench: opens sessions.
+        app: the screen.
+        sessions: has the options and the bridge of the session.
+        screen_gone: returns once the screen is gone, or shows another session.
+        follows: True if another session was on the screen before.
+
+    Raises:
+        ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
+        SessionError: the session cannot be opened.
+    """
+    options, bridge = sessions.options, sessions.bridge
+    opened = workbench.open(
+        options,
+        watched=True,
+        screen_problems=screen_problems,
+        use_on_screen=partial(use_on_screen, app),
+        examine=_examined,
+        prompts=bridge.prompts,
+    )
+    async with log_loop_stalls(), opened as bench:
+        bridge.open(bench)
+        bench.hooks.begin("clear" if follows and options.resume is None else None)
+        async with asyncio.TaskGroup() as tasks:
+            beside = [tasks.create_task(_freeze_loaded(bridge)), tasks.create_task(bench.symbols.keep())]
+            await screen_gone()
+            for task in beside:
+                task.cancel()
+        await bench.end_run()
+        bench.hooks.end("clear" if bridge.is_detached else "prompt_input_exit")
+
+
+def _examined(folder: Path) -> str:
+    from .installation_checks import examined
+
+    return examined(folder)
+
+
+async def _freeze_loaded(bridge: AgentBridge) -> None:
+    """Begin to collect garbage, except in what is loaded: looking through it delays frames."""
+    await bridge.warm.wait()  # The model's SDK is most of it.
+    end_start()
+
+
+def run_replay(name: str, options: LaunchOptions) -> int:
+    """Replay a session and return the exit code; needs no key and no network.
+
+    Args:
+        name: the session's id, or the file of its journal.
+        options: the command line.
+
+    Raises:
+        ConfigurationError: standard streams are not a terminal, or the file is not a journal.
+        SessionError: no session has this id.
+    """
+    from tui_agent.ui.replay.replay_screen import ReplayApp, replay_of
+    from tui_agent.workbench.sessions.replay_source import find_journal, read_source
+
+    locations, loaded = prepare_settings(options)
+    source = read_source(find_journal(name, options.cwd, locations))
+    need_terminal("run tui-agent --replay in one")
+    log_to_file(locations, verbose=options.verbose)
+    apply_input(loaded.settings)
+    app = ReplayApp(
+        partial(replay_of, source),
+        theme=loaded.settings.ui.theme,
+        themes_dirs=(locations.user_themes_dir,),
+        surroundings=TerminalEnvironment.of_environment(os.environ, reduced_motion=loaded.settings.ui.reduced_motion),
+        log_file=locations.log_dir / LOG_NAME,
+    )
+    app.run()
+    return app.return_code or 0
 
 
 def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

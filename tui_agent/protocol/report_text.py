@@ -4,12 +4,11 @@ import json
 from datetime import datetime
 from typing import cast
 
+from tui_agent.protocol.amounts import bytes_text, count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.messages import JsonObject, Usage
 from tui_agent.protocol.reports import AgentRunReport, MetricValue, RunReason, StepReport, ToolCallReport
 from tui_agent.protocol.status_words import STATUS_WORDS
-
-from .amounts import bytes_text, count_text, money_text, seconds_text, tokens_text
 
 _ENDS: dict[RunReason, str] = {
     "done": "done",

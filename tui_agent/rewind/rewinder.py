@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError

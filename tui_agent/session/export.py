@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
+from tui_agent.protocol.code_fence import code_fence
 from tui_agent.protocol.messages import (
     AssistantMessage,
     DocumentBlock,
@@ -148,11 +149,6 @@ def _block_words(block: UserBlock) -> str:
             return f"[image, {block.media_type}]"
         case DocumentBlock():
             return f"{block.label}\n{block.data}" if block.is_text else block.label
-
-
-def code_fence(text: str, least: int) -> str:
-    """Return the backticks around a text as code: at least so many, and more than any run of them in it."""
-    return "`" * max(least, max(map(len, _TICKS.findall(text)), default=0) + 1)
 
 
 def _fenced(part: _Part) -> str:

@@ -59,8 +59,7 @@ from .configuration.permission_rules import build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
-from .plugins.plugin_loader import LoadedPlugins, load_plugins
-from .plugins.plugin_news import plugin_news
+from .plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.recordings import record_journal

@@ -1,12 +1,16 @@
 """Builds the model provider: the one that the settings name, or with `--demo` the offline model."""
 
+import asyncio
 import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
@@ -15,11 +19,14 @@ from tui_agent.settings import LoadedSettings, RuleSetting, Settings
 from .configuration.effective_settings import Credentials
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_endpoints import key_of, plugin_of, target_of
-from .key_command import printed_key
 from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
     from tui_agent.providers.endpoint_profiles import ModelTarget
+
+_KEY_SECONDS = 60.0
+"""Most seconds that a command that prints the key may take: it may ask another server."""
+_LONGEST_REASON = 300
 
 
 class ProviderBuilder:
@@ -124,3 +131,40 @@ class ProviderBuilder:
 def _key_source(command: str) -> KeySource | None:
     """Return the key source of a command of the settings; None without one."""
     return partial(printed_key, command) if command else None
+
+
+async def printed_key(command: str) -> str:
+    """Run a command line for bash and return the key that it prints.
+
+    Only the user's own settings name it, so it has the whole environment of this program.
+
+    Raises:
+        ProviderError: it failed, took too long, or printed no key.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "--noprofile", "--norc", "-c", command), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, process_group=0
+    )
+    try:
+        async with asyncio.timeout(_KEY_SECONDS):
+            out, err = await process.communicate()
+    except TimeoutError:
+        raise _no_key(f"it took more than {_KEY_SECONDS:g} s") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    key = out.decode("utf-8", "replace").strip()
+    if process.returncode:
+        reason = " ".join(err.decode("utf-8", "replace").split())[-_LONGEST_REASON:]
+        raise _no_key(f"exit code {process.returncode}{f': {reason}' if reason else ''}")
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        # The output stays out of the message: it may contain the key.
+        raise _no_key("it must print the key and nothing else")
+    return key
+
+
+def _no_key(why: str) -> ProviderError:
+    summary = f"`key_command` of the settings gave no key: {why}"
+    text = f"{summary}. The conversation is kept; correct the command, then try again."
+    return ProviderError(text, kind="unavailable", summary=summary)

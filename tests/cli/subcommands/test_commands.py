@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.subcommands.doctor import examine
+from tui_agent.cli.installation_checks import examine
 from tui_agent.permissions import Rule
 from tui_agent.protocol.extras import install_command
 from tui_agent.tools import JOB_TOOLS

@@ -8,8 +8,7 @@ from tests.workbench.plugins.conftest import Install
 from tui_agent.cli.screen_parts import examine_plugins
 from tui_agent.execution import HookBus
 from tui_agent.settings import Locations, Settings
-from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins, load_plugins
-from tui_agent.workbench.plugins.plugin_news import plugin_news
+from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
 
 GOOD = """
 from tui_agent import HookBus, tool

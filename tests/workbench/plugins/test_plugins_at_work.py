@@ -11,14 +11,15 @@ import pytest
 from tests.support.stream_helpers import HELLO, heard
 from tests.support.table import table
 from tests.workbench.plugins.conftest import Install
+from tui_agent.acp.editor_host import EditorHost
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.editor_host import EditorHost
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, StreamEnded, TextDelta
 from tui_agent.settings import Locations
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.plugins.plugin_provider import PluginProvider
+from tui_agent.workbench.plugins.plugin_loader import PluginProvider
+from tui_agent.workbench.sessions.saved_sessions import SavedSessions
 
 MODULE = """
 from tui_agent import HookBus, ModelInfo, StreamEnded, StreamStarted, TextDelta, tool
@@ -141,7 +142,8 @@ def test_an_editor_needs_no_key_for_a_model_of_a_plugin(work: Path, monkeypatch:
     locations = Locations.of_user(os.environ)
 
     def missing_key(model: str) -> str:
-        return EditorHost(replace(LaunchOptions.for_command(work), settings={"model": model}), locations).missing_key()
+        options = replace(LaunchOptions.for_command(work), settings={"model": model})
+        return EditorHost(options, SavedSessions(locations), lambda _: ()).missing_key()
 
     assert missing_key("echo/one") == ""
     assert "ANTHROPIC_API_KEY" in missing_key("claude-sonnet-5-5")

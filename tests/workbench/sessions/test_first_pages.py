@@ -11,7 +11,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session.journal import JournalFile
 from tui_agent.settings import Locations
 from tui_agent.ui.app.session_rows import age_text
-from tui_agent.workbench.sessions.first_pages import collect_first_page, is_first_run, keep_theme, starters_for
+from tui_agent.workbench.sessions.session_launch import collect_first_page, is_first_run, keep_theme, starters_for
 
 
 @pytest.fixture

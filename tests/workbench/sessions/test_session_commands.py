@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.workbench.configuration.test_live_settings import options_for
-from tui_agent.cli.subcommands.doctor import examined
+from tui_agent.cli.installation_checks import examined
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.session import StoredSession
 from tui_agent.workbench import build_engine

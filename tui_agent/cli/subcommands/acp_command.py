@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tui_agent.cli.command_line import launch, launch_options
-from tui_agent.cli.process.log_file import log_to_file
+from tui_agent.cli.process.log_file import log_loop_stalls, log_to_file
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.extras import install_command
 from tui_agent.settings import Locations
@@ -33,17 +33,20 @@ def acp(**values: Any) -> int:
     log_to_file(locations, verbose=values["verbose"])
     options = launch_options({**values, "plain": True, "cwd": Path.cwd()})
     stdin, stdout = _private_streams()
+    from tui_agent.acp.editor_host import EditorHost
     from tui_agent.acp.editor_service import serve_editor
-    from tui_agent.cli.editor_host import EditorHost
     from tui_agent.cli.process.process_setup import end_start
+    from tui_agent.cli.screen_parts import question_lines, screen_problems
     from tui_agent.workbench.leftover_commands import adopt_orphans
+    from tui_agent.workbench.sessions.saved_sessions import SavedSessions
 
     end_start()
 
     async def serve() -> int:
         # Here rather than by each session: one that ends would resign for the others.
-        async with adopt_orphans():
-            return await serve_editor(EditorHost(options, locations), stdin, stdout)
+        async with adopt_orphans(), log_loop_stalls():
+            host = EditorHost(options, SavedSessions(locations), question_lines, screen_problems)
+            return await serve_editor(host, stdin, stdout)
 
     return asyncio.run(serve())
 

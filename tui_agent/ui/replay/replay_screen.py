@@ -16,12 +16,13 @@ from tui_agent.ui.app.themes import DEFAULT_THEME
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.app_type import AnyScreen, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
-from tui_agent.ui.base.terminal_environment import Clock, TerminalEnvironment
+from tui_agent.ui.base.terminal_environment import Clock, TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.workbench.sessions.replay_source import ReplaySource
 
 from .replay_timeline import ReplayTimeline
 from .scrubber import PlayState, Scrubber
@@ -321,3 +322,12 @@ class ReplayApp(TuiAgentApp):
     def replay_closed(self) -> None:
         """Exit."""
         self.exit()
+
+
+def replay_of(source: ReplaySource, options: ChatOptions) -> ReplayScreen:
+    """Return the screen that replays a journal, with the title of its beginning."""
+    place = WorkingDirectory(source.directory, source.branch)
+    settings = replace(
+        options, place=place, model=source.model, label=source.label, first_page=None, glimpse=None, prompt=None
+    )
+    return ReplayScreen(ReplayTimeline(source.envelopes, source.stamps, source.problems), settings)

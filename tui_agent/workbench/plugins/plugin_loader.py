@@ -1,25 +1,32 @@
-"""Loads the plugins of a start: imports their objects and checks them. Nothing that a plugin does ends the start."""
+"""Loads the plugins of a start: imports their objects and checks them. Nothing that a plugin does ends the start or a
+run."""
 
 import contextlib
+import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tui_agent.execution import HookBus
-from tui_agent.execution.contained_calls import try_call
+from tui_agent.execution.contained_calls import contained, try_call
 from tui_agent.execution.tool_registry import ToolLike, as_tool
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.engine_imports import IMPORTING
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.private_directory import make_private_directories
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent
+from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.value_checks import wrong_kind
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.settings import Settings
+from tui_agent.settings import Locations, Settings
+from tui_agent.tools.atomic_write import write_atomically
 
 from .plugin_entries import Plugin, PluginEntry, find_plugins
-from .plugin_provider import PluginProvider
 
 MakeProvider: TypeAlias = Callable[[str], object]
 
@@ -57,7 +64,7 @@ class LoadedPlugins:
         for owner, hooks in self.hooks.items():
             bus.include(hooks, owner)
 
-    def provider(self, name: str, reference: str) -> PluginProvider:
+    def provider(self, name: str, reference: str) -> "PluginProvider":
         """Return the provider of a plugin.
 
         Args:
@@ -138,3 +145,139 @@ def _expect_function(thing: object) -> MakeProvider:
     if not callable(thing):
         raise wrong_kind("a provider plugin", "a class, or a function of the model's name", thing)
     return thing
+
+
+# --- providers of plugins -------------------------------------------------------------------------------------------
+
+_END = object()
+
+
+class PluginProvider:
+    """Wrapper around a plugin's provider; implements `protocol.provider.ModelProvider`."""
+
+    def __init__(self, plugin: str, reference: str, make: Callable[[str], object]) -> None:
+        """
+        Args:
+            plugin: the plugin, for messages.
+            reference: the model, `PROVIDER/NAME`.
+            make: takes the reference and returns the provider.
+
+        Raises:
+            ConfigurationError: it raises, or returns something else.
+        """
+        self._plugin = plugin
+        made: Any = try_call(make, reference)
+        info: object = made if isinstance(made, Crash) else try_call(_checked_model, made)
+        if isinstance(info, Crash):
+            raise ConfigurationError(escaped(f"{plugin} cannot be used for {reference}: {info.text}"))
+        if not isinstance(info, ModelInfo) or info.name != reference:
+            raise ConfigurationError(escaped(f"{plugin}: its `model` must be a ModelInfo named {reference!r}"))
+        self._provider: Any = made
+        self._model = info
+
+    @property
+    def model(self) -> ModelInfo:
+        """Facts about the model, as the plugin gave them first."""
+        return self._model
+
+    async def prepare(self) -> None:
+        """Prepare the plugin's provider."""
+        await self._contained(self._provider.prepare)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        """Yield the events of the plugin's provider.
+
+        Raises:
+            ProviderError: the request failed, or the plugin raised something.
+        """
+        made = try_call(self._provider.stream, request)
+        if isinstance(made, Crash):
+            raise self._error(made)
+        # Only a generator can be closed.
+        events: Any = made if hasattr(made, "aclose") else _closable(made)
+        async with aclosing(events):
+            while True:
+                event = await self._contained(lambda: anext(events, _END))
+                if event is _END:
+                    return
+                yield cast(StreamEvent, event)
+
+    async def aclose(self) -> None:
+        """Close the plugin's provider; a failure changes nothing any more."""
+        await contained(_called(self._provider.aclose))
+
+    async def _contained(self, work: Callable[[], Awaitable[object]]) -> object:
+        result = await contained(_called(work))
+        if isinstance(result, Crash):
+            raise self._error(result)
+        return result
+
+    def _error(self, crash: Crash) -> ProviderError:
+        if isinstance(crash.error, ProviderError):
+            return crash.error
+        text = f"{self._plugin} failed: {crash.text}"
+        return ProviderError(
+            escaped(f"{text}. The conversation is kept; try again, or choose another model."), kind="bad_response"
+        )
+
+
+def _checked_model(provider: Any) -> object:
+    """Return the facts of a provider that has all methods.
+
+    Raises:
+        ConfigurationError: a method is missing.
+    """
+    for name in ("prepare", "stream", "aclose"):
+        if not callable(getattr(provider, name, None)):
+            raise ConfigurationError(f"its provider has no method `{name}`")
+    return provider.model
+
+
+async def _called(work: Callable[[], Awaitable[object]]) -> object:
+    """Await what a function returns; what it raises before counts, too."""
+    return await work()
+
+
+async def _closable(events: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
+    async for event in events:
+        yield event
+
+
+# --- news -----------------------------------------------------------------------------------------------------------
+
+_LARGEST_FILE = 1 << 20
+
+
+def plugin_news(plugins: Sequence[Plugin], locations: Locations) -> str:
+    """Return a sentence about plugins in use that are new or have changed; empty if none has. Blocks.
+
+    What was announced is kept in `plugins.json`. If that cannot be written, it is announced again.
+    """
+    path = locations.state_dir / "plugins.json"
+    used = [plugin.entry for plugin in plugins if plugin.is_used]
+    now: JsonObject = {_name_of(entry): entry.fingerprint for entry in used}
+    before = _read(str(path))
+    if now == before:
+        return ""
+    new = [entry for entry in used if before.get(_name_of(entry)) != entry.fingerprint]
+    try:
+        make_private_directories(path.parent)
+        write_atomically(path, json.dumps(now, indent=1).encode("utf-8"))
+    except OSError:
+        pass  # The notice comes again at the next start.
+    if not new:
+        return ""
+    names = ", ".join(entry.shown for entry in new)
+    return f"Plugins that are new or have changed since the last start: {names}. `plugins.disabled` turns them off."
+
+
+def _name_of(entry: PluginEntry) -> str:
+    return f"{entry.distribution}:{entry.kind}:{entry.name}"
+
+
+def _read(path: str) -> JsonObject:
+    try:
+        entries: object = json.loads(read_regular_file(path, _LARGEST_FILE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return entries if is_object(entries) else {}

@@ -10,10 +10,10 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.facts.prompt_attachment import Attachment, PromptAttachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.messages import DocumentBlock
+from tui_agent.protocol.messages import DocumentBlock, UserBlock
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.tools.line_pages import PIECE, LinePage, LineRequest, read_lines
-from tui_agent.tools.media.media_files import load_media, media_type_of
+from tui_agent.tools.media.media_files import load_media, media_of, media_type_of
 from tui_agent.tools.pinned_directory import ResolvedPath, open_file
 from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, ReadTool, numbered
 from tui_agent.tools.search.file_listing import list_files
@@ -104,6 +104,17 @@ class PromptFiles:
             found += [] if one is None else [one.block]
         refuse_too_many(found)
         return found
+
+    async def given(self, content: bytes, name: str) -> UserBlock:
+        """Return an image or a PDF that is not a file here.
+
+        Raises:
+            ToolError: it is neither, or cannot be sent.
+        """
+        media_type = media_type_of(content[:SAMPLE_SIZE])
+        if media_type is None:
+            raise ToolError(f"{name} is not a PNG, JPEG, GIF or WebP image or a PDF.")
+        return (await media_of(content, media_type, name, CancellationToken())).block
 
     async def _media(self, place: Path, shown: str) -> PromptAttachment:
         """Return an image or a PDF.

@@ -51,6 +51,11 @@ class SessionCatalogue:
         self._folder = os.path.realpath(folder)
         self._counts: MessageCounts | None = None
 
+    @classmethod
+    def of_directory(cls, sessions: Path, folder: Path) -> "SessionCatalogue":
+        """Return the sessions that are saved in a directory."""
+        return cls(SessionStore(sessions), folder)
+
     async def read(self) -> AsyncIterator[Sequence[SessionEntry | None]]:
         """Yield all sessions, the journals written last first; None for one that cannot be read.
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.terminal import Terminal
 from tui_agent.cli.command_line import run_program
-from tui_agent.cli.sessions.replays import read_timeline
 from tui_agent.settings import Locations
+from tui_agent.workbench.sessions.replay_source import read_source
 
 
 def events_in(file: Path) -> list[tuple[int, str]]:
@@ -104,9 +104,9 @@ def test_a_damaged_journal_is_replayed_without_its_damaged_lines(tmp_path: Path)
     whole = [EVENT % (number, number * 1_000) for number in (1, 2, 3)]
     file.write_text(f"{whole[0]}nonsense\n\x00\n{whole[1]}[[[[\n{whole[2]}{whole[0][:40]}", "utf-8")
 
-    timeline = read_timeline(file)
+    source = read_source(file)
 
-    assert timeline.moments == [0.0, 1.0, 2.0]
-    assert len(timeline.notices) == 3
-    assert timeline.notices[0].startswith("Line 2 is not an event")
-    assert timeline.notices[-1].startswith("The file has")
+    assert list(source.stamps) == [1_000, 2_000, 3_000]
+    assert len(source.problems) == 3
+    assert source.problems[0].startswith("Line 2 is not an event")
+    assert source.problems[-1].startswith("The file has")

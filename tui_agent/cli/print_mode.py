@@ -1,21 +1,85 @@
-"""The question of trust in plain mode: lines, and an answer that ends with enter. The default is no."""
+"""Print mode and plain mode: opens a session without the screen; plain mode asks about trust in lines."""
 
+import asyncio
 import os
 import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
+from tui_agent.workbench.configuration.effective_settings import prepare_settings
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustAnswer, TrustRequest, TrustStore, trust_request_for
+from tui_agent.workbench.workbench import Workbench
+
+from .process.controlling_terminal import say
+from .process.log_file import log_loop_stalls, log_to_file
+from .process.process_setup import end_start
+from .screen_parts import question_lines, screen_problems
+
+if TYPE_CHECKING:
+    from tui_agent.headless import Describe, HeadlessOptions
 
 _LONGEST_LINE = 4_096
 """Bytes; a terminal passes on no longer line."""
 _ANSWERS: dict[str, TrustAnswer] = {"": "no", "n": "no", "no": "no", "t": "tightening", "a": "all"}
 _PLAIN_YES: dict[str, TrustAnswer] = {"y": "tightening", "yes": "tightening"}
 """Answers to a folder without allow rules and tool servers."""
+
+
+def run_print_mode(options: LaunchOptions) -> int:
+    """Run headless and return the exit code.
+
+    Raises:
+        ConfigurationError: there is no prompt, or the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    from tui_agent.headless import HeadlessOptions, read_prompt
+
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    prompt = options.prompt if options.input_format == "stream-json" else read_prompt(options.prompt)
+    headless = HeadlessOptions(
+        prompt, options.output_format, options.input_format, include_deltas=options.include_deltas
+    )
+    return asyncio.run(_run_headless(options, headless))
+
+
+def run_plain_mode(options: LaunchOptions) -> int:
+    """Run a conversation in lines of plain text and return the exit code.
+
+    Raises:
+        ConfigurationError: the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    from tui_agent.headless import HeadlessOptions
+
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    if not options.trust and has_terminal():
+        ask_in_lines(options.cwd, locations, read_line, say)
+    headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
+    return asyncio.run(_run_headless(options, headless, question_lines))
+
+
+async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", describe: "Describe | None" = None) -> int:
+    from tui_agent.headless import describe_briefly, run_headless
+
+    end_start()
+    watched = headless.interactive
+    async with (
+        log_loop_stalls(),
+        Workbench.open(options, watched=watched, screen_problems=screen_problems) as bench,
+    ):
+        bench.hooks.begin()
+        return await run_headless(bench, headless, describe=describe or describe_briefly)
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
 
 
 def ask_in_lines(

@@ -1,1 +1,0 @@
-"""Sessions of the app, and recordings."""
