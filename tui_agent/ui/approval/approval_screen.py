@@ -16,7 +16,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -62,12 +61,12 @@ _MISSING = {
     "edit_input": "There is no text to edit.",
     "whole_diffs": "No diff is cut here.",
 }
-"""Why a key does nothing where its answer is not offered."""
+"""Reason why a key does nothing where its answer is not offered."""
 _NO_TEXT = "This text cannot be edited here: it changed meanwhile, or an editor would not keep it as it is."
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, QuestionScreen[Decided], ModalScreen[Decided]):
+class ApprovalScreen(Paging, QuestionScreen[Decided]):
     """One request. Returns the decision, None for "not now", or the page that the user opens."""
 
     @dataclass

@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Resize
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -52,7 +51,7 @@ class OpensPages(Protocol):
         ...
 
 
-class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], ModalScreen[ApprovalDecision | None]):
+class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     """One question. Returns the decision, or None for "not now"."""
 
     CSS_PATH = "approval.tcss"

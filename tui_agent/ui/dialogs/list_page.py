@@ -19,12 +19,11 @@ from textual.widget import Widget
 from tui_agent.ui.base.command_type import Where
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView, command_at
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_runs
 
 from .answer_rules import AnswerGuard, AnswerPointer
-from .question_screen import command_at
 
 T = TypeVar("T")
 CONFIRM_SECONDS = 3.0
