@@ -47,7 +47,7 @@ _STEP_KEYS = {
     "adding": ("not_now",),
     "editing": ("run_edited", "edit_outside", "not_now"),
 }
-_CURSOR = ("next_answer", "previous_answer", "choose_answer")
+_CURSOR = ("next_answer", "previous_answer", "choose_answer", "narrower", "wider")
 _ENDS = ("approve_once", "deny", "skip")
 """Answers to the question itself."""
 _STORES = ("approve_session", "approve_always", "for_user")
@@ -218,12 +218,18 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
             self._store("user")
 
     def action_narrower(self) -> None:
-        """Show a rule that allows less."""
-        self.dialog.change_rule(-1)
+        """Show a rule that allows less; before that, move the cursor to the answer before."""
+        if self.dialog.step == "confirming":
+            self.dialog.change_rule(-1)
+        else:
+            self.action_previous_answer()
 
     def action_wider(self) -> None:
-        """Show a rule that allows more."""
-        self.dialog.change_rule(+1)
+        """Show a rule that allows more; before that, move the cursor to the next answer."""
+        if self.dialog.step == "confirming":
+            self.dialog.change_rule(+1)
+        else:
+            self.action_next_answer()
 
     def action_approve_with_note(self) -> None:
         """Ask for a remark, which the agent reads with the result."""
