@@ -660,6 +660,32 @@ async def test_several_questions_are_answered_at_once() -> None:
         assert tool.ran == ["a", "b"]
 
 
+async def test_after_an_answer_the_next_question_takes_its_key_at_once() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "abcde")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        first = await dialog_of(on)
+        await on.until(lambda: first.dialog.total == 5 and first.guard.was_drawn)
+        dialog = first
+        for _ in range(4):
+            await on.pilot.press("n")
+            await on.until(
+                lambda dialog=dialog: isinstance(on.app.screen, ApprovalScreen) and on.app.screen is not dialog
+            )
+            shown = on.app.screen
+            assert isinstance(shown, ApprovalScreen)
+            await on.until(lambda shown=shown: shown.guard.was_drawn)
+            assert shown.guard.armed, "no time has passed"
+            dialog = shown
+            on.clock.now += 0.3
+        await on.pilot.press("n")
+        await on.settled()
+
+        assert tool.ran == []
+        assert on.draft == ""
+
+
 async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_calls() -> None:
     tool = StageTool("act", read_only=False)
     steps = [reply(*(call("act", what=word) for word in "abc")), reply(call("act", what="d")), reply("done")]

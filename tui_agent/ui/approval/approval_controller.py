@@ -116,7 +116,7 @@ class ApprovalController(TypedKeys):
         self._folded = False
         self._entry = entry
         self._answers: dict[str, tuple[ApprovalDecision, Key | None]] = {}
-        """Answers that may still be taken back, by request, with the key that gave each."""
+        """Answers that may still be recalled, by request, with the key that gave each."""
         self._gone: set[Key | None] = set()
         """Keys of the run for questions that are gone."""
         self._seen: set[str] = set()

@@ -19,6 +19,7 @@ from textual.widgets import TextArea
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.dialogs.answer_rules import AnswerGuard
 from tui_agent.ui.dialogs.question_screen import AnswerRow
 from tui_agent.ui.text.input_fields import InputEditor, LineInput
 from tui_agent.ui.text.line import NARROWEST, Line, Run
@@ -140,8 +141,6 @@ class ApprovalDialog(Vertical):
         self._reason.cursor_blink = False
         self.row = AnswerRow(self._key_rows, clock, self._show_reason, at_once=at_once, id="approval-keys")
         """The answers."""
-        self.guard = self.row.guard
-        """Decides whether an answer counts."""
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
@@ -158,6 +157,11 @@ class ApprovalDialog(Vertical):
     def on_mount(self) -> None:
         """Lay out again once the line that announced the request has gone."""
         self.call_after_refresh(self.lay_out)
+
+    @property
+    def guard(self) -> AnswerGuard:
+        """Decides if the question was seen long enough."""
+        return self.row.guard
 
     @property
     def paged(self) -> RowsView:
@@ -285,7 +289,7 @@ class ApprovalDialog(Vertical):
 
     @property
     def unread(self) -> str:
-        """Why no yes counts yet, because the end of the input was not on the screen; empty if it was."""
+        """Reason why no yes counts yet: the end of the input was not on the screen; empty if it was."""
         if self._awaited is not None:
             return "The input is being prepared; a yes counts once you saw its end."
         return "" if self.paged.read_to_end else self._unread_text()

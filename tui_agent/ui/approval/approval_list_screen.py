@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -45,7 +44,7 @@ Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]] | GroupGr
 _MARGIN = 4
 
 
-class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None], ModalScreen[Answer | None]):
+class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     """The page. Returns the answer, or None if the user goes back."""
 
     CSS_PATH = "approval.tcss"

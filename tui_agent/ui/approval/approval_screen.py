@@ -16,7 +16,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -50,7 +49,7 @@ _STEP_KEYS = {
     "adding": ("not_now",),
     "editing": ("run_edited", "edit_outside", "not_now"),
 }
-_CURSOR = ("next_answer", "previous_answer", "choose_answer")
+_CURSOR = ("next_answer", "previous_answer", "choose_answer", "narrower", "wider")
 _ENDS = ("approve_once", "deny", "skip")
 """Answers to the question itself."""
 _STORES = ("approve_session", "approve_always", "for_user")
@@ -64,12 +63,12 @@ _MISSING = {
     "edit_input": "There is no text to edit.",
     "whole_diffs": "No diff is cut here.",
 }
-"""Why a key does nothing where its answer is not offered."""
+"""Reason why a key does nothing where its answer is not offered."""
 _NO_TEXT = "This text cannot be edited here: it changed meanwhile, or an editor would not keep it as it is."
 _READING = ("line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
 
 
-class ApprovalScreen(Paging, QuestionScreen[Decided], ModalScreen[Decided]):
+class ApprovalScreen(Paging, QuestionScreen[Decided]):
     """One request. Returns the decision, None for "not now", or the page that the user opens."""
 
     @dataclass
@@ -221,12 +220,18 @@ class ApprovalScreen(Paging, QuestionScreen[Decided], ModalScreen[Decided]):
             self._store("user")
 
     def action_narrower(self) -> None:
-        """Show a rule that allows less."""
-        self.dialog.change_rule(-1)
+        """Show a rule that allows less; before that, move the cursor to the answer before."""
+        if self.dialog.step == "confirming":
+            self.dialog.change_rule(-1)
+        else:
+            self.action_previous_answer()
 
     def action_wider(self) -> None:
-        """Show a rule that allows more."""
-        self.dialog.change_rule(+1)
+        """Show a rule that allows more; before that, move the cursor to the next answer."""
+        if self.dialog.step == "confirming":
+            self.dialog.change_rule(+1)
+        else:
+            self.action_next_answer()
 
     def action_approve_with_note(self) -> None:
         """Ask for a remark, which the agent reads with the result."""

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.protocol.diffs import FileDiff
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
@@ -33,7 +32,7 @@ Chosen: TypeAlias = ApprovalDecision | ChangedText | None
 """The decision, a text to edit first, or None if the user goes back to the whole change."""
 
 
-class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen], ModalScreen[Chosen]):
+class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
     """The page. Returns what the user has chosen."""
 
     CSS_PATH = "approval.tcss"

@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Resize
-from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -52,7 +51,7 @@ class OpensPages(Protocol):
         ...
 
 
-class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], ModalScreen[ApprovalDecision | None]):
+class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     """One question. Returns the decision, or None for "not now"."""
 
     CSS_PATH = "approval.tcss"
@@ -152,8 +151,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], Moda
             "send": self._fills,
             "previous_field": self._fills,
             "next_field": self._fills,
-            "previous_choice": self._fills and is_choice,
-            "next_choice": self._fills and is_choice,
+            "previous_choice": not self._fills or is_choice,
+            "next_choice": not self._fills or is_choice,
             "mark_choice": self._fills and is_choice,
             "not_now": True,
             "previous_answer": not self._fills,
@@ -177,7 +176,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], Moda
     @property
     def answers(self) -> Sequence[str]:
         """The answers on the screen."""
-        return [action for action in _SHOWN if self.check_action(action, ())]
+        only_in_forms = () if self._fills else ("next_choice",)
+        return [action for action in _SHOWN if self.check_action(action, ()) and action not in only_in_forms]
 
     def action_accept(self) -> None:
         """Fill in the form, or open the page."""
@@ -251,13 +251,17 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None], Moda
         self._step(-1)
 
     def action_previous_choice(self) -> None:
-        """Go to the previous choice."""
-        if isinstance(self.focused, ChoiceField):
+        """Go to the previous choice, or to the answer before."""
+        if not self._fills:
+            self.action_previous_answer()
+        elif isinstance(self.focused, ChoiceField):
             self.focused.move(-1)
 
     def action_next_choice(self) -> None:
-        """Go to the next choice."""
-        if isinstance(self.focused, ChoiceField):
+        """Go to the next choice, or to the next answer."""
+        if not self._fills:
+            self.action_next_answer()
+        elif isinstance(self.focused, ChoiceField):
             self.focused.move(1)
 
     def action_mark_choice(self) -> None:

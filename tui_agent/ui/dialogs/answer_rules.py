@@ -1,4 +1,4 @@
-"""When a key or a click counts as an answer. Pure: times are seconds of one clock, and keys are values.
+"""Rules for keys and clicks that count as answers. Pure: times are seconds of one clock, and keys are values.
 
 Two rules decide about keys:
 
@@ -6,7 +6,7 @@ Two rules decide about keys:
    an answer, or if the user opens it again.
 2. Printable keys without a pause of `PAUSE_SECONDS` are answers together, or text together (`TypedRun`). Answers to
    several questions follow one another; anything else makes text of all of them. So an answer takes effect only after
-   the pause, and is taken back if a text continues it.
+   the pause, and a text that continues it recalls it.
 
 A click needs more than a key (`AnswerPointer`), because a user gives one more easily by mistake.
 """
@@ -31,7 +31,7 @@ Letter: TypeAlias = Literal["ends", "leads", "selects", "dead", "none"]
 """Meaning of a key in the dialog: it ends the question, leads to another step, only selects or shows something, belongs
 to an answer that is impossible now, or means nothing."""
 Verdict: TypeAlias = Literal["act", "hold", "dead", "text"]
-"""Act now, although the answer may be taken back; act after the pause; say why the key does nothing; or type all."""
+"""Act now, although a text may recall the answer; act after the pause; say why the key does nothing; or type all."""
 K = TypeVar("K")
 
 
@@ -51,7 +51,7 @@ class AnswerGuard:
         self.clock = clock
         """Monotonic seconds."""
         self.reason = ""
-        """Why the last key did nothing; empty if it did something."""
+        """Reason why the last key did nothing; empty if it did something."""
         self.asked_at: float | None = None
         """Time of the clock at which the question was drawn; None before that."""
         self._changed = changed

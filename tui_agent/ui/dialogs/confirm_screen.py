@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.text.line import Line, Run
@@ -19,7 +18,7 @@ from tui_agent.ui.text.styled_lines import choice_runs, clipped, wrapped
 from .question_screen import AnswerRow, QuestionScreen, TypedKeys
 
 
-class ConfirmScreen(QuestionScreen[bool], ModalScreen[bool]):
+class ConfirmScreen(QuestionScreen[bool]):
     """The question. Returns True for yes; its keys count as in an approval dialog."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("confirm")]
@@ -96,4 +95,5 @@ class ConfirmScreen(QuestionScreen[bool], ModalScreen[bool]):
         for name, label in self._labels.items():
             key, counts = command(f"confirm.{name}").key_text, name == "no" or self.guard.armed
             runs += choice_runs(key, label, "   ", counts=counts, is_at_cursor=name == self.row.at_cursor)
-        return [Line(clipped([*runs, (self.guard.reason, "warning")], width))]
+        runs += [(reason, "warning")] if (reason := self.guard.reason) else []
+        return [Line(clipped(runs, width))]

@@ -14,16 +14,14 @@ from textual.dom import DOMNode
 from textual.errors import NoWidget
 from textual.events import Event, Key, MouseDown, MouseEvent, MouseMove, MouseUp, Paste
 from textual.geometry import Region
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import command, commands_for
-from tui_agent.ui.text.line import Line
-from tui_agent.ui.text.rows_view import Build, RowsView
-from tui_agent.ui.text.styled_lines import key_at
+from tui_agent.ui.text.rows_view import Build, RowsView, command_at
 
 from .answer_rules import PAUSE_SECONDS, SEEN_SECONDS, AnswerGuard, AnswerPointer, Letter, TypedRun, Verdict
 
@@ -57,7 +55,7 @@ class TypedKeys:
         return Region()
 
     def type_text(self, typed: Sequence[Typed]) -> None:
-        """Type keys and pastes into the composer, and take back the answers among them."""
+        """Type keys and pastes into the composer, and recall the answers among them."""
 
     def take_back(self) -> bool:
         """Take back all answers that have not taken effect; return True if there was one."""
@@ -65,7 +63,7 @@ class TypedKeys:
         return False
 
     def settle(self) -> None:
-        """Let the answers take effect: a pause has passed, or a key that is no text."""
+        """Let the answers take effect: a pause has passed, or another key ends the run."""
         self.run.end()
 
     def wait(self, screen: "QuestionScreen[Any]") -> None:
@@ -116,7 +114,7 @@ class AnswerRow(RowsView):
             self._timer = self.set_timer(SEEN_SECONDS, self._wait)
 
 
-class QuestionScreen(Screen[ScreenResultType]):
+class QuestionScreen(ModalScreen[ScreenResultType]):
     """A screen that asks."""
 
     app = getters.app(any_app)
@@ -145,7 +143,7 @@ class QuestionScreen(Screen[ScreenResultType]):
         self.keys = keys
         """Keys typed over this question and those before."""
         self.answered_by: Key | None = None
-        """The key that gave the answer; None: none did, or it can no longer be taken back."""
+        """The key that gave the answer; None: none did, or it can no longer be recalled."""
         self._pointer = AnswerPointer(lambda: guard.asked_at, guard.clock)
 
     def on_mount(self) -> None:
@@ -172,7 +170,7 @@ class QuestionScreen(Screen[ScreenResultType]):
     def leave_to_type(self, *typed: Typed) -> None:
         """Close without an answer; what was typed goes to the composer."""
         if not self.TYPES:
-            # The run stays a text until a pause: its last letter is no answer.
+            # The run stays a text until a pause: its last letter does not answer.
             self.keys.wait(self)
             self.guard.explain(ALONE)
             return
@@ -184,7 +182,7 @@ class QuestionScreen(Screen[ScreenResultType]):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let the answers take effect: a pause has passed, or a key that is no text."""
+        """Let the answers take effect: a pause has passed, or another key ends the run."""
         held = self.keys.run.held
         self.keys.settle()
         action = self._action_of(held) if held is not None and self.is_current else None
@@ -359,10 +357,3 @@ class QuestionScreen(Screen[ScreenResultType]):
         if not isinstance(row, RowsView) or not row.has_answers:
             return None, None
         return row, command_at(self, self.WHERE, row.line_at(y - region.y + row.scroll_offset.y), x - region.x)
-
-
-def command_at(screen: Screen[Any], where: Where, row: Line | None, column: int) -> Command | None:
-    """Return the command whose label is at a cell of a row of keys; None if it does not work now."""
-    label = key_at(row, column) if row is not None else ""
-    entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
-    return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)

@@ -41,6 +41,7 @@ class TrustScreen(Paging, QuestionScreen[TrustChoice | None]):
     """The question. Returns the answer, or None if the user quit."""
 
     CSS = """
+    TrustScreen { background: $background; }
     #trust-heading { padding: 1 2; text-style: bold; }
     #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
     #trust-keys { height: 2; margin: 0 2; }

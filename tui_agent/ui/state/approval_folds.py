@@ -30,7 +30,7 @@ class PendingApprovals:
     def __init__(self) -> None:
         self._requests: dict[str, ApprovalRequest] = {}
         self._provisional: set[str] = set()
-        """Requests whose answer may still be taken back; they do not count as open."""
+        """Requests whose answer may still be recalled; they do not count as open."""
         self._postponed: set[str] = set()
         self._done = 0
 
@@ -72,7 +72,7 @@ class PendingApprovals:
         self._postponed.update(self._requests)
 
     def note_answer(self, request_id: str) -> None:
-        """Let a request no longer be open, although its answer may be taken back."""
+        """Let a request no longer be open, although its answer may be recalled."""
         self._provisional.add(request_id)
 
     def take_back(self) -> None:

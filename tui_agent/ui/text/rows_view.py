@@ -9,13 +9,16 @@ from textual import getters
 from textual.events import Resize
 from textual.geometry import Offset
 from textual.message import Message
-from textual.screen import ModalScreen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.command_type import Command, Where
+from tui_agent.ui.base.commands import commands_for
 
 from .line import NARROWEST, Line
 from .line_view import LineView
+from .styled_lines import key_at
 
 Build: TypeAlias = Callable[[int], Sequence[Line]]
 """Builds the rows for a width in cells."""
@@ -370,3 +373,10 @@ class RowsPage(Paging, ModalScreen[ScreenResultType]):
         & RowsView { background: $surface; }
     }
     """
+
+
+def command_at(screen: Screen[Any], where: Where, row: Line | None, column: int) -> Command | None:
+    """Return the command whose label is at a cell of a row of keys; None if it does not work now."""
+    label = key_at(row, column) if row is not None else ""
+    entries = (entry for entry in commands_for(where) if label and entry.key_text == label)
+    return next((entry for entry in entries if screen.check_action(entry.action_name, ())), None)
