@@ -16,7 +16,7 @@ from .transcript_model import Transcript
 from .transcript_view import TranscriptView
 
 
-class SteeredTranscript(TranscriptView):
+class TranscriptWithCursor(TranscriptView):
     """A transcript with the keyboard's part, which is marked while the transcript has the focus."""
 
     FOCUS_ON_CLICK = False
