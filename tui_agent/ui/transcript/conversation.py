@@ -19,8 +19,7 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 
-from .part_cursor import PartCursor
-from .transcript_cursor import TranscriptWithCursor
+from .transcript_cursor import PartCursor, TranscriptWithCursor
 from .transcript_fold import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
 
