@@ -17,23 +17,9 @@ def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersi
     return FileVersion(1, inode, len(content), 5, digest, content)
 
 
-def test_the_content_decides_if_it_is_known() -> None:
-    assert version(b"a").is_same_as(version(b"a", inode=2))
-    assert not version(b"a").is_same_as(version(b"b"))
-
-
 def test_identity_decides_if_the_content_is_unknown() -> None:
     assert version(b"a", hashed=False).is_same_as(version(b"b"))
     assert not version(b"a", hashed=False).is_same_as(version(b"a", inode=2))
-
-
-def test_the_last_version_counts() -> None:
-    versions = FileVersions()
-    versions.remember(Path("/a"), version(b"1"))
-    versions.remember(Path("/a"), version(b"2"))
-
-    assert versions.last_seen(Path("/a")) == version(b"2")
-    assert versions.last_seen(Path("/b")) is None
 
 
 def test_kept_contents_are_bounded_and_hashes_are_not(tmp_path: Path) -> None:
@@ -62,10 +48,6 @@ def words_of_change(before: FileVersion, now: bytes) -> str:
     unseen = find_unseen_change(versions, Path("/a"), version(now), now.decode())
     assert unseen is not None
     return unseen.words
-
-
-def test_a_change_is_described_by_a_diff() -> None:
-    assert words_of_change(version(b"a\nb\n"), b"a\nc\n").endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c")
 
 
 def test_a_change_of_unknown_or_binary_content_is_described_by_sizes() -> None:

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.regular_file import open_for_reading
 from tui_agent.tools import line_pages
-from tui_agent.tools.file_versions import digest_of
 from tui_agent.tools.line_pages import LinePage, LineRequest, read_lines
 from tui_agent.tools.text_format import SAMPLE_SIZE, format_of
 
@@ -79,24 +77,6 @@ def test_reading_equals_splitting_the_whole_text(
         assert line.left_out == len(bare) - len(line.text)
 
 
-def test_ranges_may_be_long(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_text("".join(f"{number}\n" for number in range(1, 11)))
-
-    assert texts(page_of(path, [(2, 4), (9, 20)])) == [(n, str(n)) for n in (2, 3, 4, 9, 10)]
-
-
-def test_the_budget_ends_a_page_but_never_leaves_it_empty(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_text("12345\n" * 10)
-
-    page = page_of(path, [(1, 10)], budget=12)
-    assert (len(page.lines), page.full, page.total) == (2, True, 10)
-
-    page = page_of(path, [(1, 10)], budget=1)
-    assert (len(page.lines), page.full) == (1, True)
-
-
 def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with path.open("wb") as file:
@@ -105,35 +85,6 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path) -> None:
     page = page_of(path, [(1, 5)], width=100)
 
     assert [(len(line.text), line.left_out) for line in page.lines] == [(100, 49_999_900)]
-
-
-def test_line_ends_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"a\r\nb\nc\r\n")
-
-    page = page_of(path, [(1, 3)])
-
-    assert texts(page) == [(1, "a"), (2, "b"), (3, "c")]
-    assert page.crlf == 2
-
-
-def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes("\ufeffä\nb".encode("utf-16-le"))
-
-    page = page_of(path, [(1, 2)])
-
-    assert texts(page) == [(1, "ä"), (2, "b")]
-    assert page.format.encoding == "utf-16-le"
-
-
-def test_a_file_read_to_its_end_has_a_hash(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"a\nb\n")
-
-    version = page_of(path, [(1, 1)]).version
-
-    assert (version.digest, version.content) == (digest_of(b"a\nb\n"), b"a\nb\n")
 
 
 def test_reading_a_huge_file_ends_when_the_page_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,11 +99,3 @@ def test_reading_a_huge_file_ends_when_the_page_is_full(tmp_path: Path, monkeypa
     assert texts(page) == [(1, "a")]
     assert page.total is None
     assert page.version.digest is None
-
-
-def test_reading_can_be_stopped(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"a")
-
-    with pytest.raises(OperationCancelledError):
-        asyncio.run(_page_of(path, LineRequest([(1, 1)], 10, 10), lambda: True))

@@ -2,11 +2,9 @@
 
 import asyncio
 
-import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.styled_lines import plain_line
 
@@ -37,43 +35,6 @@ async def drawn(pilot: Pilot[None]) -> None:
 
 def shown(view: RowsView) -> list[str]:
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
-
-
-async def test_rows_are_made_for_the_width() -> None:
-    view = numbered(3)
-    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
-        assert shown(view) == ["row 0 of width 39", "row 1 of width 39", "row 2 of width 39", "", ""]
-
-        await pilot.resize_terminal(60, 5)
-        await pilot.pause()
-
-        assert shown(view)[0] == "row 0 of width 59"
-
-
-async def test_what_fits_is_read_at_once() -> None:
-    view = numbered(5)
-    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
-        await drawn(pilot)
-        assert view.read_to_end
-        assert view.rows_below == 0
-
-
-@pytest.mark.slow
-async def test_what_does_not_fit_is_read_page_by_page() -> None:
-    view = numbered(12)
-    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
-        await drawn(pilot)
-        assert not view.read_to_end
-        assert view.rows_below == 7
-
-        view.scroll_to(y=7, animate=False)
-        await drawn(pilot)
-        assert not view.read_to_end, "what was jumped over was not read"
-
-        for row in (5, 7):
-            view.scroll_to(y=row, animate=False)
-            await drawn(pilot)
-        assert view.read_to_end
 
 
 async def test_reading_on_never_outruns_what_was_drawn() -> None:
@@ -124,20 +85,3 @@ async def test_what_was_shown_by_a_window_that_was_never_drawn_is_unread() -> No
         await drawn(pilot)
 
         assert not view.read_to_end
-
-
-async def test_another_text_is_unread() -> None:
-    view = numbered(3)
-    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
-        view.show(lambda _: [Line()] * 30, anew=True)
-        await pilot.pause()
-
-        assert not view.read_to_end
-        assert view.scroll_offset.y == 0
-
-
-async def test_nothing_is_not_read() -> None:
-    view = RowsView()
-    async with ViewApp(view).run_test(size=(40, 5)):
-        assert not view.read_to_end
-        assert view.line_at(0) is None

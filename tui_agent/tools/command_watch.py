@@ -13,8 +13,7 @@ from tui_agent.protocol.tool import EFFECTS_DATA, DataUpdate, ToolContext
 
 from .changing_calls import ChangingCall
 from .file_change import DIFF_LIMIT
-from .file_states import TreeChange, diffs_of
-from .named_targets import NamedTargets, named_paths
+from .file_states import NamedTargets, TreeChange, diffs_of, named_paths
 from .protected_watch import ProtectedChanges, ProtectedSnapshot
 from .shielded_thread import run_shielded_in_thread
 from .text_format import counted

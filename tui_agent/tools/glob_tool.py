@@ -12,9 +12,8 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import ResolvedPath
-from .search.file_listing import UNREADABLE_NOTE, without_denied
+from .search.file_listing import UNREADABLE_NOTE, list_matching, list_matching_ignored, without_denied
 from .search.glob_pattern import GlobPattern
-from .search.named_files import list_matching, list_matching_ignored
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
 from .typed_tool import Arguments, PlaceText, TypedTool, WordText

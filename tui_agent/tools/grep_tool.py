@@ -16,9 +16,16 @@ from .file_errors import missing_file_error, os_errors_as
 from .line_pages import Line, LineRequest, read_lines_blocking
 from .pinned_directory import ResolvedPath, open_file, open_regular_file
 from .search.content_search import FileHits, SearchResult, search_contents
-from .search.file_listing import UNREADABLE_NOTE, FileListing, list_files, list_ignored, without_denied
+from .search.file_listing import (
+    UNREADABLE_NOTE,
+    FileListing,
+    list_files,
+    list_ignored,
+    list_matching,
+    list_matching_ignored,
+    without_denied,
+)
 from .search.glob_pattern import GlobPattern
-from .search.named_files import list_matching, list_matching_ignored
 from .search.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 from .search.unsearched import Unsearched, find_long_lines, find_unsearched
 from .text_format import counted, printable

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from tui_agent.tools.processes.captured_output import LIVE_SIZE, CapturedOutput
-from tui_agent.tools.processes.live_output import FLUSH_INTERVAL, LiveOutput
+from tui_agent.tools.processes.captured_output import FLUSH_INTERVAL, LIVE_SIZE, CapturedOutput, LiveOutput
 from tui_agent.tools.processes.spool_file import SpoolFile
 from tui_agent.tools.workspace import Workspace
 
@@ -14,7 +13,7 @@ class Received:
         self.totals: list[int] = []
         self.came = asyncio.Event()
 
-    def __call__(self, chunk: str, *, bytes_total: int) -> None:
+    def __call__(self, chunk: str, bytes_total: int) -> None:
         self.chunks.append(chunk)
         self.totals.append(bytes_total)
         self.came.set()

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import httpx2
 import pytest
 
-from tui_agent.tools.web.download import Downloader
-from tui_agent.tools.web.public_transport import PublicTransport
+from tui_agent.tools.web.download import Downloader, PublicTransport
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 

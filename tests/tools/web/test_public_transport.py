@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.web.download import Downloader, Page, transport_to_public_hosts
-from tui_agent.tools.web.public_transport import PublicTransport, is_public_address
+from tui_agent.tools.web.download import Downloader, Page, PublicTransport, is_public_address, transport_to_public_hosts
 
 from .conftest import Site
 

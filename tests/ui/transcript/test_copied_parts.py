@@ -12,8 +12,8 @@ from tests.ui.transcript.test_conversation import seen, tell
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.transcript.markdown.markdown_blocks import fenced_texts
-from tui_agent.ui.transcript.part_cursor import PartCursor
 from tui_agent.ui.transcript.part_page import PartPage
+from tui_agent.ui.transcript.transcript_cursor import PartCursor
 from tui_agent.ui.transcript.transcript_model import Transcript
 
 SIZE = (90, 24)

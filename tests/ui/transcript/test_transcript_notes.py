@@ -22,8 +22,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.server_question import FormField, ServerQuestion
-from tui_agent.ui.transcript.server_answer_note import server_answer_note
-from tui_agent.ui.transcript.transcript_notes import note_of, retried_text
+from tui_agent.ui.transcript.transcript_notes import note_of, retried_text, server_answer_note
 
 
 def test_the_note_of_a_form_names_values_as_the_form_does() -> None:

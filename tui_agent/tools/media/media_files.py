@@ -1,20 +1,151 @@
 """Files that are sent as blocks, images and PDF files, read for a call or for a message of the user."""
 
 import asyncio
+import base64
 import os
+import re
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
 from tui_agent.tools.text_format import counted
 
 from .image_files import image_type, load_image, refuse_large_image
-from .pdf_files import is_pdf, pdf_block, refuse_large_pdf
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedReader
+
+PDF_LIMIT = 20_000_000
+"""Most bytes of a PDF: as base64 text it leaves room for a conversation in a request of 32 MB, the API's limit."""
+
+PAGE_LIMIT = 100
+"""Most pages of a PDF, the API's limit for a window of 200,000 tokens."""
+
+_SMALLER = "split it, or extract its text"
+_SIGN = b"%PDF-"
+_ENCRYPTED = re.compile(rb"/Encrypt\s*(?:\d+\s+\d+\s+R|<<)")
+_PAGE_TREE = re.compile(rb"/Type\s*/Pages(?![A-Za-z])")
+_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
+_COUNT = re.compile(rb"/Count\s+(\d{1,9})")
+_OBJECT = re.compile(rb"(?<!end)obj\b")
+_FACTS_OF_STREAM = re.compile(rb"/(N|First)\s+(\d{1,9})")
+_NEAR = 1_000
+"""Most bytes between the parts of a stream's dictionary."""
+_PACKED_OBJECTS = re.compile(rb"/ObjStm\b")
+_NUMBER = re.compile(rb"\b\d{1,9}\b")
+_CHUNK = 4 * 1024
+_MOST_UNPACKED = 64 * 1024 * 1024
+_MOST_PACKED = 2 * PDF_LIMIT
+"""Most bytes read for compressed objects. Those of a sound file do not overlap."""
+_MOST_NUMBERS = 200_000
+"""Most numbers and places of the objects of one compressed stream."""
+
+
+def is_pdf(sample: bytes) -> bool:
+    """True if a file that begins with `sample` is a PDF."""
+    return sample.startswith(_SIGN)
+
+
+def refuse_large_pdf(size: int, shown: str) -> None:
+    """Refuse a PDF that is too long for a request.
+
+    Raises:
+        ToolError: it is.
+    """
+    if size > PDF_LIMIT:
+        raise ToolError(f"{shown} is a PDF of {size:,} bytes; the limit is {PDF_LIMIT:,}: {_SMALLER}")
+
+
+def pdf_block(content: bytes, name: str, shown: str) -> DocumentBlock:
+    """Return a PDF as a block. Blocks: it reads the whole file.
+
+    It is checked here because a file that the API refuses would make every later request fail.
+
+    Args:
+        content: the whole file.
+        name: name of the file for the model.
+        shown: name for messages.
+
+    Raises:
+        ToolError: it is incomplete or encrypted, or has too many pages.
+    """
+    if b"%%EOF" not in content[-2_048:]:
+        raise ToolError(f"{shown} begins like a PDF, but is damaged or incomplete: it has no end")
+    if _ENCRYPTED.search(content):
+        raise ToolError(
+            f"{shown} is encrypted, and the model takes only PDF files without a password: decrypt it first"
+        )
+    pages = count_pages(content)
+    if pages > PAGE_LIMIT:
+        raise ToolError(f"{shown} has {pages:,} pages; the limit is {PAGE_LIMIT}: {_SMALLER}")
+    data = base64.b64encode(content).decode("ascii")
+    return DocumentBlock(media_type="application/pdf", data=data, name=name, pages=pages)
+
+
+def count_pages(content: bytes) -> int:
+    """Return the number of pages of a PDF; 0 if it is not known."""
+    counts = [0]
+    leaves = 0
+    for part in _objects(content):
+        if _PAGE_TREE.search(part) is not None:
+            counts += [int(match[1]) for match in _COUNT.finditer(part)]
+        elif _PAGE.search(part) is not None:
+            leaves += 1
+    # The root of the tree counts all pages; a file without a readable tree has them one by one.
+    return max(counts) or leaves
+
+
+def _objects(content: bytes) -> Iterator[bytes]:
+    """Yield the objects without their streams, also those in compressed streams."""
+    starts = (match.end() for match in _OBJECT.finditer(content))
+    for start, end in pairwise(chain(starts, (len(content),))):
+        yield content[start:end].partition(b"stream")[0].partition(b"endobj")[0]
+    room, unread = _MOST_UNPACKED, _MOST_PACKED
+    for match in _PACKED_OBJECTS.finditer(content):
+        unpacked, facts, read = _unpacked(content, match.start(), room)
+        room, unread = room - len(unpacked), unread - max(read, _CHUNK)
+        yield from _packed_objects(unpacked, facts.get(b"First", 0))
+        if room <= 0 or unread <= 0:
+            break
+
+
+def _packed_objects(unpacked: bytes, first: int) -> Iterator[bytes]:
+    """Yield the objects of a compressed stream, whose numbers and places are written before `first`."""
+    numbers = [int(match[0]) for match in islice(_NUMBER.finditer(unpacked, 0, first), _MOST_NUMBERS)]
+    # In order, as hostile ones that lead back and forth would have the same bytes again and again.
+    edges = sorted(min(first + offset, len(unpacked)) for offset in numbers[1::2])
+    for start, end in pairwise((*edges, len(unpacked))):
+        yield unpacked[start:end]
+
+
+def _unpacked(content: bytes, place: int, room: int) -> tuple[bytes, dict[bytes, int], int]:
+    """Return the content of the stream whose dictionary is around `place`, the facts in that dictionary, and the bytes
+    read for it.
+    """
+    begin = max(content.rfind(b"obj", max(0, place - _NEAR), place), 0)
+    end = content.find(b"stream", place, place + _NEAR)
+    if end < 0:
+        return b"", {}, 0
+    facts = {match[1]: int(match[2]) for match in _FACTS_OF_STREAM.finditer(content[begin:end])}
+    start = end + len(b"stream")
+    start += 2 if content[start : start + 2] == b"\r\n" else 1
+    unpacker, parts, place = zlib.decompressobj(), list[bytes](), start
+    try:
+        # In pieces: the unpacker copies what follows the stream.
+        while place < len(content) and room > 0 and not unpacker.eof:
+            parts.append(unpacker.decompress(content[place : place + _CHUNK], room))
+            room -= len(parts[-1])
+            place += _CHUNK
+    except zlib.error:
+        return b"", facts, place - start
+    return b"".join(parts), facts, place - start
+
 
 PDF = "application/pdf"
 

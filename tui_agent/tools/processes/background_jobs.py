@@ -21,8 +21,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import AgentEvent, BackgroundEnded, BackgroundOutput, BackgroundStarted
 from tui_agent.protocol.tool import ToolContext
 
-from .captured_output import Captured, CapturedOutput
-from .live_output import LiveOutput
+from .captured_output import Captured, CapturedOutput, LiveOutput
 from .orphans import enter_background
 from .process import ProcessOutcome, Release
 from .process_tree import TreeMark
@@ -263,7 +262,8 @@ class BackgroundJobs:
         """
         if not self._is_open:
             raise ToolError(_NOT_OPEN)
-        job = Job(context.call_id, context.agent, command, output, LiveOutput(output, context.output))
+        live = LiveOutput(output, lambda chunk, total: context.output(chunk, bytes_total=total))
+        job = Job(context.call_id, context.agent, command, output, live)
         self._at_call[job.call_id] = job
         task = self._tasks[job] = self._group.create_task(self._run(job, work))
         task.add_done_callback(lambda _: self._tasks.pop(job))
@@ -438,7 +438,7 @@ class BackgroundJobs:
         output = "" if job.status == "detached" else "bash_output has its output."
         self.notify(job.agent, " ".join(filter(None, (text, output, effects))))
 
-    def _pass_on(self, job: Job, room: list[int], chunk: str, *, bytes_total: int) -> None:
+    def _pass_on(self, job: Job, room: list[int], chunk: str, _total: int) -> None:
         """Publish a piece of output while there is room for it."""
         if room[0] <= 0:
             return

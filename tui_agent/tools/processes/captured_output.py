@@ -1,12 +1,14 @@
-"""Capture of a process's output: head and tail in memory, and the whole in a file once it is longer (S3-20/21).
+"""Capture of a process's output: head and tail in memory, the whole in a file once it is longer (S3-20/21), and live.
 
 Head and tail are what a terminal would show in the end, the file has every byte. Memory stays bounded, whatever the
 process writes.
 """
 
+import asyncio
 import codecs
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -303,3 +305,54 @@ def _same(seen: bytes, new: bytes) -> int:
         return len(seen)
     place = next((place for place, (old, now) in enumerate(zip(seen, new, strict=False)) if old != now), len(new))
     return new.rfind(b"\n", 0, place) + 1
+
+
+FLUSH_INTERVAL = 0.05
+"""Least seconds between two pieces; together with `LIVE_SIZE` this bounds a flood to 80 KB a second."""
+
+
+class LiveOutput:
+    """Live view of a `CapturedOutput` that calls a callback at a bounded rate. Lives on the event loop."""
+
+    def __init__(
+        self, captured: CapturedOutput, on_output: Callable[[str, int], None], *, interval: float = FLUSH_INTERVAL
+    ) -> None:
+        """
+        Args:
+            captured: the output.
+            on_output: receives a piece, and the number of all bytes up to its end.
+            interval: least seconds between two pieces.
+        """
+        self._captured = captured
+        self._on_output = on_output
+        self._interval = interval
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._timer: asyncio.TimerHandle | None = None
+        self._next = 0.0
+
+    def wake(self) -> None:
+        """Announce new output; it is passed on now, or when the interval is over."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(self._next, loop.time()), self._flush)
+
+    def close(self) -> None:
+        """Pass on the rest at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._flush(final=True)
+
+    def _flush(self, *, final: bool = False) -> None:
+        self._timer = None
+        self._next = asyncio.get_running_loop().time() + self._interval
+        piece = self._captured.take_live()
+        if piece.skipped:
+            self._decoder.reset()
+            # The gap may end inside a character: drop its remaining bytes.
+            data = piece.data.lstrip(bytes(range(0x80, 0xC0)))
+            text = f"\n[… {piece.skipped:,} bytes came too fast to be shown …]\n{self._decoder.decode(data, final)}"
+        else:
+            text = self._decoder.decode(piece.data, final)
+        if text:
+            self._on_output(text, piece.total)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from tui_agent.protocol.programs import find_program
 
@@ -40,17 +40,6 @@ class SearchRequest:
         return self.limit + 1
 
 
-class SearchEngine(Protocol):
-    """A program that finds a pattern in files."""
-
-    def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
-        """Return the command that searches `files`.
-
-        Depending on the mode it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Ripgrep:
     """ripgrep, which is fast and handles any pattern in linear time."""
@@ -58,6 +47,10 @@ class Ripgrep:
     program: Path
 
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
+        """Return the command that searches `files`.
+
+        Depending on the mode it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`.
+        """
         case = "--ignore-case" if request.ignore_case else "--case-sensitive"
         how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", "--no-ignore", case)
         most = (f"--max-count={request.max_matches_per_file}",) if request.mode == "content" else ()
@@ -83,6 +76,7 @@ class PythonSearch:
     """Python's regular expressions, in a separate process."""
 
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
+        """Return the command that searches `files`, with the output of `Ripgrep`."""
         options = json.dumps(
             {
                 "pattern": request.pattern,
@@ -92,6 +86,10 @@ class PythonSearch:
             }
         )
         return (sys.executable, "-I", "-S", "-B", "-W", "ignore", str(_WORKER), options, *files)
+
+
+SearchEngine: TypeAlias = Ripgrep | PythonSearch
+"""A program that finds a pattern in files."""
 
 
 def find_ripgrep(workspace: Path) -> Ripgrep | None:

@@ -20,8 +20,6 @@ from tui_agent.ui.text.sanitiser import visible
 
 MOST_OF_ONE = 2_000_000
 """Most characters of one diff."""
-MOST_LINES = 100_000
-"""Most lines shown."""
 
 
 class WholeDiffsPage(Paging, ModalScreen[None]):
@@ -68,7 +66,7 @@ class WholeDiffsPage(Paging, ModalScreen[None]):
         self.dismiss(None)
 
     def _build(self, width: int) -> list[Line]:
-        return diff_rows(self.diff.files, width, clean=visible, named=True, most=MOST_LINES)
+        return diff_rows(self.diff.files, width, clean=visible, named=True)
 
 
 def whole_diffs(changes: ProposedChanges) -> Diff:

@@ -32,8 +32,7 @@ from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsPage, RowsView
-from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsPage, RowsView, command_at
+from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsPage, RowsView, command_at
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows, key_runs, wrapped
 

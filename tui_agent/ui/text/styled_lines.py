@@ -36,7 +36,11 @@ def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
 
 def folded(runs: Sequence[Run], width: int) -> list[Line]:
     """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows."""
-    return _rows(runs, max(width, NARROWEST), _cell_breaks)
+    width = max(width, NARROWEST)
+    # Most lines of a diff are one run that fits, and a diff may have many thousands.
+    if len(runs) == 1 and 0 < len(text := runs[0][0]) <= width and text.isascii() and "\n" not in text:
+        return [Line((runs[0],))]
+    return _rows(runs, width, _cell_breaks)
 
 
 def styled_over(runs: Sequence[Run], start: int, end: int, style: str) -> tuple[Run, ...]:

@@ -19,8 +19,7 @@ from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.base.error_boundary import call_or_fallback
 from tui_agent.ui.text.line import Line
 
-from .part_cursor import PartCursor
-from .steered_transcript import SteeredTranscript
+from .transcript_cursor import PartCursor, TranscriptWithCursor
 from .transcript_fold import TranscriptFold
 from .transcript_search import Found, TranscriptSearch
 
@@ -36,7 +35,7 @@ IDLE_SHARE = 4
 """Pause after a slow flush, as a multiple of its duration."""
 
 
-class Conversation(SteeredTranscript):
+class Conversation(TranscriptWithCursor):
     """All messages, notes and calls of the session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]

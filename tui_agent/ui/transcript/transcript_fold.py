@@ -70,9 +70,8 @@ from .answer_fold import AnswerFold
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .rewind_marks import RewindMarks
-from .server_answer_note import server_answer_note
 from .transcript_model import Part, Transcript
-from .transcript_notes import note_of, retried_text, run_end_text
+from .transcript_notes import note_of, retried_text, run_end_text, server_answer_note
 from .transcript_parts import (
     BODY,
     MAX_CHARACTERS,
@@ -489,7 +488,7 @@ class TranscriptFold:
             return
         if self._todo is not None:
             self.transcript.remove(self._todo)
-        self._todo = TodoPart(items, self.calls)
+        self._todo = TodoPart(items, lambda: self.calls.is_alone)
         self._asked_since_plan = False
         self._add(self._todo)
 

@@ -1,7 +1,6 @@
 """Other parts of the conversation: headings, the user's messages, notes, groups of calls."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem, ToolStatus
@@ -277,22 +276,16 @@ class CommandPart(Part):
         return [row.prefixed((BODY, "")) for row in wrapped([(shown, "strong")], room)]
 
 
-class PlanContext(Protocol):
-    """Context of a plan in the conversation."""
-
-    is_alone: bool
-    """True to show all items, because the right column does not."""
-
-
 class TodoPart(Part):
     """The model's plan; only its progress while the right column shows the items."""
 
     name = "plan"
 
-    def __init__(self, items: Sequence[TodoItem], context: PlanContext | None = None) -> None:
+    def __init__(self, items: Sequence[TodoItem], is_whole: Callable[[], bool] = lambda: True) -> None:
+        """Create the plan; `is_whole` returns True while no other place shows its items."""
         super().__init__(gap=True)
         self._items = tuple(items)
-        self._context = context
+        self._is_whole = is_whole
 
     @property
     def text(self) -> str:
@@ -307,7 +300,7 @@ class TodoPart(Part):
     def layout(self, width: int) -> list[Line]:
         """Return a count, then the items in one row or more each."""
         done = sum(item.status == "done" for item in self._items)
-        if self._context is not None and not self._context.is_alone:
+        if not self._is_whole():
             return [Line(clipped(((f"{BODY}plan: {done} of {len(self._items)} done", "muted"),), width))]
         count = f"  {done} of {len(self._items)} done"
         rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
