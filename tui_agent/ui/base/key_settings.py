@@ -22,7 +22,7 @@ _TYPING: tuple[Where, ...] = ("app", "chat", "composer", "queue", "panel", "conv
 """Places where printable keys are text."""
 _EDITING = ("backspace", "left", "right")
 """Keys of the composer that no command may take from it."""
-_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs")
+_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs", "timeline")
 """Pages that also have the keys of every list."""
 _TOGETHER: tuple[tuple[Where, ...], ...] = (
     ("app", "chat", "composer", "queue"),
