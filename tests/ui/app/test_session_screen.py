@@ -269,6 +269,9 @@ async def test_the_session_on_the_screen_is_marked_and_cannot_be_deleted_here(ro
 
 async def test_a_click_selects_and_a_click_on_the_selected_session_resumes_it(root: Path, tmp_path: Path) -> None:
     async with listed(root, tmp_path / "here") as shown:
+        # The heading is laid out after the first sessions are read.
+        await shown.until(lambda: shown.app.list.query_one("#sessions-heading", RowsView).size.height)
+        await shown.pilot.pause()
         await shown.pilot.click("#sessions-body", offset=(5, 2))
         await shown.until(lambda: shown.rows[2].startswith("›"))
         await shown.pilot.click("#sessions-body", offset=(5, 2))
