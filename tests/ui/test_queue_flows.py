@@ -9,11 +9,14 @@ import pytest
 
 from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
+from tests.ui.story import Story
 from tui_agent.agent import AgentTool
+from tui_agent.protocol.events import SteeringRequeued
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, reply
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.message_lines import RefusalLine
+from tui_agent.ui.state.queued_messages import WaitingMessages
 
 pytestmark = pytest.mark.slow
 
@@ -359,3 +362,14 @@ async def test_every_key_of_the_queue_can_be_clicked_in_a_narrow_window() -> Non
         await press(on, "ctrl+z")
         await on.until(lambda: len(texts(on)) == 2)
         assert await told_at_the_end(on, gate) == ["two", "one more"]
+
+
+def test_a_requeued_message_comes_first_and_only_once() -> None:
+    story, queue = Story(), WaitingMessages()
+    first = story.sends("one")
+    for message, text in ((first, "one"), ("m0", "zero")):
+        story.tell(SteeringRequeued(message_id=message, kind="steer", text=text, reason="the run failed"))
+    for envelope in story.envelopes:
+        queue.apply(envelope)
+
+    assert [message.text for message in queue.all] == ["zero", "one"]

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
-from tui_agent.ui.base import frame_pace
+from tui_agent.ui.base import app_type
 from tui_agent.ui.base.app_type import AnyScreen, FramePace
 from tui_agent.ui.panel.call_list import CallList
 
@@ -112,7 +112,7 @@ async def test_a_typed_key_is_painted_at_once_and_before_the_rest(monkeypatch: p
         await drawn(pilot)
         # Time stands still, so that each frame may follow the one before.
         monkeypatch.setattr(AnyScreen, "pace", FramePace(lambda: 0.0))
-        monkeypatch.setattr(frame_pace, "TYPED_SECONDS", 0.0)
+        monkeypatch.setattr(app_type, "TYPED_SECONDS", 0.0)
         with monkeypatch.context() as without_timer:
             without_timer.setattr(timer, "resume", lambda: None)
             timer.pause()

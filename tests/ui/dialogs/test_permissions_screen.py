@@ -62,7 +62,7 @@ async def test_every_rule_is_shown_in_order_with_verdict_origin_and_mode() -> No
         assert "config.toml:12" in text
         assert "--allow" in text
         assert "granted for the session" in text
-        assert "mode ask\n" in text
+        assert "mode ask\n" in text_of(screen, "heading")
 
 
 async def test_hits_count_calls_live_and_enter_lists_them() -> None:
@@ -157,7 +157,7 @@ async def test_the_mode_is_that_of_the_moment() -> None:
     async with page() as (on_stage, screen, _):
         on_stage.chat.bridge.set_mode(PermissionMode.PLAN)
 
-        await on_stage.until(lambda: "mode plan" in text_of(screen, "body"))
+        await on_stage.until(lambda: "mode plan" in text_of(screen, "heading"))
         assert "every other change" in text_of(screen, "body")
 
 

@@ -64,14 +64,6 @@ async def test_the_arrows_start_at_the_newest_call() -> None:
         assert seen == [4, 3, 4, 4, 4, 1, 1, 4]
 
 
-@pytest.mark.slow
-async def test_down_with_nothing_selected_selects_the_newest() -> None:
-    async with Bench(working()).run_test(size=(60, 20)) as pilot:
-        await pilot.press("down")
-
-        assert pilot.app.selected == 4
-
-
 async def test_paging_moves_through_a_long_list() -> None:
     async with Bench(many(100)).run_test(size=(60, 12)) as pilot:
         await pilot.press("pageup")
@@ -120,16 +112,6 @@ async def test_the_filter_key_changes_the_filter_and_the_heading() -> None:
             seen.append(heading.split("·")[1].split()[1] if "only" in heading else "all")
 
         assert seen == ["running", "failed", "needs", "all"]
-
-
-@pytest.mark.slow
-async def test_the_selection_survives_a_filter_that_keeps_it() -> None:
-    async with Bench(working()).run_test(size=(60, 20)) as pilot:
-        await pilot.press("up", "up", "f4")
-        assert pilot.app.selected == 3
-
-        await pilot.press("f4")
-        assert pilot.app.selected is None
 
 
 @pytest.mark.slow
@@ -210,14 +192,6 @@ async def test_ten_thousand_calls_are_drawn_like_ten() -> None:
         await pilot.pause()
 
         assert len(set(asked)) <= 2
-
-
-async def test_a_narrow_panel_fits_its_rows() -> None:
-    async with Bench(working()).run_test(size=(60, 20)) as pilot:
-        await pilot.resize_terminal(24, 20)
-        await pilot.pause()
-
-        assert all(strip.cell_length == 24 for strip in map(pilot.app.rows.render_line, range(8)))
 
 
 async def test_the_filter_may_change_between_an_event_and_its_drawing() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.ui.row_kit import DIFF, Teller
+from tests.ui.row_kit import DIFF
 from tests.ui.state.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import (
     ApprovalResolved,
@@ -12,19 +12,16 @@ from tui_agent.protocol.events import (
     PermissionDecided,
     ToolOutput,
     ToolProgress,
-    ToolUpdated,
 )
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.reports import Metric
-from tui_agent.protocol.tool import ToolResult
 from tui_agent.ui.panel.call_page import (
     MAX_INPUT_CHARACTERS,
     MAX_OUTPUT_CHARACTERS,
     MAX_OUTPUT_LINES,
     NOT_COMPARED,
     call_sections,
-    page_rows,
     state_text,
 )
 from tui_agent.ui.state.call_view_state import CHANGES_LIMIT, CallViewState
@@ -57,12 +54,6 @@ def test_live_output_is_shown_sanitised_and_as_in_a_terminal() -> None:
     view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="compiling"))
 
     assert sections(view)["Output"] == ["99%", "red", "compiling"]
-
-
-def test_partial_results_follow_the_output() -> None:
-    view = seen(QUEUED, STARTED, ToolUpdated(call_id="c1", partial=ToolResult.of_text("so far"), n=1))
-
-    assert sections(view)["Output"] == ["so far"]
 
 
 def test_dropped_output_leaves_a_note() -> None:
@@ -222,29 +213,6 @@ def test_states_have_words() -> None:
     assert state_text(seen(QUEUED, ended(status="denied_user"))) == "denied by you"
     late = ApprovalResolved(request_id="q", call_id="c1", decision="deny", by="timeout")
     assert state_text(seen(QUEUED, ASKED, late, ended(status="denied_user"))) == "denied: no answer in time"
-
-
-def test_sections_are_stacked_under_headings() -> None:
-    rows, starts = page_rows(call_sections(seen(QUEUED), 60, 1.0))
-
-    assert [rows[start].plain for start in starts] == ["Input", "Output", "Timing"]
-    assert rows[starts[1] - 1].plain == ""
-
-
-def test_narrow_pages_keep_every_word() -> None:
-    view = CallViewState("c1")
-    view.apply(Teller().tell(QUEUED))
-
-    assert "command" in " ".join(sections(view, width=16)["Input"])
-
-
-def test_a_call_that_took_over_anothers_work_says_so() -> None:
-    taken = STARTED.model_copy(update={"adopted_from": "c0"})
-
-    timing = " ".join(" ".join(sections(seen(QUEUED, taken, ended()))["Timing"]).split())
-
-    assert "taken over result of the same call in the interrupted response" in timing
-    assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
 
 
 @pytest.mark.slow

@@ -20,10 +20,6 @@ def drawn(story: Story, width: int = 60, height: int = 12, window: TimeWindow = 
     return [text_of_runs(row) for row in timeline_rows(times, ledger, story.now, width, height, window)]
 
 
-def test_before_the_first_run_there_is_only_a_heading() -> None:
-    assert [row.strip() for row in drawn(Story())] == ["TIMELINE"]
-
-
 def test_each_lane_shows_when_something_happened() -> None:
     heading, model, read, grep, bash, edit = drawn(working())
 
@@ -55,12 +51,6 @@ def test_after_the_run_the_totals_are_shown() -> None:
     assert last.split() == ["model", "2.7", "s", "tools", "13.3", "s"]
 
 
-def test_the_totals_wrap_where_it_is_narrow() -> None:
-    story = working().wait(1).end()
-
-    assert [row.split()[0] for row in drawn(story, width=18)[-2:]] == ["model", "tools"]
-
-
 def test_running_calls_keep_their_lane_when_there_are_too_many() -> None:
     story = Story().run("x").step(0)
     running = story.queued("bash", "slow")
@@ -70,12 +60,6 @@ def test_running_calls_keep_their_lane_when_there_are_too_many() -> None:
     labels = [row.split()[0] for row in drawn(story, height=6)]
 
     assert labels == ["TIMELINE", "model", "#1", "#19", "#20", "#21"]
-
-
-def test_the_rows_fit_the_height() -> None:
-    assert drawn(working(), height=0) == []
-    assert len(drawn(working(), height=1)) == 1
-    assert len(drawn(working().end(), height=3)) == 3
 
 
 @given(st.integers(1, 120), st.integers(0, 20), st.floats(0, 10_000))

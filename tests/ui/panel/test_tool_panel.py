@@ -22,17 +22,6 @@ def test_done_counts_no_call_that_failed_was_denied_skipped_or_cancelled() -> No
     assert counted(story, 20) == "1 done · 2 failed"
 
 
-def test_before_the_first_call_there_is_nothing_to_count() -> None:
-    assert counted(Story()) == "none yet"
-
-
-def test_without_a_success_only_other_results_are_counted() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "make", status="error")
-
-    assert counted(story) == "1 failed"
-
-
 def test_open_calls_are_counted_before_finished_ones() -> None:
     story = working()
     story.asks("c4", "edit", "src/price.py", "no rule")

@@ -18,18 +18,6 @@ def fold(story: Story) -> CallLedger:
     return ledger
 
 
-def test_calls_are_numbered_in_the_order_they_were_queued() -> None:
-    ledger = fold(working())
-
-    assert [(call.number, call.view.name) for call in ledger.calls] == [
-        (1, "read"),
-        (2, "grep"),
-        (3, "bash"),
-        (4, "edit"),
-    ]
-    assert [call.opens_step for call in ledger.calls] == [True, False, True, False]
-
-
 def test_each_call_has_exactly_one_kind() -> None:
     ledger = fold(working())
 
@@ -110,13 +98,6 @@ def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
     assert [call.kind for call in fold(story).calls] == ["running", "unknown"]
 
 
-def test_events_of_unknown_calls_are_ignored() -> None:
-    story = Story().run("x").step(0)
-    story.output("nobody", "text")
-
-    assert fold(story).calls == []
-
-
 def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_ledger, "MAX_RESULT_CHARACTERS", 1_000)
     story = Story().run("x").step(0)
@@ -127,15 +108,6 @@ def test_old_results_are_dropped_beyond_the_limit(monkeypatch: pytest.MonkeyPatc
     kept = [call.view.outcome.result for call in ledger.calls]
     assert kept[0] == "[no longer kept on the screen; the whole of it is in /tmp/0]"
     assert kept[-2:] == ["x" * 400] * 2
-
-
-def test_a_call_that_was_never_queued_is_not_found() -> None:
-    ledger = fold(working())
-
-    assert ledger.find("nobody") is None
-    found = ledger.find("c3")
-    assert found is not None
-    assert found.view.name == "bash"
 
 
 def again(story: Story, step: int | None = None) -> Story:

@@ -1,6 +1,5 @@
 """Fold of one call's events: states, output, decisions."""
 
-from tests.support.table import table
 from tests.ui.row_kit import Teller
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -10,26 +9,19 @@ from tui_agent.protocol.events import (
     HookEnded,
     HookFailed,
     HookStarted,
-    Noticed,
     PermissionDecided,
     RunEnded,
-    SubagentEnded,
-    SubagentStarted,
-    ToolBlockedOn,
-    ToolData,
     ToolEnded,
     ToolOutput,
     ToolProgress,
     ToolQueued,
     ToolStarted,
-    ToolUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, TextBlock, Usage
+from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.reports import Metric
-from tui_agent.protocol.tool import Preview, ToolResult
+from tui_agent.protocol.tool import Preview
 from tui_agent.ui.state.call_records import FileChange, HookRun
-from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, call_of, fitted, text_of
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT, CallViewState, fitted
 
 QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
 STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)
@@ -50,38 +42,11 @@ def seen(*events: AgentEvent) -> CallViewState:
     return view
 
 
-def test_a_call_goes_from_queued_over_running_to_ended() -> None:
-    phases = [seen(*(QUEUED, STARTED, ended())[:count]).phase for count in (1, 2, 3)]
-
-    assert phases == ["queued", "running", "ended"]
-
-
-def test_a_queued_call_has_its_name_and_arguments() -> None:
-    view = seen(QUEUED)
-
-    assert (view.name, view.index, view.group, view.safe, view.summary) == ("bash", 2, 1, True, "ls")
-    assert view.arguments.effective == {"command": "ls"}
-    assert view.origin.step == 3
-    assert view.status is None
-    assert not view.ended
-
-
 def test_the_lines_of_a_command_stay_apart_in_its_summary() -> None:
     lines = "set -e\ncd src\n\n  make clean\n"
 
     assert seen(QUEUED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
     assert seen(ASKED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
-
-
-def test_a_waiting_call_names_its_reason() -> None:
-    view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="group", on=("c0",)))
-    assert (view.phase, view.waits_for, view.waits_on) == ("waiting", "group", ("c0",))
-
-    view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="approval"))
-    assert view.phase == "asking"
-
-    view = seen(QUEUED, STARTED, ToolBlockedOn(call_id="c1", what="slot"))
-    assert view.phase == "running"
 
 
 def test_a_question_is_open_until_it_is_resolved() -> None:
@@ -96,14 +61,6 @@ def test_a_question_is_open_until_it_is_resolved() -> None:
     assert seen(STARTED, ASKED).phase == "running"
 
 
-def test_arguments_in_effect_replace_those_asked_for() -> None:
-    view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la"}}))
-
-    assert view.arguments.effective == {"command": "ls -la"}
-    assert view.arguments.asked == {"command": "ls"}
-    assert seen(QUEUED, STARTED).arguments.asked is None
-
-
 def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     chunk = ToolOutput(call_id="c1", stream="stdout", chunk="x" * (LIVE_LIMIT // 2 + 1), bytes_total=7)
 
@@ -114,19 +71,6 @@ def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     assert len(two.live.text) == LIVE_LIMIT
     assert two.live.is_cut
     assert two.live.bytes_total == 7
-
-
-def test_the_newest_partial_output_of_each_kind_is_kept() -> None:
-    view = seen(
-        QUEUED,
-        STARTED,
-        ToolProgress(call_id="c1", text="half", fraction=0.5),
-        ToolUpdated(call_id="c1", partial=ToolResult.of_text("so far"), n=1),
-        ToolData(call_id="c1", kind="rows", data={"n": 1}),
-    )
-
-    live = view.live
-    assert (live.progress, live.fraction, live.partial, live.data) == ("half", 0.5, "so far", (("rows", {"n": 1}),))
 
 
 def test_the_end_of_a_call_clears_partial_output() -> None:
@@ -217,37 +161,6 @@ def test_the_diff_is_that_of_the_change_or_else_of_the_proposal() -> None:
     assert seen(QUEUED, started).diff == "would"
     assert seen(QUEUED, STARTED).diff == ""
     assert seen(QUEUED, changed).changes.files == [FileChange("a", "modified", "did\n")]
-
-
-def test_a_sub_agent_is_named() -> None:
-    begun = SubagentStarted(child_run_id="r2", call_id="c1", agent="explorer", task="t")
-    done = SubagentEnded(child_run_id="r2", call_id="c1", agent="explorer", status="done", usage=Usage())
-
-    view = seen(QUEUED, STARTED, begun, done)
-
-    assert (view.subagent.label, view.subagent.run_id, view.live.progress) == ("explorer", "r2", "done")
-
-
-def test_metrics_are_plain_values() -> None:
-    assert seen(QUEUED, ended(metrics={"lines": Metric(value=3.0)})).outcome.metrics == (("lines", 3.0),)
-
-
-@table("event", [QUEUED, STARTED, ASKED, ended(), HookStarted(event="e", name="n", call_id="c1")])
-def test_events_name_their_call(event: AgentEvent) -> None:
-    assert call_of(event) == "c1"
-
-
-def test_other_events_name_none_and_change_nothing() -> None:
-    notice = Noticed(code="x", text="y")
-
-    assert call_of(notice) is None
-    assert not CallViewState("c1").apply(Teller().tell(notice))
-
-
-def test_results_are_text_with_images_named() -> None:
-    image = ImageBlock(media_type="image/png", data="A" * 8)
-
-    assert text_of((TextBlock(text="a"), image)) == "a\n[image image/png, 6 bytes]"
 
 
 def test_long_results_keep_head_and_tail() -> None:

@@ -18,14 +18,6 @@ def fold(story: Story, pending: PendingApprovals | None = None, since: int = 0) 
     return pending
 
 
-def test_the_first_asked_is_the_first_shown() -> None:
-    _, pending, asked = asking(3)
-
-    assert pending.first is not None
-    assert pending.first.request_id == asked[0]
-    assert pending.position_of(pending.first) == (1, 3)
-
-
 def test_answered_questions_stay_counted_until_none_is_open() -> None:
     _, pending, asked = asking(3)
 
@@ -38,17 +30,6 @@ def test_answered_questions_stay_counted_until_none_is_open() -> None:
     pending.settle(asked[2])
     assert len(pending) == 0
     assert pending.first is None
-
-
-def test_an_answer_from_elsewhere_settles_it() -> None:
-    story, pending, asked = asking(2)
-    seen = len(story.envelopes)
-    story.resolved(asked[0], "c0")
-
-    fold(story, pending, seen)
-
-    assert asked[0] not in pending
-    assert asked[1] in pending
 
 
 def test_what_was_put_off_does_not_open_by_itself_but_what_comes_later_does() -> None:

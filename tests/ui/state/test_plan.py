@@ -24,17 +24,6 @@ def fold(story: Story) -> Plan:
     return plan
 
 
-def test_a_plan_is_open_until_all_items_are_done() -> None:
-    story = Story()
-    assert not fold(story).is_open
-
-    planned(story, True, False)
-    assert (fold(story).is_open, fold(story).count_text) == (True, "1 of 2 done")
-
-    planned(story, True, True)
-    assert not fold(story).is_open
-
-
 def test_a_sub_agents_plan_is_not_shown() -> None:
     story = Story()
     story.origin = replace(story.origin, depth=1)

@@ -33,13 +33,6 @@ def test_a_call_waits_then_asks_then_waits_then_runs() -> None:
     assert spans(fold(story), call_id) == [("waits", 1, 2), ("asks", 2, 7), ("waits", 7, 7.5), ("runs", 7.5, 9.5)]
 
 
-def test_a_call_that_failed_is_marked() -> None:
-    story = Story().run("x").step(0)
-    call_id = story.call("bash", "x", 1.0, status="error")
-
-    assert spans(fold(story), call_id)[-1][0] == "failed"
-
-
 def test_a_call_that_never_ran_did_not_fail() -> None:
     story = Story().run("x").step(0)
     call_id = story.queued("bash", "x")
@@ -72,11 +65,6 @@ def test_the_totals_separate_overlap_and_waiting() -> None:
     assert (totals.total, totals.model, totals.tools, totals.saved, totals.person) == (10, 1, 10, 4, 3)
 
 
-def test_there_are_no_totals_during_a_run() -> None:
-    assert fold(working()).totals() is None
-    assert fold(Story()).totals() is None
-
-
 def test_a_new_run_begins_anew() -> None:
     story = working().end()
     story.run("again", "r2").step(0)
@@ -98,21 +86,6 @@ def test_the_end_ends_every_lane(loaded: bool) -> None:
 
     assert not times.in_progress
     assert not any(lane.open for lane in (times.model, *times.calls.values()))
-
-
-def test_steering_leaves_a_mark() -> None:
-    assert len(fold(working()).steers) == 1
-
-
-def test_events_of_unknown_calls_change_nothing() -> None:
-    story = Story().run("x")
-    story.ended("nobody", "bash")
-    story.tell(SessionLoaded(id="s1"))
-    times = fold(story)
-    story.tell(SessionLoaded(id="s1"))
-
-    assert times.calls == {}
-    assert not times.apply(story.envelopes[-1])
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12))

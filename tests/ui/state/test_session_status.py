@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from tests.ui.story import START, Story, working
-from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
@@ -19,7 +18,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.state.session_status import NextRetry, SessionStatus
+from tui_agent.ui.state.session_status import NextRetry, SessionStatus, StepNumbers
 
 
 def fold(story: Story) -> SessionStatus:
@@ -70,28 +69,12 @@ def test_a_retry_says_when_it_comes() -> None:
     assert fold(story).retry is None
 
 
-def test_a_new_mode_is_shown() -> None:
-    story = Story()
-    story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"))
-
-    assert fold(story).mode is PermissionMode.PLAN
-
-
 def test_steps_of_a_sub_agent_are_not_the_steps_of_the_run() -> None:
     story = Story().run("x").step(0)
     story.origin = replace(story.origin, depth=1, agent_id="explorer")
     story.tell(StepStarted(index=7, kind="initial"))
 
     assert fold(story).step == 0
-
-
-def test_events_that_say_nothing_of_it_change_nothing() -> None:
-    view = SessionStatus()
-    story = Story()
-    story.sends("x")
-    envelope = replace(story.envelopes[-1], origin=Origin())
-
-    assert not view.apply(envelope)
 
 
 def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
@@ -112,6 +95,13 @@ def test_steps_are_numbered_through_the_session() -> None:
 
     assert fold(story.step(0)).step == 2
     assert fold(story.step(1)).step == 3
+
+
+def test_a_number_of_a_step_that_is_not_known_is_left_out() -> None:
+    steps = StepNumbers(is_known=False)
+    steps.begin_run()
+
+    assert (steps.in_session("after step 1"), steps.in_session("at the end")) == ("", "at the end")
 
 
 def test_a_compaction_says_how_much_there_is_and_then_what_it_did() -> None:

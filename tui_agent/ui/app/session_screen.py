@@ -22,7 +22,7 @@ PREVIEW_DELAY = 0.06
 """Seconds that the cursor rests on a session before its journal is read."""
 
 
-class SessionScreen(ListPage[SessionEntry, str]):
+class SessionScreen(ListPage[SessionEntry, str | None]):
     """The list. Returns the id of the session to resume, or None if the user goes back."""
 
     WHERE = "sessions"

@@ -10,19 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from textual._keyboard_protocol import FUNCTIONAL_KEYS
-from textual.keys import KEY_NAME_REPLACEMENTS
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from .command_type import Command, Where
 from .commands import COMMANDS
 
-Keys: TypeAlias = tuple[str, ...]
+KeyNames: TypeAlias = tuple[str, ...]
 
 _TYPING: tuple[Where, ...] = ("app", "chat", "composer", "queue", "panel", "conversation", "search", "picker")
 """Places where printable keys are text."""
 _EDITING = ("backspace", "left", "right")
 """Keys of the composer that no command may take from it."""
-_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs")
+_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs", "timeline")
 """Pages that also have the keys of every list."""
 _TOGETHER: tuple[tuple[Where, ...], ...] = (
     ("app", "chat", "composer", "queue"),
@@ -53,7 +52,16 @@ _ALIASES = {
     " ": "space",
 }
 _MODIFIERS = ("alt", "ctrl", "hyper", "meta", "shift", "super")
-_NAMED = {*(name for name in FUNCTIONAL_KEYS.values() if len(name) > 1), "space"}
+# Textual has no public names for keys that only the keyboard protocol of newer terminals reports.
+_NAMED = {
+    *(key.value for key in Keys if key.value.isalnum()),
+    *("space", "caps_lock", "num_lock", "scroll_lock", "print_screen", "pause", "menu", "kp_begin"),
+    *("add", "subtract", "multiply", "divide", "decimal", "equal", "separator"),
+    *("lower_volume", "raise_volume", "mute_volume", "media_track_next", "media_track_previous", "media_fast_forward"),
+    *("media_play", "media_pause", "media_play_pause", "media_stop", "media_record", "media_reverse", "media_rewind"),
+    *(f"f{number}" for number in range(25, 36)),
+}
+"""Names of keys other than characters."""
 _SAME_BYTES = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+left_square_bracket": "escape"}
 """Keys that terminals send as another one."""
 
@@ -71,14 +79,14 @@ class KeyProblem:
 class CheckedKeys:
     """The entries of `[keys]` that apply, and the others."""
 
-    keys: Mapping[str, Keys]
+    keys: Mapping[str, KeyNames]
     problems: tuple[KeyProblem, ...]
 
 
 def check_keys(wanted: Mapping[str, Sequence[str]]) -> CheckedKeys:
     """Return the keys that replace the default ones, and the entries that cannot be applied."""
     by_id = {entry.id: entry for entry in COMMANDS}
-    keys: dict[str, Keys] = {}
+    keys: dict[str, KeyNames] = {}
     problems: list[KeyProblem] = []
     for command_id, names in wanted.items():
         entry = by_id.get(command_id)
@@ -136,7 +144,7 @@ def _unknown_command(command_id: str, known: Mapping[str, Command]) -> str:
     return "no command has this name" + (f"; did you mean `{near[0]}`?" if near else "")
 
 
-def _read_keys(entry: Command, names: Sequence[str]) -> Keys | str:
+def _read_keys(entry: Command, names: Sequence[str]) -> KeyNames | str:
     """Return the keys of an entry, or what is wrong with them."""
     if not entry.keys:
         return "this command is not bound to a key"
@@ -163,7 +171,7 @@ def _examples() -> list[str]:
     return [*plain, *(f"{modifier}+{last}" for modifier in ("ctrl", "alt", "shift") for last in (*letters, *plain))]
 
 
-def _conflicts(keys: Mapping[str, Keys]) -> Iterator[tuple[str, str]]:
+def _conflicts(keys: Mapping[str, KeyNames]) -> Iterator[tuple[str, str]]:
     """Yield the replaced commands that share a key with another command, each with what is wrong."""
     for entry in COMMANDS:
         for other in COMMANDS:

@@ -31,7 +31,7 @@ from textual.widgets import Input, Static
 from tui_agent.ui.base.command_type import Command, Where
 from tui_agent.ui.base.commands import bindings_for, command, commands_for
 from tui_agent.ui.text.input_fields import LineInput
-from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.line import NARROWEST, Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, LazyRows, RowsPage, RowsView, command_at
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import clipped, key_rows, key_runs, wrapped
@@ -96,8 +96,6 @@ class SecondPress:
         return asked is None or asked[0] != action or not self.waits_for(asked) or self._pointer.counts
 
 
-BESIDE = 100
-"""Columns from which the selected item is beside the list."""
 LOW = 14
 """Rows below which a page has no search line until it is used, and keys in one row."""
 _FIXED = 8
@@ -124,6 +122,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     """True if letters typed on the page are a search from the start; else only after the key for it."""
     DETAIL_ROWS: ClassVar[int] = 2
     """Most rows of the selected item below the list."""
+    BESIDE: ClassVar[int] = 100
+    """Columns from which the selected item is beside the list."""
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("list")]
     DEFAULT_CSS = """
     ListPage {
@@ -136,8 +136,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         & .list-body { height: 1fr; min-height: 1; }
         & .list-rows { height: 1fr; min-height: 1; overflow-y: auto; scrollbar-size-vertical: 1; }
         & .list-detail { margin-top: 1; }
+        & .list-left { height: 1fr; min-height: 1; }
         &.-beside .list-body { layout: horizontal; }
-        &.-beside .list-rows { width: 1fr; }
+        &.-beside .list-left { width: 1fr; }
         &.-beside .list-detail {
             width: 38%;
             margin: 0 0 0 1;
@@ -182,6 +183,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.rows: ItemRows[T] = ItemRows(self.layout_rows, key=key, id=f"{self.WHERE}-body")
         """The list."""
         self.rows.add_class("list-rows")
+        self._heading = RowsView(self._shown_heading, id=f"{self.WHERE}-heading")
         self._detail = RowsView(self._detail_rows, id=f"{self.WHERE}-detail")
         self._detail.add_class("list-detail")
         self._state = RowsView(self._state_rows, id=f"{self.WHERE}-state")
@@ -202,7 +204,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         return self.item_row(item, 0, 300).plain
 
     def heading_rows(self, width: int) -> Sequence[Line]:
-        """Return the rows above the first item, which scroll with them."""
+        """Return the rows above the list, which a low window does not show."""
         return ()
 
     def detail_rows(self, item: T, width: int) -> Sequence[Line]:
@@ -236,9 +238,11 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
                 yield self._sign
                 yield self._field
             with Vertical(classes="list-body"):
-                yield self.rows
+                with Vertical(classes="list-left"):
+                    yield self._heading
+                    yield self.rows
                 yield self._detail
-            for view in (self.rows, self._detail, self._state, self._keys):
+            for view in (self._heading, self.rows, self._detail, self._state, self._keys):
                 view.can_focus = False
             yield self._state
             yield from self.fields()
@@ -257,7 +261,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.call_after_refresh(self.show)
 
     def _place(self, size: Size) -> None:
-        beside = size.width >= BESIDE
+        beside = size.width >= self.BESIDE
         self.set_class(beside, "-beside")
         self.set_class(size.height < LOW, "-low")
         below = min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
@@ -315,9 +319,13 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
             return
         self.set_class(bool(self._query) or self._asked is not None or self._field.has_focus, "-typing")
         self.rows.redraw(anew=anew)
-        for view in (self._detail, self._state, self._keys):
+        for view in (self._heading, self._detail, self._state, self._keys):
             view.redraw()
         self._keys.styles.height = max(1, self._keys.total)
+        # A view that is not displayed has no width, and would never build its first row.
+        heading = len(self._shown_heading(max(NARROWEST, self.rows.row_width)))
+        self._heading.styles.height = heading
+        self._heading.display = heading > 0
 
     def cursor_moved(self) -> None:
         """Show the selected item, and no message any more."""
@@ -472,16 +480,15 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def layout_rows(self, width: int) -> Layout:
-        """Return all rows, each item built when it is drawn, and where each item begins."""
-        heading, items = self.heading_rows(width), self.rows.items
+        """Return all rows, each built when it is drawn, and where each item begins."""
+        items = self.rows.items
         if not items:
-            return [*heading, *wrapped([(self.empty_text(), "muted")], width)], ()
-        first = len(heading)
+            return wrapped([(self.empty_text(), "muted")], width), ()
+        return LazyRows(len(items), lambda at: self.shown_row(items[at], at, width)), range(len(items))
 
-        def row(at: int) -> Line:
-            return heading[at] if at < first else self.shown_row(items[at - first], at - first, width)
-
-        return LazyRows(first + len(items), row), range(first, first + len(items))
+    def _shown_heading(self, width: int) -> Sequence[Line]:
+        # The scrollbar beside the list takes cells, and both must have the same columns.
+        return () if self.has_class("-low") else self.heading_rows(min(width, self.rows.row_width or width))
 
     def shown_row(self, item: T, place: int, width: int) -> Line:
         """Return the row of an item, with a ground of its own at the cursor."""

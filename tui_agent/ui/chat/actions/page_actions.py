@@ -10,6 +10,7 @@ from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
+from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.sanitiser import sanitise
 
 from .action_context import ActionContext, Handlers
@@ -105,15 +106,21 @@ class PageActions:
 
     def show_timeline(self) -> None:
         """Open the timeline of the newest run."""
-        from tui_agent.ui.panel.timeline_screen import TimelineScreen
+        from tui_agent.ui.dialogs.timeline_page import TimelineScreen
+        from tui_agent.ui.panel.call_list import CallList
 
         context = self._context
         if self._state().times.started is None:
             context.say("No run has started yet.")
             return
         clock = context.options.surroundings.clock
-        screen = TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, clock)
-        context.screen.app.push_screen(screen)
+
+        def open_call(view: CallViewState) -> None:
+            context.screen.query_one(CallList).post_message(CallList.Opened(view))
+
+        context.screen.app.push_screen(
+            TimelineScreen(lambda: self._state().times, lambda: self._state().ledger, clock, open_call)
+        )
 
     def _show_files(self, _: str) -> None:
         from tui_agent.ui.dialogs.fact_items import file_items

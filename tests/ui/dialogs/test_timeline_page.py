@@ -13,8 +13,9 @@ from tests.support.table import table
 from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.dialogs.timeline_page import TimelineScreen, head_rows, lane_row, summary_rows
+from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.timeline import SHORTEST, Timeline, TimeWindow
-from tui_agent.ui.panel.timeline_screen import TimelineScreen, head_rows, lane_rows, summary_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView
@@ -51,21 +52,21 @@ async def test_every_call_has_a_lane_with_its_name_and_the_signs_are_explained()
     story = working()
     story.queued("edit", "a.py (+1 −1)")
     async with page(story) as (_, screen):
-        lanes = text_of(screen, "lanes").splitlines()
+        lanes = text_of(screen, "body").splitlines()
 
-        assert [lane.split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4", "#5"]
+        assert [lane.removeprefix("›").split()[0] for lane in lanes] == ["#1", "#2", "#3", "#4", "#5"]
         assert "#3 bash pytest -q" in lanes[2]
         assert "#5 edit a.py (+1 −1)" in lanes[4]
         assert "waits for you" in text_of(screen, "legend")
-        assert "▼" in text_of(screen, "head")
-        assert "╷5 s" in text_of(screen, "head")
-        assert "follows" in text_of(screen, "summary")
+        assert "▼" in text_of(screen, "heading")
+        assert "╷5 s" in text_of(screen, "heading")
+        assert "follows" in text_of(screen, "state")
 
 
 async def test_the_model_and_the_calls_are_drawn_on_one_scale() -> None:
     async with page(working()) as (pilot, screen):
         await pilot.press("0")
-        head, body = (screen.query_one(f"#timeline-{name}", RowsView) for name in ("head", "lanes"))
+        head, body = (screen.query_one(f"#timeline-{name}", RowsView) for name in ("heading", "body"))
 
         lane = body.line_at(2)
         axis = head.line_at(1)
@@ -83,7 +84,7 @@ async def test_zoom_and_pan_choose_the_part_that_is_shown() -> None:
 
         await pilot.press("left")
         assert not screen.window.follows
-        assert "stands still" in text_of(screen, "summary")
+        assert "stands still" in text_of(screen, "state")
         await pilot.press("f")
         assert screen.window.follows
         await pilot.press("left", "0")
@@ -92,9 +93,20 @@ async def test_zoom_and_pan_choose_the_part_that_is_shown() -> None:
         assert screen.window.span == 0.0
 
 
+async def test_enter_opens_the_call_at_the_cursor_and_esc_returns() -> None:
+    async with page(working()) as (pilot, screen):
+        await pilot.press("down", "down", "enter")
+        while not isinstance(pilot.app.screen, CallDetailScreen):
+            await pilot.pause()
+        await pilot.press("escape")
+        while pilot.app.screen is not screen:
+            await pilot.pause()
+        assert screen.selected == "c3"
+
+
 async def test_after_a_run_the_totals_are_shown() -> None:
     async with page(finished()) as (_, screen):
-        summary = text_of(screen, "summary")
+        summary = text_of(screen, "state")
 
         assert summary.startswith("total ")
         assert "model 2.7 s" in summary
@@ -145,7 +157,7 @@ async def test_the_page_works_in_a_small_window(size: tuple[int, int]) -> None:
         await pilot.press("plus", "plus", "left", "right", "minus", "0", "f", "down", "end", "home")
 
         assert isinstance(pilot.app, TuiAgentApp)
-        for name in ("head", "lanes", "summary", "legend", "keys"):
+        for name in ("heading", "body", "state", "legend", "keys"):
             assert all(len(row) <= size[0] for row in text_of(screen, name).splitlines())
 
 
@@ -173,5 +185,6 @@ def test_every_row_fits_the_width(width: int, steps: list[float]) -> None:
     for step in steps:
         window = window.panned(int(step), 15.0) if step in (-1, 1) else window.zoomed(step, 15.0)
 
-    rows = [*head_rows(times, window, story.now, width), *lane_rows(times, ledger, window, story.now, width)]
+    lanes = [lane_row(call_id, times, call_id, window, story.now, width) for call_id in times.calls]
+    rows = [*head_rows(times, window, story.now, width), *lanes]
     assert all(len(row.plain) <= max(width, 8) for row in (*rows, *summary_rows(times, window, story.now, width)))
