@@ -10,9 +10,9 @@ from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.settings import Locations, Settings
-from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
 from tui_agent.workbench.launch_options import DEMO_LABEL, LaunchOptions
 from tui_agent.workbench.sessions.first_pages import collect_first_page, is_first_run, keep_theme
 
@@ -28,7 +28,7 @@ class PreparedSession(OpenedSession):
 
 
 class AppSessions:
-    """The session on the screen, and the next one; implements `ui.app.session_switch.SessionService`."""
+    """The session on the screen, and the next one; implements `ui.chat.app_requests.SessionService`."""
 
     def __init__(self, options: LaunchOptions, locations: Locations, settings: Settings, bridge: AgentBridge) -> None:
         """Begin with the session that the command line names, and its bridge."""

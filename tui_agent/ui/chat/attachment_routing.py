@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.file_mentions import file_mentions, mention_of
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
+
+from .actions.action_context import ActionContext
 
 
 class AttachmentRouter:
@@ -16,25 +18,23 @@ class AttachmentRouter:
 
     def __init__(
         self,
-        bridge: AgentBridge,
+        context: ActionContext,
         entry: PromptArea,
         send: Callable[[Composer.Submitted], None],
         refuse: Callable[[Composer.Submitted, str], None],
-        say: Callable[[str], object],
     ) -> None:
         """
         Args:
-            bridge: the connection to the agent.
+            context: the parts of the chat.
             entry: shows labels and reasons.
             send: sends a message whose files are attached.
             refuse: puts a message back into the composer, with the reason.
-            say: shows a short message.
         """
-        self._bridge = bridge
+        self._bridge = context.bridge
         self._entry = entry
         self._send = send
         self._refuse = refuse
-        self._say = say
+        self._say = context.say
         self._waiting = deque[Composer.Submitted]()
 
     def name(self, event: Composer.FileNamed) -> None:

@@ -1,43 +1,35 @@
 """Changes to the queue: the user walks through it, edits, drops, moves and restores messages."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
 from tui_agent.ui.text.sanitiser import one_line
 
+from .actions.action_context import ActionContext
+
 _SHOWN = 40
 """Cells of a dropped message that its notice shows."""
-
-
-class Say(Protocol):
-    """Shows a short message."""
-
-    def __call__(self, text: str, /, *, wrong: bool = False) -> object:
-        """Show `text`; `wrong` if something failed."""
-        ...
 
 
 class QueueRouter:
     """Carries out the user's changes to the queue. The results are events."""
 
-    def __init__(self, bridge: AgentBridge, entry: PromptArea, queue: Callable[[], WaitingMessages], say: Say) -> None:
+    def __init__(self, context: ActionContext, entry: PromptArea, queue: Callable[[], WaitingMessages]) -> None:
         """
         Args:
-            bridge: the connection to the agent.
+            context: the parts of the chat.
             entry: shows the message that is being edited.
             queue: returns the queue as the events show it.
-            say: shows a short message.
         """
-        self._bridge = bridge
+        self._bridge = context.bridge
         self._entry = entry
         self._queue = queue
-        self._say = say
+        self._say = context.say
 
     @property
     def _composer(self) -> Composer:

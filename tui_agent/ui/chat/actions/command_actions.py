@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.composer.prompt_parser import UnknownSlash
+from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
 
 from .action_context import ActionContext, Handlers
 from .job_actions import JobActions
@@ -41,6 +41,14 @@ class CommandActions:
             **ConversationActions(context, state).handlers,
         }
 
+    def run(self, typed: SlashCall | UnknownSlash) -> bool:
+        """Run a typed command; return False if it does not exist, or its argument is missing or unknown."""
+        if isinstance(typed, SlashCall):
+            return self.perform(typed.command, typed.argument)
+        near = f" Did you mean /{typed.nearest}?" if typed.nearest else " /help lists them all."
+        self.say(f"There is no command /{typed.name}.{near} \\/{typed.name} sends the text.", wrong=True)
+        return False
+
     def perform(self, command: Command, argument: str = "") -> bool:
         """Run one command; return False if its argument is missing or unknown."""
         if reason := self._context.bridge.refusal(command.id):
@@ -75,8 +83,3 @@ class CommandActions:
     def own(self) -> tuple[PromptCommand, ...]:
         """The commands of the user's and the project's files."""
         return self._context.bridge.status.commands
-
-    def explain(self, unknown: UnknownSlash) -> None:
-        """Say that a command does not exist, and suggest the closest one."""
-        near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
-        self.say(f"There is no command /{unknown.name}.{near} \\/{unknown.name} sends the text.", wrong=True)
