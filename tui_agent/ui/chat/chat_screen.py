@@ -28,7 +28,7 @@ from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
-from .actions.command_actions import CommandActions
+from .actions.command_actions import CallRequest, CommandActions
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
@@ -170,7 +170,7 @@ class ChatScreen(AnyScreen):
         with settled_together(self.options.faults.call):
             for envelope in message.events:
                 self.apply(envelope)
-        self.input.follow(message.events)
+        self.input.messages.follow(message.events)
         self.approvals.look()
         # Events that arrive before the next frame are merged and drawn with it.
         self.call_after_refresh(message.applied.set)
@@ -230,8 +230,6 @@ class ChatScreen(AnyScreen):
     @on(Composer.PromptsWanted)
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
-    @on(CallList.CancelRequested)
-    @on(CallList.ExtendRequested)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
@@ -244,9 +242,11 @@ class ChatScreen(AnyScreen):
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
 
+    @on(CallList.CancelRequested)
+    @on(CallList.ExtendRequested)
     @on(CallList.RevertRequested)
-    def _revert_requested(self, event: CallList.RevertRequested) -> None:
-        self.commands.session.rewind(event.view)
+    def _call_requested(self, event: CallRequest) -> None:
+        self.commands.change_call(event)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 

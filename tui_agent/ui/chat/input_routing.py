@@ -1,16 +1,13 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from textual.timer import Timer
 from textual.worker import Worker
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
 from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
@@ -28,26 +25,19 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_targeted_message,
 )
 from tui_agent.ui.composer.queue_strip import QueueRequest
-from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.state.call_view_state import CallViewState
-from tui_agent.ui.text.amounts import seconds_text
 
 from .actions.action_context import ActionContext
-from .attachment_routing import AttachmentRouter
 from .interrupt_keys import Interrupt, InterruptKeys
-from .queue_routing import QueueRouter
+from .message_routing import AttachmentRouter, QueueRouter
 from .screen_state import ScreenState
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
-    from tui_agent.workbench.session_servers import SessionServers
-    from tui_agent.workbench.workbench import AgentLoop
+    from tui_agent.workbench.workbench import AgentLoop, Workbench
 
 BUSY = "The agent is working, and this command needs a run of its own. Send it when the agent is done."
 FILES_FIRST = 4
 """Files in the `@` menu above the symbols."""
-EXTRA_SECONDS = 60.0
-"""Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
 EntryMessage: TypeAlias = (
@@ -57,10 +47,8 @@ EntryMessage: TypeAlias = (
     | Composer.PromptsWanted
     | PromptArea.FileHighlighted
     | QueueRequest
-    | CallList.CancelRequested
-    | CallList.ExtendRequested
 )
-"""A request of the composer, the queue or the list of calls."""
+"""A request of the composer or the queue."""
 
 
 class InputRouter:
@@ -82,8 +70,8 @@ class InputRouter:
             run: runs a `/` command; returns False if it could not, after saying why.
         """
         self._say = context.say
-        self.queue = QueueRouter(context, entry, lambda: state().waiting)
-        """Changes the queue."""
+        self.messages = QueueRouter(context, entry, lambda: state().waiting)
+        """Changes queued messages."""
         self.attachments = AttachmentRouter(context, entry, self._send, self._return)
         """Attaches files."""
         self.interrupt_keys = InterruptKeys(entry, context.options.surroundings.clock, self.interrupt)
@@ -93,31 +81,12 @@ class InputRouter:
         self._state = state
         self._run = run
         self._show_pending_agent = context.show_pending_agent
-        self._sent = ""
         self._completion: Worker[None] | None = None
         self._preview_work: Worker[None] | None = None
         self._draft_timer: Timer | None = None
 
-    def follow(self, envelopes: Iterable[Envelope]) -> None:
-        """Return a prompt that did not become part of the conversation to the composer.
-
-        A filter or a hook refused it, or the user ended the run while one of them checked it. Events of sub-agents
-        do not count.
-        """
-        for envelope in envelopes:
-            match None if envelope.origin.depth else envelope.event:
-                case RunStarted(input=text, trigger=trigger):
-                    self._sent = text if trigger == "prompt" else ""
-                case MessageEnded(message=UserMessage(kind="prompt")):
-                    self._sent = ""
-                case RunEnded(reason="input_rejected" | "aborted") if self._sent:
-                    self._entry.composer.put_back(self._sent)
-                    self._sent = ""
-                case _:
-                    pass
-
     def receive(self, event: EntryMessage) -> None:
-        """Do what the composer, the queue or the list of calls asks for."""
+        """Do what the composer or the queue asks for."""
         match event:
             case Composer.Submitted():
                 self._submit(event)
@@ -132,16 +101,10 @@ class InputRouter:
             case Composer.FileNamed():
                 self.attachments.name(event)
             case QueueRequest():
-                if not self._refuses("queue"):
-                    self.queue.receive(event)
-            case CallList.CancelRequested(view):
-                if not self._refuses("call"):
-                    self._cancel_call(view.call_id)
-            case CallList.ExtendRequested(view):
-                if not self._refuses("call"):
-                    self._extend_call(view)
+                if not self._is_refused("queue"):
+                    self.messages.receive(event)
 
-    def _refuses(self, action: str) -> bool:
+    def _is_refused(self, action: str) -> bool:
         """Say why something is impossible in this session; False if it is possible."""
         reason = self._bridge.refusal(action)
         if reason:
@@ -157,10 +120,10 @@ class InputRouter:
             event.text = event.text.lstrip()[1:]
         match parsed:
             case ShellCall() as call:
-                self.queue.release(event)
+                self.messages.release(event)
                 self._run_shell(call)
             case SlashCall():
-                self.queue.release(event)
+                self.messages.release(event)
                 if not self._run(parsed):
                     self._entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
@@ -171,15 +134,15 @@ class InputRouter:
                 else:
                     self._run(unknown)
             case None if (bench := self._bridge.bench) is not None and bench.servers.are_named_in(event.text):
-                self._entry.run_worker(self._expand(event, bench.servers), group="servers", exit_on_error=False)
+                self._entry.run_worker(self._expand(event, bench), group="servers", exit_on_error=False)
             case None:
                 self.attachments.submit(event)
         self._show_pending_agent()
 
-    async def _expand(self, event: Composer.Submitted, servers: "SessionServers") -> None:
+    async def _expand(self, event: Composer.Submitted, bench: "Workbench") -> None:
         """Send an input with the prompt or the resources of tool servers that it names."""
         try:
-            text = await servers.expand(event.text)
+            text = await bench.servers.expand(event.text)
         except (TuiAgentError, TimeoutError) as error:
             self._return(event)
             self._say(str(error) or "The tool server did not answer in time.", wrong=True)
@@ -202,8 +165,8 @@ class InputRouter:
             self._return(event, reason)
         elif reason == "":
             # It has another recipient now.
-            self.queue.forget(event)
-        elif not self.queue.put_back(event):
+            self.messages.forget(event)
+        elif not self.messages.put_back(event):
             if event.kind == "follow_up":
                 self._bridge.follow_up(event.text)
             else:
@@ -223,7 +186,7 @@ class InputRouter:
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:
             self._say("Type a command after `!`. `!ls` shares its output with the model, `!!ls` does not.")
-        elif self._refuses("shell"):
+        elif self._is_refused("shell"):
             self._entry.composer.put_back(call.said)
         elif not self._bridge.run_shell(call.command, call.said, shared=call.shared):
             self._entry.composer.put_back(call.said)
@@ -378,27 +341,6 @@ class InputRouter:
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 
-    def _cancel_call(self, call_id: str) -> None:
-        """Cancel one call because the user asked for it."""
-        agent = self._bridge.agent
-        if agent is None or not agent.cancel_call(call_id, "the user cancelled this call"):
-            self._say("This call has already ended.")
-
-    def _extend_call(self, view: CallViewState) -> None:
-        """Give a running call more time because the user asked for it."""
-        agent = self._bridge.agent
-        limit = agent.extend_call(view.call_id, EXTRA_SECONDS) if agent is not None else None
-        call = self._state().ledger.find(view.call_id)
-        name = f"#{call.number}" if call is not None else "The call"
-        if limit is not None:
-            self._say(f"{name} may run {EXTRA_SECONDS:g} s longer, {seconds_text(limit)} in all.")
-        elif view.ended:
-            self._say(f"{name} has already ended.", wrong=True)
-        elif view.phase == "running":
-            self._say(f"{name} has no time limit.")
-        else:
-            self._say(f"{name} is not running; its time limit counts from its start.", wrong=True)
-
     def interrupt(self, choice: Interrupt) -> None:
         """Interrupt the run; cancelling what waits for a pending agent returns it to the composer."""
         self._entry.close_menu()
@@ -419,7 +361,7 @@ class InputRouter:
         if self._entry.composer.searching:
             self._entry.composer.action_close_suggestions()
         elif self._entry.composer.editing:
-            self.queue.leave()
+            self.messages.leave()
         elif self._entry.composer.text:
             self._entry.composer.clear()
         elif self._bridge.status.running:
