@@ -40,8 +40,7 @@ from tui_agent.ui.text.sanitiser import sanitise
 
 from .frame_painter import FramePainter
 from .terminal_answers import BackgroundReported
-from .terminal_clipboard import copy_sequence, hand_to_tmux
-from .terminal_driver import TerminalDriver
+from .terminal_driver import TerminalDriver, copy_sequence, hand_to_tmux
 from .terminal_input import InputIgnored
 
 Result = TypeVar("Result")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from rich.console import RenderableType
 from rich.text import Text
 from textual import on
-from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
@@ -22,7 +20,6 @@ from textual.notifications import SeverityLevel
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen, InputTaker
@@ -372,59 +369,28 @@ class TuiAgentApp(BaseApp[None]):
         self.run_worker(self._edit_input(event), group="editor", exclusive=True)
 
     async def _edit_input(self, event: ApprovalScreen.EditorRequested) -> None:
-        event.done(*await self._edit_outside(event.text, event.file_name))
+        from .outside_programs import edit_outside
+
+        event.done(*await edit_outside(self, event.text, event.file_name))
 
     async def _edit_draft(self, text: str) -> None:
         """Open the draft in the user's editor; if that fails, the draft stays, and the line above it says why."""
-        edited, failure = await self._edit_outside(text)
+        from .outside_programs import edit_outside
+
+        edited, failure = await edit_outside(self, text)
         entry = self.chat.entry
         if failure:
             entry.refusal.show(failure, entry.composer.text)
         elif edited != text:
             entry.composer.replace_draft(edited)
 
-    async def _edit_outside(self, text: str, file_name: str | None = None) -> tuple[str, str]:
-        """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
-        from .draft_editor import edit_text, editor_command
-
-        edited, failure = text, ""
-        try:
-            command = editor_command(os.environ)
-            with self.lend_terminal():
-                # An error that left this block would leave the terminal to the shell.
-                try:
-                    edited = await asyncio.to_thread(edit_text, command, text, file_name)
-                except TuiAgentError as error:
-                    failure = str(error)
-        except TuiAgentError as error:
-            failure = str(error)
-        except SuspendNotSupported:
-            failure = "An editor needs a terminal of its own, which this program does not have."
-        return edited, failure
-
     # --- pictures -----------------------------------------------------------------------------------------------------
 
     @on(PictureRequested)
     def _picture_requested(self, event: PictureRequested) -> None:
-        self.run_worker(self._show_picture(event), group="picture", exclusive=True)
+        from .outside_programs import show_picture
 
-    async def _show_picture(self, event: PictureRequested) -> None:
-        """Let a program draw the picture; where that is not possible, show its small form on a page."""
-        from .picture_viewer import can_draw_pictures, draw_picture, missing_packages
-
-        failure = "" if can_draw_pictures() else missing_packages()
-        if not failure:
-            with suppress(SuspendNotSupported), self.lend_terminal():
-                # An error that left this block would leave the terminal to the shell.
-                try:
-                    await asyncio.to_thread(draw_picture, event.image)
-                except TuiAgentError as error:
-                    failure = str(error)
-                else:
-                    return
-        self.push_screen(event.page)
-        if failure:
-            self.notify(failure, severity="warning", markup=False)
+        self.run_worker(show_picture(self, event), group="picture", exclusive=True)
 
     # --- themes -------------------------------------------------------------------------------------------------------
 
