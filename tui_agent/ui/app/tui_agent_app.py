@@ -44,7 +44,7 @@ from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
-from .first_frame import first_frame
+from .frame_painter import first_frame
 from .live_themes import LiveThemes
 from .session_switch import SessionSwitcher
 from .terminal_driver import TerminalDriver, with_current_size
