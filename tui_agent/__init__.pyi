@@ -191,7 +191,7 @@ from .tools import (
 from .trial.trials import (
     Trials as Trials,
 )
-from .ui.app.agent_app import (
+from .ui.app.tui_agent_app import (
     AgentApp as AgentApp,
 )
 

@@ -4,8 +4,8 @@ from textual.screen import ModalScreen
 
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.facts.first_page_data import FirstPage
-from tui_agent.ui.app.session_switch import OpenedSession, SessionTarget
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
 
 
 class FakeList(ModalScreen[str | None]):

@@ -11,7 +11,7 @@ from tests.support.table import table
 from tests.support.terminal import Terminal
 from tests.ui.stage import stage
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.ui.app.draft_editor import edit_text, editor_command
+from tui_agent.ui.app.outside_programs import edit_text, editor_command
 
 ROOT = Path(tui_agent.__file__).parent.parent
 

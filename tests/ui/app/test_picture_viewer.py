@@ -19,8 +19,8 @@ from tests.ui.stage import stage
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import MessageEnded, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage
-from tui_agent.ui.app import picture_viewer
-from tui_agent.ui.app.picture_viewer import draw_picture
+from tui_agent.ui.app import outside_programs
+from tui_agent.ui.app.outside_programs import draw_picture
 from tui_agent.ui.transcript.conversation import Conversation
 from tui_agent.ui.transcript.part_page import PartPage
 from tui_agent.ui.transcript.transcript_parts import PicturePart
@@ -33,8 +33,8 @@ SMALL = f"2x2:{base64.b64encode(bytes(12)).decode()}"
 DRAW = """
 import sys
 from tui_agent.protocol.messages import ImageBlock
-from tui_agent.ui.app import picture_viewer
-from tui_agent.ui.app.picture_viewer import draw_picture
+from tui_agent.ui.app import outside_programs
+from tui_agent.ui.app.outside_programs import draw_picture
 draw_picture(ImageBlock(media_type="image/png", data=sys.argv[1], name="logo\\x1b[2J.png"))
 print("the end")
 """
@@ -119,7 +119,7 @@ def test_a_broken_picture_is_a_reason(data: str, reason: str) -> None:
 async def test_a_key_opens_a_picture_as_a_page_where_no_program_can_draw(
     has_packages: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(picture_viewer, "can_draw_pictures", lambda: has_packages)
+    monkeypatch.setattr(outside_programs, "can_draw_pictures", lambda: has_packages)
     image = ImageBlock(media_type="image/png", data=png(), name="logo.png", thumbnail=SMALL)
     message = UserMessage(content=(TextBlock(text="look"), image), id="u1", kind="prompt")
     async with stage() as on:
@@ -133,7 +133,7 @@ async def test_a_key_opens_a_picture_as_a_page_where_no_program_can_draw(
             await on.pilot.press("escape")
             await on.until(lambda: not isinstance(on.app.screen, PartPage))
         notes = {note.message for note in on.app._notifications}
-        assert notes == (set() if has_packages else {picture_viewer.missing_packages()})
+        assert notes == (set() if has_packages else {outside_programs.missing_packages()})
 
 
 async def test_pictures_that_the_agent_reads_are_below_their_call_and_bounded() -> None:

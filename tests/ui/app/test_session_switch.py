@@ -12,9 +12,9 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
-from tui_agent.ui.app.session_switch import SessionTarget
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.chat.app_requests import SessionTarget
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.terminal import Terminal
-from tui_agent.ui.app.terminal_clipboard import copy_sequence
+from tui_agent.ui.app.terminal_driver import copy_sequence
 
 TEXT = "first\nä✓\n" + "x" * 2_000 + "END"
 
 COPY = (
-    "import os, sys, time; from tui_agent.ui.app.terminal_clipboard import copy_sequence, hand_to_tmux;"
+    "import os, sys, time; from tui_agent.ui.app.terminal_driver import copy_sequence, hand_to_tmux;"
     f"text = {TEXT!r}; sys.stdout.write(copy_sequence(text, os.environ)); sys.stdout.flush();"
     "'TMUX' in os.environ and hand_to_tmux(text); sys.stdin.readline()"
 )

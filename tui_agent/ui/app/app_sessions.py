@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.app_requests import OpenedSession, SessionTarget
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
-from .session_switch import OpenedSession, SessionTarget
 from .tui_agent_app import TuiAgentApp
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class PreparedSession(OpenedSession):
 
 
 class AppSessions:
-    """The session on the screen, and the next one; implements `ui.app.session_switch.SessionService`."""
+    """The session on the screen, and the next one; implements `ui.chat.app_requests.SessionService`."""
 
     def __init__(self, launch: SessionLaunch, bridge: AgentBridge) -> None:
         """Begin with the session that the command line names, and its bridge."""

@@ -20,7 +20,6 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.segment import Segment
 from textual import on
-from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.binding import Binding, BindingsMap
 from textual.color import Color
@@ -40,8 +39,7 @@ from tui_agent.ui.text.sanitiser import sanitise
 
 from .frame_painter import FramePainter
 from .terminal_answers import BackgroundReported
-from .terminal_clipboard import copy_sequence, hand_to_tmux
-from .terminal_driver import TerminalDriver
+from .terminal_driver import TerminalDriver, copy_sequence, hand_to_tmux
 from .terminal_input import InputIgnored
 
 Result = TypeVar("Result")
@@ -179,10 +177,8 @@ class BaseApp(RemappableApp[Result]):
         return TerminalDriver if chosen is LinuxDriver else chosen
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        frame: Any = renderable
-        if isinstance(renderable, CompositorUpdate) and not self.is_inline:
-            # Textual offers no public way to change what it writes.
-            frame = self._painter.frame(renderable)
+        # Textual offers no public way to change what it writes.
+        frame: Any = renderable if self.is_inline else self._painter.frame(renderable)
         if isinstance(field := self.focused, TextArea | Input):
             # Input methods draw at the terminal's cursor, and Textual moves it only with the caret, not with the field.
             self.cursor_position = field.cursor_screen_offset

@@ -1,15 +1,22 @@
 """Frames for the terminal: write what its screen does not show, and let it scroll rows that only moved.
 
 Textual writes every row that a widget declares changed. While an answer arrives, that is the whole conversation for
-each new line, although most rows have only moved up.
+each new line, although most rows have only moved up. The first frame is kept for the prelude of the next start.
 """
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
+from rich.color import ColorSystem
 from rich.console import Console
+from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
+from textual.widgets import TextArea
+
+from tui_agent.prelude.start_frame import StartFrame
+from tui_agent.ui.base.app_type import AnyScreen
 
 MIN_MOVED = 3
 """Least number of moved rows for which the terminal scrolls."""
@@ -38,8 +45,8 @@ class FramePainter:
         """Take the contents of the terminal for unknown: the next frames write all that they contain."""
         self._rows = []
 
-    def frame(self, update: CompositorUpdate) -> CompositorUpdate:
-        """Return an update that writes less and leaves the terminal with the same contents."""
+    def frame(self, update: object) -> object:
+        """Return an update that writes less and leaves the terminal with the same contents; all else as it is."""
         return _Frame(self, update) if isinstance(update, (ChopsUpdate, LayoutUpdate)) else update
 
     def paint(self, update: ChopsUpdate | LayoutUpdate, console: Console) -> str:
@@ -163,3 +170,18 @@ def _without_repetitions(text: str) -> str:
         else:
             wanted = "" if match["style"] == "0" else match["style"]
     return "".join((*parts, _RESET if in_force else "", text[place:]))
+
+
+def first_frame(screen: AnyScreen, composer: TextArea) -> StartFrame | None:
+    """Return what the screen with the composer shows; None if something was typed or another screen covers it."""
+    place, app = composer.content_region, screen.app
+    if app.screen is not screen or composer.text or place.height != 1:
+        return None
+    # Textual offers neither in public.
+    compositor: Any = getattr(screen, "_compositor")  # noqa: B009
+    colours: ColorSystem = getattr(app.console, "_color_system") or ColorSystem.TRUECOLOR  # noqa: B009
+    strips: list[Strip] = compositor.render_strips()
+    cursor = [segment.style or Style() for segment in strips[place.y].crop(place.x, place.x + 1)]
+    text, *under = (f"\x1b[{Strip.render_ansi(style, colours)}m" for style in (composer.rich_style, *cursor))
+    rows = [strip.render(app.console) for strip in strips]
+    return StartFrame(rows, screen.size.width, (place.y, place.x, place.width), text, "".join(under))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from rich.text import Text
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -19,16 +18,6 @@ _LAST = "app.quit"
 _MARGIN = 6
 """Cells of a row beside its text: padding and scrollbar."""
 _NAME_WIDTH = 20
-
-
-@runtime_checkable
-class HasCommands(Protocol):
-    """A screen whose commands the palette lists."""
-
-    @property
-    def commands(self) -> CommandActions:
-        """Runs the commands."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +57,13 @@ class CommandProvider(Provider):
         return self.screen.size.width - _MARGIN
 
     def _entries(self) -> Iterator[PaletteEntry]:
-        chat = self.screen
-        if not isinstance(chat, HasCommands):
+        found: object = getattr(self.screen, "commands", None)
+        if not isinstance(found, CommandActions):
             return
         # Pages are loaded on demand.
         from tui_agent.ui.dialogs.item_page import MODES
 
-        commands = chat.commands
+        commands = found
         settings = commands.settings
         in_order = {command.id: command for command in all_commands() if command.palette}
         last = in_order.pop(_LAST)

@@ -3,13 +3,19 @@
 Textual restarts on every `SIGCONT`, even if it was never suspended: it would then take its own settings for those that
 the terminal had before, and never restore the user's. If a suspended program is resumed only to exit, Textual would
 first take the terminal, which belongs to the shell by then, and be stopped again.
+
+A terminal takes a copy to its clipboard as OSC 52. tmux ignores that from programs unless `set-clipboard` is `on`, but
+sends what its own command gets. screen passes sequences on only in short device control strings.
 """
 
+import base64
 import os
 import selectors
 import shutil
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from threading import Event
 from typing import cast
@@ -239,3 +245,33 @@ def with_current_size(event: Resize) -> Resize:
     # As in Textual, a fixed size in the environment takes precedence.
     size = Size(*shutil.get_terminal_size((event.size.width, event.size.height)))
     return Resize(size, size)
+
+
+_SHORT = 240
+"""Characters in one string for screen, which drops strings longer than 256 in its oldest versions."""
+_TMUX_SECONDS = 5.0
+_FOR_TMUX = ("PATH", "HOME", "LANG", "TERM", "TMUX", "TMUX_TMPDIR")
+"""Variables that tmux needs; it gets no others, because they may hold secrets."""
+
+
+def copy_sequence(text: str, environment: Mapping[str, str]) -> str:
+    """Return the characters that make a terminal copy a text; lone surrogates become question marks."""
+    sequence = f"\x1b]52;c;{base64.b64encode(text.encode('utf-8', 'replace')).decode()}\x07"
+    if "STY" not in environment or "TMUX" in environment:
+        return sequence
+    parts = (sequence[start : start + _SHORT] for start in range(0, len(sequence), _SHORT))
+    return "".join(f"\x1bP{part}\x1b\\" for part in parts)
+
+
+def hand_to_tmux(text: str) -> None:
+    """Let tmux copy a text, to its own buffer and to the terminal; without tmux 3.2 nothing happens. Blocks."""
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(
+            ("tmux", "load-buffer", "-w", "-"),
+            input=text.encode("utf-8", "replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _FOR_TMUX if name in os.environ},
+            timeout=_TMUX_SECONDS,
+            check=False,
+        )

@@ -6,8 +6,9 @@ not report their focus count as such once no key has been pressed for a while.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
+from textual.driver import Driver
 from textual.events import AppBlur, AppFocus, Event, Key, MouseEvent, Paste
 
 from tui_agent.ui.base.terminal_environment import Clock
@@ -25,14 +26,6 @@ _KNOWN_PROGRAMS = ("iTerm.app", "WezTerm", "ghostty")
 """Values of `TERM_PROGRAM` of terminals that show notifications (OSC 9)."""
 _KNOWN_TERMINALS = ("xterm-kitty", "xterm-ghostty", "foot", "foot-extra")
 """Values of `TERM` of such terminals."""
-
-
-class SignalTarget(Protocol):
-    """The terminal, as far as signals need it."""
-
-    def write(self, data: str, /) -> None:
-        """Write to the terminal."""
-        ...
 
 
 @dataclass(slots=True)
@@ -70,7 +63,7 @@ class TerminalSignals:
         presence: UserPresence,
         name: str,
         notification: Callable[[str], str],
-        target: Callable[[], SignalTarget | None],
+        target: Callable[[], Driver | None],
     ) -> None:
         """Send nothing yet.
 

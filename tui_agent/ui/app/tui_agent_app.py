@@ -1,17 +1,16 @@
-"""The full-screen app: one chat screen, the themes, and the terminal as a whole."""
+"""The full-screen app: one chat screen, the themes, the terminal as a whole; `AgentApp` is it for other programs."""
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from rich.console import RenderableType
 from rich.text import Text
 from textual import on
-from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
@@ -21,7 +20,6 @@ from textual.notifications import SeverityLevel
 
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
-from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen, InputTaker
@@ -30,7 +28,14 @@ from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.bridge.bridge_messages import AgentEvents
-from tui_agent.ui.chat.app_requests import PictureRequested, ReplayRequested, SessionRequested, ThemeRequested
+from tui_agent.ui.chat.app_requests import (
+    OpenedSession,
+    PictureRequested,
+    ReplayRequested,
+    SessionRequested,
+    SessionService,
+    ThemeRequested,
+)
 from tui_agent.ui.chat.chat_options import ChatOptions
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.composer.composer import Composer
@@ -39,12 +44,16 @@ from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.transcript.conversation import Conversation
 
 from .base_app import THIN_SCROLLBARS, BaseApp
-from .first_frame import first_frame
+from .frame_painter import first_frame
 from .live_themes import LiveThemes
-from .session_switch import OpenedSession, SessionService, SessionSwitcher
+from .session_switch import SessionSwitcher
 from .terminal_driver import TerminalDriver, with_current_size
 from .terminal_signals import Notifications, TerminalSignals, UserPresence, notification_in
 from .themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+
+if TYPE_CHECKING:
+    # The first screen must not wait until the engine is loaded.
+    from tui_agent.workbench.workbench import AgentLoop
 
 OpenReplay: TypeAlias = Callable[[str, ChatOptions], Awaitable[InputTaker]]
 """Returns the screen that replays the session with an id or in a file; an empty name is the present session.
@@ -150,12 +159,17 @@ class TuiAgentApp(BaseApp[None]):
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen; another one after a switch to another session."""
-        self._switcher = SessionSwitcher(self, sessions, lambda: self.chat, ChatScreen, self._replace_chat)
+        self._sessions = sessions
+        self._switcher = self._new_switcher(sessions)
         self._signals = self._new_signals(options.place.directory, notifications)
         self.painted = asyncio.Event()
         """Set once the first screen is painted."""
         self._open_replay = open_replay
         self._adapt_to_terminal()
+
+    def _new_switcher(self, sessions: SessionService | None) -> SessionSwitcher:
+        bridge, options, state = lambda: self.chat.bridge, lambda: self.chat.options, lambda: self.chat.state
+        return SessionSwitcher(self, sessions, bridge, options, state, self.show_session)
 
     def _new_signals(self, directory: str, notifications: Notifications) -> TerminalSignals:
         notification = notification_in(notifications, os.environ)
@@ -233,9 +247,36 @@ class TuiAgentApp(BaseApp[None]):
     def _session_requested(self, event: SessionRequested) -> None:
         self._switcher.receive(event)
 
-    def show_session(self, opened: OpenedSession, note: str) -> None:
-        """Show a prepared session in place of the present one, with a note above the composer."""
-        self._switcher.show(opened, note)
+    def show_session(self, opened: OpenedSession, note: str, draft: str = "") -> None:
+        """Show a prepared session in place of the present one; the draft stays.
+
+        Args:
+            opened: the session.
+            note: message above the composer until the user types.
+            draft: text for the composer, in front of the draft.
+        """
+        old = self.chat
+        options = replace(old.options, glimpse=opened.glimpse, prompt=None, model=opened.model, label=opened.label)
+        if old.bridge.status.mode != opened.bridge.status.mode:
+            opened.bridge.set_mode(old.bridge.status.mode)
+        chat = ChatScreen(opened.bridge, options)
+        # Keys that the user typed before are on their way to the old composer.
+        old.entry.after_typed_keys(lambda: self.call_later(self._begin_session, chat, opened, note, draft))
+
+    async def _begin_session(self, chat: ChatScreen, opened: OpenedSession, note: str, draft: str) -> None:
+        old = self.chat
+        while not old.is_active:
+            await self.pop_screen()
+        old.bridge.detach()
+        if old.entry.composer.searching:
+            old.entry.composer.action_close_suggestions()
+        await self._replace_chat(chat)
+        if text := "\n".join(part for part in (draft, old.entry.composer.draft) if part.strip()):
+            chat.entry.composer.put_back(text)
+        if note:
+            chat.entry.refusal.show(note, chat.entry.composer.text, is_offer=True)
+        if self._sessions is not None:
+            self._sessions.start(opened)
 
     async def _replace_chat(self, chat: ChatScreen) -> None:
         if self._replay is not None:
@@ -329,59 +370,28 @@ class TuiAgentApp(BaseApp[None]):
         self.run_worker(self._edit_input(event), group="editor", exclusive=True)
 
     async def _edit_input(self, event: ApprovalScreen.EditorRequested) -> None:
-        event.done(*await self._edit_outside(event.text, event.file_name))
+        from .outside_programs import edit_outside
+
+        event.done(*await edit_outside(self, event.text, event.file_name))
 
     async def _edit_draft(self, text: str) -> None:
         """Open the draft in the user's editor; if that fails, the draft stays, and the line above it says why."""
-        edited, failure = await self._edit_outside(text)
+        from .outside_programs import edit_outside
+
+        edited, failure = await edit_outside(self, text)
         entry = self.chat.entry
         if failure:
             entry.refusal.show(failure, entry.composer.text)
         elif edited != text:
             entry.composer.replace_draft(edited)
 
-    async def _edit_outside(self, text: str, file_name: str | None = None) -> tuple[str, str]:
-        """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
-        from .draft_editor import edit_text, editor_command
-
-        edited, failure = text, ""
-        try:
-            command = editor_command(os.environ)
-            with self.lend_terminal():
-                # An error that left this block would leave the terminal to the shell.
-                try:
-                    edited = await asyncio.to_thread(edit_text, command, text, file_name)
-                except TuiAgentError as error:
-                    failure = str(error)
-        except TuiAgentError as error:
-            failure = str(error)
-        except SuspendNotSupported:
-            failure = "An editor needs a terminal of its own, which this program does not have."
-        return edited, failure
-
     # --- pictures -----------------------------------------------------------------------------------------------------
 
     @on(PictureRequested)
     def _picture_requested(self, event: PictureRequested) -> None:
-        self.run_worker(self._show_picture(event), group="picture", exclusive=True)
+        from .outside_programs import show_picture
 
-    async def _show_picture(self, event: PictureRequested) -> None:
-        """Let a program draw the picture; where that is not possible, show its small form on a page."""
-        from .picture_viewer import can_draw_pictures, draw_picture, missing_packages
-
-        failure = "" if can_draw_pictures() else missing_packages()
-        if not failure:
-            with suppress(SuspendNotSupported), self.lend_terminal():
-                # An error that left this block would leave the terminal to the shell.
-                try:
-                    await asyncio.to_thread(draw_picture, event.image)
-                except TuiAgentError as error:
-                    failure = str(error)
-                else:
-                    return
-        self.push_screen(event.page)
-        if failure:
-            self.notify(failure, severity="warning", markup=False)
+        self.run_worker(show_picture(self, event), group="picture", exclusive=True)
 
     # --- themes -------------------------------------------------------------------------------------------------------
 
@@ -478,3 +488,52 @@ class TuiAgentApp(BaseApp[None]):
             self._quit_asked = now
             again = command("app.escalate").key_text
             self.notify(f"{again} again quits", timeout=QUIT_SECONDS, markup=False)
+
+
+class AgentApp(TuiAgentApp):
+    """The full-screen app around an agent that another program made.
+
+    It is a Textual app: `run()` shows it until the user quits, `run_async()` does so inside an event loop, and a
+    subclass may add keys and screens of its own. The user answers the agent's questions in the app's dialogs.
+    """
+
+    # Absolute, because Textual looks for a relative path beside the subclass. A subclass lists its styles after these.
+    CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [
+        Path(__file__).parents[1] / "chat" / "chat.tcss"
+    ]
+
+    def __init__(
+        self,
+        agent: "AgentLoop",
+        *,
+        theme: str = DEFAULT_THEME,
+        themes_dirs: Sequence[Path] = (),
+        prompt: str | None = None,
+        label: str = "",
+        ideas: Sequence[str] = (),
+        surroundings: TerminalEnvironment | None = None,
+    ) -> None:
+        """Create the app; nothing runs yet.
+
+        Args:
+            agent: the agent, with its tools; nothing is stored unless the program does so.
+            theme: name of the first theme.
+            themes_dirs: more folders of theme files.
+            prompt: sent at once.
+            label: text beside the model's name.
+            ideas: prompts to suggest before the first message.
+            surroundings: colours and motion; None: as the environment asks.
+        """
+        agent.gate.interactive = True
+        workspace = agent.config.workspace
+        super().__init__(
+            AgentBridge(agent, agent.bus),
+            theme=theme,
+            themes_dirs=themes_dirs,
+            prompt=prompt,
+            model=agent.provider.model.name,
+            label=label,
+            ideas=ideas,
+            surroundings=surroundings,
+            place=WorkingDirectory.of(Path(workspace), Path.home()) if workspace is not None else None,
+        )

@@ -20,9 +20,8 @@ from tui_agent.protocol.messages import unbuilt_models
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 
 from .bridge_messages import AgentEvents, AgentStatus, HistoryEvents, StatusPublished
-from .message_edits import MessageEdits
-from .prompt_attachments import PromptAttachments
 from .prompt_queue import PromptQueue
+from .user_messages import MessageEdits, PromptAttachments
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

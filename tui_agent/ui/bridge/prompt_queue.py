@@ -12,7 +12,7 @@ from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
 
-from .prompt_attachments import PromptAttachments
+from .user_messages import PromptAttachments
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.

@@ -1,12 +1,15 @@
-"""Messages with which the chat asks the app for what is not on its screen, such as a session or a theme."""
+"""Requests of the chat for what is not on its screen: messages to the app, and the service behind them."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from textual.message import Message
 from textual.screen import Screen
 
+from tui_agent.protocol.facts.first_page_data import FirstPage
+from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.messages import ImageBlock
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 
 @dataclass
@@ -41,3 +44,60 @@ class PictureRequested(Message):
     image: ImageBlock = field(repr=False)
     page: Screen[None]
     """Shows the small form, for a terminal that cannot draw the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTarget:
+    """A session to switch to."""
+
+    session_id: str | None
+    """None for a new one."""
+    demo: bool = False
+    """True for a new session with the offline model."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSession:
+    """A session whose engine is about to be built."""
+
+    bridge: AgentBridge
+    """Queues what the user types until the engine is there."""
+    glimpse: HistoryTail | None
+    """Its last events; None for a new session."""
+    model: str
+    """Model name until an event reports one."""
+    label: str
+    """Text beside the model's name."""
+
+
+class SessionService(Protocol):
+    """Finds sessions and builds their engines. Its coroutines raise `TuiAgentError` if they fail."""
+
+    async def first_page(self) -> FirstPage:
+        """Return the content of the page before the first message."""
+        ...
+
+    async def keep_theme(self, name: str, /) -> str:
+        """Write a theme into the user's settings and return their path."""
+        ...
+
+    def list_screen(self, current: str, words: str, /) -> Screen[str]:
+        """Return the screen that lists the sessions. It returns the id of the chosen one.
+
+        Args:
+            current: id of the session on the screen.
+            words: first text of the search.
+        """
+        ...
+
+    async def find(self, words: str, /) -> str | None:
+        """Return the only session with this id or these words in its title; None if there are several."""
+        ...
+
+    async def prepare(self, target: SessionTarget, /) -> OpenedSession:
+        """Check that a session can be opened, and return it."""
+        ...
+
+    def start(self, opened: OpenedSession, /) -> None:
+        """End the present engine, and build that of a prepared session, in the background."""
+        ...

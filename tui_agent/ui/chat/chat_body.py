@@ -12,8 +12,6 @@ from tui_agent.ui.base.row_strips import RowStrips
 from tui_agent.ui.base.screen_layout import ImmediateLayout
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.panel.side_sections import FilesSection
-from tui_agent.ui.panel.timeline import Timeline
 from tui_agent.ui.panel.tool_panel import PanelStrip
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.transcript.conversation import Conversation
@@ -242,14 +240,6 @@ class ChatBody(Vertical, RowStrips):
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
         self._open_call(event.view)
-
-    @on(Timeline.Opened)
-    def _timeline_opened(self) -> None:
-        self.call_later(self.screen.run_action, "perform('chat.timeline')")
-
-    @on(FilesSection.Opened)
-    def _files_opened(self) -> None:
-        self.call_later(self.screen.run_action, "perform('chat.files')")
 
     def _open_call(self, view: CallViewState) -> None:
         def closed(reverts: bool | None) -> None:

@@ -2,24 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
-
-class FirstPageService(Protocol):
-    """Collects the content of the page, and keeps the theme that the user chooses there."""
-
-    async def first_page(self) -> FirstPage:
-        """Return the content of the page."""
-        ...
-
-    async def keep_theme(self, name: str, /) -> str:
-        """Write a theme into the user's settings and return their path. Raises `TuiAgentError` if that fails."""
-        ...
+from .app_requests import SessionService
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +22,7 @@ class ChatOptions:
     """Text beside the model's name, such as that it is not a language model."""
     ideas: Sequence[str] = ()
     """Example prompts for the welcome page."""
-    first_page: FirstPageService | None = None
+    first_page: SessionService | None = None
     """Collects what the welcome page offers; None: only the example prompts."""
     surroundings: TerminalEnvironment = field(default_factory=TerminalEnvironment)
     """The terminal's wishes and the clock."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,13 +27,16 @@ from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
 from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
-from .actions.command_actions import CommandActions
+from .actions.command_actions import CallRequest, CommandActions
 from .chat_body import WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
 from .screen_state import ScreenState
 from .status_bars import ReadTree, StatusBars
+
+SERVICES = ("relay", "serve", "warm-up", "prompts")
+"""Names of the workers that last as long as the screen, or prepare it."""
 
 
 class ChatScreen(AnyScreen):
@@ -79,18 +82,11 @@ class ChatScreen(AnyScreen):
         self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
-        commands = CommandActions(context, lambda: self.state)
-        self.input = InputRouter(
-            bridge, self.entry, lambda: self.state, commands, self.show_pending_agent, surroundings.clock
-        )
+        self.commands = CommandActions(context, lambda: self.state)
+        """Runs `/` commands and entries of the palette."""
+        self.input = InputRouter(context, self.entry, lambda: self.state, self.commands.run)
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
-        self._workers: dict[str, Worker[None]] = {}
-
-    @property
-    def commands(self) -> CommandActions:
-        """Runs `/` commands and entries of the palette."""
-        return self.input.commands
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
@@ -173,7 +169,7 @@ class ChatScreen(AnyScreen):
         with settled_together(self.options.faults.call):
             for envelope in message.events:
                 self.apply(envelope)
-        self.input.follow(message.events)
+        self.input.messages.follow(message.events)
         self.approvals.look()
         # Events that arrive before the next frame are merged and drawn with it.
         self.call_after_refresh(message.applied.set)
@@ -214,16 +210,16 @@ class ChatScreen(AnyScreen):
             self.bars.title.changed()
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        self._workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
+        self.run_worker(work, name=name, group=name, exit_on_error=False)
 
     @on(Worker.StateChanged)
-    def _worker_changed(self) -> None:
-        for name, worker in list(self._workers.items()):
-            if worker.state is WorkerState.ERROR and worker.error is not None:
-                del self._workers[name]
-                self.bridge.report_crash(worker.error)
-                if name == "serve":
-                    self._work("serve", self.bridge.serve)
+    def _worker_changed(self, event: Worker.StateChanged) -> None:
+        changed: Any = event  # Textual leaves the worker's result untyped.
+        worker: Worker[None] = changed.worker
+        if worker.name in SERVICES and worker.state is WorkerState.ERROR and worker.error is not None:
+            self.bridge.report_crash(worker.error)
+            if worker.name == "serve":
+                self._work("serve", self.bridge.serve)
 
     # --- requests of the parts ----------------------------------------------------------------------------------------
 
@@ -233,8 +229,6 @@ class ChatScreen(AnyScreen):
     @on(Composer.PromptsWanted)
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
-    @on(CallList.CancelRequested)
-    @on(CallList.ExtendRequested)
     def _entered(self, event: EntryMessage) -> None:
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
@@ -247,9 +241,11 @@ class ChatScreen(AnyScreen):
         self.bars.line.typing = bool(self.entry.composer.text)
         self.bars.line.waiting = len(self.entry.queue.messages)
 
+    @on(CallList.CancelRequested)
+    @on(CallList.ExtendRequested)
     @on(CallList.RevertRequested)
-    def _revert_requested(self, event: CallList.RevertRequested) -> None:
-        self.commands.session.rewind(event.view)
+    def _call_requested(self, event: CallRequest) -> None:
+        self.commands.change_call(event)
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 

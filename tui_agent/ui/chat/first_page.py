@@ -21,8 +21,7 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .app_requests import SessionRequested, ThemeRequested
-from .chat_options import FirstPageService
+from .app_requests import SessionRequested, SessionService, ThemeRequested
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."
@@ -64,7 +63,7 @@ class Welcome(Widget, can_focus=True):
         label: str,
         ideas: Sequence[str],
         *,
-        service: FirstPageService | None = None,
+        service: SessionService | None = None,
         use_draft: Callable[[str], object] = str,
         leave: Callable[[], object] = str,
         themes: Callable[[], Sequence[str]] = tuple,

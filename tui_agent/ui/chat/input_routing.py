@@ -1,20 +1,15 @@
 """Destinations of the user's input: the agent, one call or sub-agent, a shell, or a command."""
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.timer import Timer
 from textual.worker import Worker
 
-from tui_agent.protocol.amounts import seconds_text
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
 from tui_agent.protocol.file_mentions import file_mentions
-from tui_agent.protocol.messages import UserMessage
-from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import command
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import (
@@ -30,24 +25,19 @@ from tui_agent.ui.composer.prompt_parser import (
     parse_targeted_message,
 )
 from tui_agent.ui.composer.queue_strip import QueueRequest
-from tui_agent.ui.panel.call_list import CallList
-from tui_agent.ui.state.call_view_state import CallViewState
 
-from .attachment_routing import AttachmentRouter
+from .actions.action_context import ActionContext
 from .interrupt_keys import Interrupt, InterruptKeys
-from .queue_routing import QueueRouter, Say
+from .message_routing import AttachmentRouter, QueueRouter
 from .screen_state import ScreenState
 
 if TYPE_CHECKING:
     # The first screen must not wait until the engine is loaded.
-    from tui_agent.workbench.session_servers import SessionServers
-    from tui_agent.workbench.workbench import AgentLoop
+    from tui_agent.workbench.workbench import AgentLoop, Workbench
 
 BUSY = "The agent is working, and this command needs a run of its own. Send it when the agent is done."
 FILES_FIRST = 4
 """Files in the `@` menu above the symbols."""
-EXTRA_SECONDS = 60.0
-"""Seconds that a key adds to the time limit of a call."""
 DRAFT_DELAY = 0.5
 """Seconds without a change after which the draft is kept."""
 EntryMessage: TypeAlias = (
@@ -57,91 +47,46 @@ EntryMessage: TypeAlias = (
     | Composer.PromptsWanted
     | PromptArea.FileHighlighted
     | QueueRequest
-    | CallList.CancelRequested
-    | CallList.ExtendRequested
 )
-"""A request of the composer, the queue or the list of calls."""
+"""A request of the composer or the queue."""
 
 
-class CommandRunner(Protocol):
-    """Runs `/` commands, and shows messages."""
-
-    @property
-    def say(self) -> Say:
-        """Shows a short message."""
-        ...
-
-    def perform(self, command: Command, argument: str = "", /) -> bool:
-        """Run one command; return False if its argument is missing or unknown."""
-        ...
-
-    def explain(self, unknown: UnknownSlash, /) -> None:
-        """Say that a command does not exist."""
-        ...
-
-
-Runner = TypeVar("Runner", bound=CommandRunner)
-
-
-class InputRouter(Generic[Runner]):
+class InputRouter:
     """Sends what the user types, and recalls, cancels and interrupts. The results are events."""
 
     def __init__(
         self,
-        bridge: AgentBridge,
+        context: ActionContext,
         entry: PromptArea,
         state: Callable[[], ScreenState],
-        commands: Runner,
-        show_pending_agent: Callable[[], object],
-        clock: Callable[[], float],
+        run: Callable[[SlashCall | UnknownSlash], bool],
     ) -> None:
         """Connect the input with its destinations.
 
         Args:
-            bridge: the connection to the agent.
+            context: the parts of the chat.
             entry: receives text that could not be sent.
             state: returns the present state of the screen.
-            commands: runs `/` commands, and shows messages.
-            show_pending_agent: called after each input, which may have to wait until the agent is loaded.
-            clock: monotonic seconds.
+            run: runs a `/` command; returns False if it could not, after saying why.
         """
-        self.commands = commands
-        """Runs `/` commands."""
-        self.queue = QueueRouter(bridge, entry, lambda: state().waiting, commands.say)
-        """Changes the queue."""
-        self.attachments = AttachmentRouter(bridge, entry, self._send, self._return, commands.say)
+        self._say = context.say
+        self.messages = QueueRouter(context, entry, lambda: state().waiting)
+        """Changes queued messages."""
+        self.attachments = AttachmentRouter(context, entry, self._send, self._return)
         """Attaches files."""
-        self.interrupt_keys = InterruptKeys(entry, clock, self.interrupt)
+        self.interrupt_keys = InterruptKeys(entry, context.options.surroundings.clock, self.interrupt)
         """Separates answers to the interrupt menu from text."""
-        self._bridge = bridge
+        self._bridge = context.bridge
         self._entry = entry
         self._state = state
-        self._show_pending_agent = show_pending_agent
-        self._sent = ""
+        self._run = run
+        self._show_pending_agent = context.show_pending_agent
         self._completion: Worker[None] | None = None
         self._preview_work: Worker[None] | None = None
         self._draft_timer: Timer | None = None
 
-    def follow(self, envelopes: Iterable[Envelope]) -> None:
-        """Return a prompt that did not become part of the conversation to the composer.
-
-        A filter or a hook refused it, or the user ended the run while one of them checked it. Events of sub-agents
-        do not count.
-        """
-        for envelope in envelopes:
-            match None if envelope.origin.depth else envelope.event:
-                case RunStarted(input=text, trigger=trigger):
-                    self._sent = text if trigger == "prompt" else ""
-                case MessageEnded(message=UserMessage(kind="prompt")):
-                    self._sent = ""
-                case RunEnded(reason="input_rejected" | "aborted") if self._sent:
-                    self._entry.composer.put_back(self._sent)
-                    self._sent = ""
-                case _:
-                    pass
-
     def receive(self, event: EntryMessage) -> None:
-        """Do what the composer, the queue or the list of calls asks for."""
+        """Do what the composer or the queue asks for."""
         match event:
             case Composer.Submitted():
                 self._submit(event)
@@ -156,20 +101,14 @@ class InputRouter(Generic[Runner]):
             case Composer.FileNamed():
                 self.attachments.name(event)
             case QueueRequest():
-                if not self._refuses("queue"):
-                    self.queue.receive(event)
-            case CallList.CancelRequested(view):
-                if not self._refuses("call"):
-                    self._cancel_call(view.call_id)
-            case CallList.ExtendRequested(view):
-                if not self._refuses("call"):
-                    self._extend_call(view)
+                if not self._is_refused("queue"):
+                    self.messages.receive(event)
 
-    def _refuses(self, action: str) -> bool:
+    def _is_refused(self, action: str) -> bool:
         """Say why something is impossible in this session; False if it is possible."""
         reason = self._bridge.refusal(action)
         if reason:
-            self.commands.say(reason, wrong=True)
+            self._say(reason, wrong=True)
         return bool(reason)
 
     def _submit(self, event: Composer.Submitted) -> None:
@@ -181,32 +120,32 @@ class InputRouter(Generic[Runner]):
             event.text = event.text.lstrip()[1:]
         match parsed:
             case ShellCall() as call:
-                self.queue.release(event)
+                self.messages.release(event)
                 self._run_shell(call)
-            case SlashCall(command, argument):
-                self.queue.release(event)
-                if not self.commands.perform(command, argument):
+            case SlashCall():
+                self.messages.release(event)
+                if not self._run(parsed):
                     self._entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
                 self._return(event)
                 if self._bridge.status.pending:
                     # Commands of files are known only once the session is read.
-                    self.commands.say(NOT_READY, wrong=True)
+                    self._say(NOT_READY, wrong=True)
                 else:
-                    self.commands.explain(unknown)
+                    self._run(unknown)
             case None if (bench := self._bridge.bench) is not None and bench.servers.are_named_in(event.text):
-                self._entry.run_worker(self._expand(event, bench.servers), group="servers", exit_on_error=False)
+                self._entry.run_worker(self._expand(event, bench), group="servers", exit_on_error=False)
             case None:
                 self.attachments.submit(event)
         self._show_pending_agent()
 
-    async def _expand(self, event: Composer.Submitted, servers: "SessionServers") -> None:
+    async def _expand(self, event: Composer.Submitted, bench: "Workbench") -> None:
         """Send an input with the prompt or the resources of tool servers that it names."""
         try:
-            text = await servers.expand(event.text)
+            text = await bench.servers.expand(event.text)
         except (TuiAgentError, TimeoutError) as error:
             self._return(event)
-            self.commands.say(str(error) or "The tool server did not answer in time.", wrong=True)
+            self._say(str(error) or "The tool server did not answer in time.", wrong=True)
         else:
             # Files that only the server names count as pasted: it must not attach files outside the workspace.
             named = frozenset(file_mentions(text).keys() - file_mentions(event.text).keys())
@@ -226,8 +165,8 @@ class InputRouter(Generic[Runner]):
             self._return(event, reason)
         elif reason == "":
             # It has another recipient now.
-            self.queue.forget(event)
-        elif not self.queue.put_back(event):
+            self.messages.forget(event)
+        elif not self.messages.put_back(event):
             if event.kind == "follow_up":
                 self._bridge.follow_up(event.text)
             else:
@@ -246,13 +185,13 @@ class InputRouter(Generic[Runner]):
 
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:
-            self.commands.say("Type a command after `!`. `!ls` shares its output with the model, `!!ls` does not.")
-        elif self._refuses("shell"):
+            self._say("Type a command after `!`. `!ls` shares its output with the model, `!!ls` does not.")
+        elif self._is_refused("shell"):
             self._entry.composer.put_back(call.said)
         elif not self._bridge.run_shell(call.command, call.said, shared=call.shared):
             self._entry.composer.put_back(call.said)
             busy = "The agent is working. Your command is kept; send it when the agent is done."
-            self.commands.say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
+            self._say(NOT_READY if self._bridge.status.pending else busy, wrong=True)
 
     def _send_to_target(self, message: TargetedMessage) -> str | None:
         """Send a message to one call or sub-agent.
@@ -402,27 +341,6 @@ class InputRouter(Generic[Runner]):
 
     # --- interrupts ---------------------------------------------------------------------------------------------------
 
-    def _cancel_call(self, call_id: str) -> None:
-        """Cancel one call because the user asked for it."""
-        agent = self._bridge.agent
-        if agent is None or not agent.cancel_call(call_id, "the user cancelled this call"):
-            self.commands.say("This call has already ended.")
-
-    def _extend_call(self, view: CallViewState) -> None:
-        """Give a running call more time because the user asked for it."""
-        agent = self._bridge.agent
-        limit = agent.extend_call(view.call_id, EXTRA_SECONDS) if agent is not None else None
-        call = self._state().ledger.find(view.call_id)
-        name = f"#{call.number}" if call is not None else "The call"
-        if limit is not None:
-            self.commands.say(f"{name} may run {EXTRA_SECONDS:g} s longer, {seconds_text(limit)} in all.")
-        elif view.ended:
-            self.commands.say(f"{name} has already ended.", wrong=True)
-        elif view.phase == "running":
-            self.commands.say(f"{name} has no time limit.")
-        else:
-            self.commands.say(f"{name} is not running; its time limit counts from its start.", wrong=True)
-
     def interrupt(self, choice: Interrupt) -> None:
         """Interrupt the run; cancelling what waits for a pending agent returns it to the composer."""
         self._entry.close_menu()
@@ -443,7 +361,7 @@ class InputRouter(Generic[Runner]):
         if self._entry.composer.searching:
             self._entry.composer.action_close_suggestions()
         elif self._entry.composer.editing:
-            self.queue.leave()
+            self.messages.leave()
         elif self._entry.composer.text:
             self._entry.composer.clear()
         elif self._bridge.status.running:

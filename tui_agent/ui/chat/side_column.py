@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from textual import getters
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.events import MouseDown, MouseMove, MouseUp
@@ -43,6 +43,14 @@ class SideColumn(Vertical):
         yield self.panel
         yield self.files
         yield self.timeline
+
+    @on(Timeline.Opened)
+    def _timeline_opened(self) -> None:
+        self.call_later(self.screen.run_action, "perform('chat.timeline')")
+
+    @on(FilesSection.Opened)
+    def _files_opened(self) -> None:
+        self.call_later(self.screen.run_action, "perform('chat.files')")
 
     def show(self, state: ScreenState) -> None:
         """Show another state."""

@@ -7,13 +7,13 @@ from textual.binding import BindingType
 from textual.events import Resize
 from textual.widget import Widget
 
+from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.panel.timeline import TICK, TimeWindow, lane_bars, length_of, total_parts
 from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
 from tui_agent.ui.state.run_times import RunTimes
-from tui_agent.ui.text.amounts import seconds_text
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import one_line

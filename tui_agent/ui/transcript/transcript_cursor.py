@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from textual.events import Click
 from textual.message import Message
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.text.amounts import count_text
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.sanitiser import sanitise

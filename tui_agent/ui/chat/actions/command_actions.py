@@ -1,19 +1,22 @@
-"""Runs `/` commands and entries of the command palette."""
+"""Runs `/` commands, entries of the command palette, and requests of the list of calls."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.composer.prompt_parser import UnknownSlash
+from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
+from tui_agent.ui.panel.call_list import CallList
 
 from .action_context import ActionContext, Handlers
-from .job_actions import JobActions
+from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
-from .run_actions import RunActions
-from .server_actions import ServerActions
-from .session_actions import ConversationActions, SessionActions
+from .session_actions import ConversationActions, RunActions, SessionActions
 from .setting_actions import SettingActions
+
+CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
+"""A request of the list of calls."""
 
 
 class CommandActions:
@@ -27,7 +30,7 @@ class CommandActions:
         self.pages = PageActions(context, state)
         """Pages and facts."""
         self.jobs = JobActions(context, state)
-        """Background commands."""
+        """Calls and background commands."""
         self.say = context.say
         """Shows a short message for a few seconds."""
         self._context = context
@@ -40,6 +43,25 @@ class CommandActions:
             **RunActions(context).handlers,
             **ConversationActions(context, state).handlers,
         }
+
+    def run(self, typed: SlashCall | UnknownSlash) -> bool:
+        """Run a typed command; return False if it does not exist, or its argument is missing or unknown."""
+        if isinstance(typed, SlashCall):
+            return self.perform(typed.command, typed.argument)
+        near = f" Did you mean /{typed.nearest}?" if typed.nearest else " /help lists them all."
+        self.say(f"There is no command /{typed.name}.{near} \\/{typed.name} sends the text.", wrong=True)
+        return False
+
+    def change_call(self, event: CallRequest) -> None:
+        """Do with a call what the list of calls asks for."""
+        if isinstance(event, CallList.RevertRequested):
+            self.session.rewind(event.view)
+        elif reason := self._context.bridge.refusal("call"):
+            self.say(reason, wrong=True)
+        elif isinstance(event, CallList.CancelRequested):
+            self.jobs.cancel_call(event.view.call_id)
+        else:
+            self.jobs.extend_call(event.view)
 
     def perform(self, command: Command, argument: str = "") -> bool:
         """Run one command; return False if its argument is missing or unknown."""
@@ -75,8 +97,3 @@ class CommandActions:
     def own(self) -> tuple[PromptCommand, ...]:
         """The commands of the user's and the project's files."""
         return self._context.bridge.status.commands
-
-    def explain(self, unknown: UnknownSlash) -> None:
-        """Say that a command does not exist, and suggest the closest one."""
-        near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
-        self.say(f"There is no command /{unknown.name}.{near} \\/{unknown.name} sends the text.", wrong=True)

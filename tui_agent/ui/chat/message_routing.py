@@ -1,47 +1,65 @@
-"""Changes to the queue: the user walks through it, edits, drops, moves and restores messages."""
+"""Messages on their way to the agent: the user edits, drops, moves and restores queued ones, and attaches files."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.events import MessageEnded, RunEnded, RunStarted
+from tui_agent.protocol.file_mentions import file_mentions, mention_of
+from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.base.commands import hint
-from tui_agent.ui.bridge.agent_bridge import NOT_READY, AgentBridge
+from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessage, WaitingMessages
 from tui_agent.ui.text.sanitiser import one_line
 
+from .actions.action_context import ActionContext
+
 _SHOWN = 40
 """Cells of a dropped message that its notice shows."""
-
-
-class Say(Protocol):
-    """Shows a short message."""
-
-    def __call__(self, text: str, /, *, wrong: bool = False) -> object:
-        """Show `text`; `wrong` if something failed."""
-        ...
 
 
 class QueueRouter:
     """Carries out the user's changes to the queue. The results are events."""
 
-    def __init__(self, bridge: AgentBridge, entry: PromptArea, queue: Callable[[], WaitingMessages], say: Say) -> None:
+    def __init__(self, context: ActionContext, entry: PromptArea, queue: Callable[[], WaitingMessages]) -> None:
         """
         Args:
-            bridge: the connection to the agent.
+            context: the parts of the chat.
             entry: shows the message that is being edited.
             queue: returns the queue as the events show it.
-            say: shows a short message.
         """
-        self._bridge = bridge
+        self._bridge = context.bridge
         self._entry = entry
         self._queue = queue
-        self._say = say
+        self._sent = ""
+        self._say = context.say
 
     @property
     def _composer(self) -> Composer:
         return self._entry.composer
+
+    def follow(self, envelopes: Iterable[Envelope]) -> None:
+        """Return a prompt that did not become part of the conversation to the composer.
+
+        A filter or a hook refused it, or the user ended the run while one of them checked it. Events of sub-agents
+        do not count.
+        """
+        for envelope in envelopes:
+            match None if envelope.origin.depth else envelope.event:
+                case RunStarted(input=text, trigger=trigger):
+                    self._sent = text if trigger == "prompt" else ""
+                case MessageEnded(message=UserMessage(kind="prompt")):
+                    self._sent = ""
+                case RunEnded(reason="input_rejected" | "aborted") if self._sent:
+                    self._entry.composer.put_back(self._sent)
+                    self._sent = ""
+                case _:
+                    pass
 
     def receive(self, request: QueueRequest) -> None:
         """Do what the composer or a row of the queue asks for."""
@@ -154,3 +172,88 @@ class QueueRouter:
     def _say_gone(self) -> None:
         gone = "This message was already delivered."
         self._say(NOT_READY if self._bridge.status.pending else gone, wrong=True)
+
+
+class AttachmentRouter:
+    """Attaches files to the draft and to messages that are sent."""
+
+    def __init__(
+        self,
+        context: ActionContext,
+        entry: PromptArea,
+        send: Callable[[Composer.Submitted], None],
+        refuse: Callable[[Composer.Submitted, str], None],
+    ) -> None:
+        """
+        Args:
+            context: the parts of the chat.
+            entry: shows labels and reasons.
+            send: sends a message whose files are attached.
+            refuse: puts a message back into the composer, with the reason.
+        """
+        self._bridge = context.bridge
+        self._entry = entry
+        self._send = send
+        self._refuse = refuse
+        self._say = context.say
+        self._waiting = deque[Composer.Submitted]()
+
+    def name(self, event: Composer.FileNamed) -> None:
+        """Attach a file to the draft; of lines only check that they can be attached."""
+        self._work(self._attach(event))
+
+    def submit(self, event: Composer.Submitted) -> None:
+        """Send a message once its files, and those of the messages before it, are attached."""
+        if not self._waiting and not file_mentions(event.text):
+            self._send_checked(event)
+            return
+        self._waiting.append(event)
+        if len(self._waiting) == 1:
+            self._work(self._send_waiting())
+
+    async def _attach(self, event: Composer.FileNamed) -> None:
+        try:
+            label = await self._bridge.attachments.attach(event.path, typed=event.typed)
+        except TuiAgentError as error:
+            self._entry.refusal.show(str(error), self._entry.composer.text)
+        else:
+            # Lines are read again when the message is sent, and may still be changed.
+            if label and label != mention_of(event.path):
+                self._entry.composer.attach(event.mention, label)
+
+    async def _send_waiting(self) -> None:
+        while self._waiting:
+            event = self._waiting[0]
+            try:
+                text = await self._with_labels(event)
+            except TuiAgentError as error:
+                self._refuse(event, str(error))
+            else:
+                self._send_checked(replace(event, text=text))
+            self._waiting.popleft()
+
+    async def _with_labels(self, event: Composer.Submitted) -> str:
+        """Return the text with a label in place of each image and PDF that it names."""
+        text = event.text
+        for mention, path in file_mentions(text).items():
+            if self._bridge.status.pending:
+                raise TuiAgentError(NOT_READY)
+            label = await self._bridge.attachments.attach(path, typed=mention not in event.pasted)
+            if label and label != mention_of(path):
+                text = text.replace(mention, label)
+        return text
+
+    def _send_checked(self, event: Composer.Submitted) -> None:
+        try:
+            self._bridge.attachments.content(event.text)
+        except TuiAgentError as error:
+            self._refuse(event, str(error))
+        else:
+            missing = self._bridge.attachments.unknown_label(event.text)
+            if missing is not None and not event.edited:
+                # A label that was recalled with an earlier prompt, or typed.
+                self._say(f"The message has no file for {missing}. To attach it, name its file with @ again.")
+            self._send(event)
+
+    def _work(self, work: Coroutine[None, None, None]) -> None:
+        self._entry.screen.run_worker(work, group="attachments", exit_on_error=False)

@@ -1,0 +1,148 @@
+"""Programs that borrow the terminal: the user's editor, for a draft or a call's input, and one that draws a picture."""
+
+import asyncio
+import base64
+import binascii
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.messages import ImageBlock
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.ui.chat.app_requests import PictureRequested
+
+from .base_app import BaseApp
+
+VARIABLES = ("VISUAL", "EDITOR")
+"""Environment variables that name the editor; the first one that is set counts."""
+
+
+def editor_command(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command of the user's editor.
+
+    Raises:
+        TuiAgentError: no variable names one, or its quotes are not closed.
+    """
+    name = next((name for name in VARIABLES if environment.get(name, "").strip()), None)
+    if name is None:
+        raise TuiAgentError("No editor is set. Set VISUAL or EDITOR, such as EDITOR=nano, and start tui-agent again.")
+    try:
+        return tuple(shlex.split(environment[name]))
+    except ValueError as error:
+        raise TuiAgentError(f"{name} is not a command: {error}. Nothing was changed.") from error
+
+
+def edit_text(command: tuple[str, ...], text: str, file_name: str | None = None) -> str:
+    """Let the user edit a text in an editor, which gets the terminal, and return the new text. Blocks.
+
+    Args:
+        command: the editor with its arguments.
+        text: the text.
+        file_name: name of the file in which the editor finds it, and which keeps its last line end; None for a draft.
+
+    Raises:
+        TuiAgentError: the editor could not be started or failed, or its file cannot be read.
+    """
+    what = "draft" if file_name is None else "text"
+    try:
+        with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
+            path = Path(folder, file_name or "draft.md")
+            path.write_text(text, "utf-8", "surrogateescape", newline="")
+            code = subprocess.run([*command, os.fspath(path)], check=False).returncode
+            if code != 0:
+                raise TuiAgentError(f"{command[0]} ended with exit code {code}. Your {what} was kept.")
+            edited = path.read_text("utf-8")
+            # Editors end the last line; a file that ended so before still does.
+            return edited if file_name is not None and text.endswith("\n") else edited.removesuffix("\n")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TuiAgentError(f"{command[0]} could not edit the {what}: {reason}. Your {what} was kept.") from error
+
+
+_PROGRAM = Path(__file__).with_name("picture_program.py")
+_VARIABLES = ("TERM", "COLORTERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "LD_LIBRARY_PATH")
+"""Variables that the program gets: those about the terminal, and those that Python needs."""
+_LONGEST_REASON = 300
+"""Characters of the program's own words in a message."""
+
+
+def can_draw_pictures() -> bool:
+    """True if the packages of the extra `images` are installed."""
+    return find_spec("textual_image") is not None and find_spec("PIL") is not None
+
+
+def missing_packages() -> str:
+    """Return the notice that the packages are missing, and how to install them."""
+    return f"Pictures are drawn with the extra images: {install_command('images')}."
+
+
+def draw_picture(image: ImageBlock) -> None:
+    """Draw an image until the user presses a key. The caller lends the terminal. Blocks.
+
+    Raises:
+        TuiAgentError: it cannot be drawn.
+    """
+    text = f"{escaped(image.name or image.media_type)} · any key closes"
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(base64.b64decode(image.data, validate=True))
+            file.seek(0)
+            argv = (sys.executable, "-I", "-B", "-W", "ignore", str(_PROGRAM))
+            done = subprocess.run(
+                [*argv, image.media_type, str(file.fileno()), text],
+                stderr=subprocess.PIPE,
+                pass_fds=(file.fileno(),),
+                env={name: os.environ[name] for name in _VARIABLES if name in os.environ},
+                check=False,
+            )
+    except (OSError, binascii.Error, ValueError) as error:
+        raise TuiAgentError(f"The picture cannot be drawn: {error}. Its small form is shown.") from error
+    if done.returncode != 0:
+        words = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        reason = escaped(" ".join(words))[:_LONGEST_REASON] or f"its program ended with exit code {done.returncode}"
+        raise TuiAgentError(f"The picture cannot be drawn: {reason}. Its small form is shown.")
+
+
+async def edit_outside(app: BaseApp[None], text: str, file_name: str | None = None) -> tuple[str, str]:
+    """Open a text in the user's editor; return the new text, and why it is the old one if that failed."""
+    edited, failure = text, ""
+    try:
+        command = editor_command(os.environ)
+        with app.lend_terminal():
+            # An error that left this block would leave the terminal to the shell.
+            try:
+                edited = await asyncio.to_thread(edit_text, command, text, file_name)
+            except TuiAgentError as error:
+                failure = str(error)
+    except TuiAgentError as error:
+        failure = str(error)
+    except SuspendNotSupported:
+        failure = "An editor needs a terminal of its own, which this program does not have."
+    return edited, failure
+
+
+async def show_picture(app: BaseApp[None], event: PictureRequested) -> None:
+    """Let a program draw the picture; where that is not possible, show its small form on a page."""
+    failure = "" if can_draw_pictures() else missing_packages()
+    if not failure:
+        with suppress(SuspendNotSupported), app.lend_terminal():
+            # An error that left this block would leave the terminal to the shell.
+            try:
+                await asyncio.to_thread(draw_picture, event.image)
+            except TuiAgentError as error:
+                failure = str(error)
+            else:
+                return
+    app.push_screen(event.page)
+    if failure:
+        app.notify(failure, severity="warning", markup=False)
