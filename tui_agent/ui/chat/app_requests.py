@@ -81,7 +81,7 @@ class SessionService(Protocol):
         """Write a theme into the user's settings and return their path."""
         ...
 
-    def list_screen(self, current: str, words: str, /) -> Screen[str]:
+    def list_screen(self, current: str, words: str, /) -> Screen[str | None]:
         """Return the screen that lists the sessions. It returns the id of the chosen one.
 
         Args:
