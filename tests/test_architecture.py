@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "ui", "workbench"},
     "ui.app": {"prelude", "protocol", "ui", "workbench"},
-    "ui.replay": {"protocol", "ui"},
+    "ui.replay": {"protocol", "ui", "workbench"},
     "ui.fleet": {"fleet", "protocol", "ui", "workbench"},
     "headless": {"protocol", "workbench"},
     "acp": {"protocol", "workbench"},

@@ -62,7 +62,7 @@ class FakeBench:
         self.hooks: Any = empty
         self.models: Any = empty
         self.commands: Any = empty
-        self.prompts: Any = empty
+        self.prompt_history: Any = empty
         self.files: Any = empty
         self.symbols: Any = empty
         self.attachments: Any = empty

@@ -1134,7 +1134,7 @@ class FakePrompts:
 async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
     async with stage(["Done."]) as on:
         prompts = on.chat.bridge.prompts = FakePrompts("fix the docs", "run tests", "fix price\nand rice")
-        on.chat.bridge.bench = bench_of(on.loop, on.bus, prompts=prompts)
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, prompt_history=prompts)
         menu = on.chat.entry._suggestions
         await on.pilot.press("ctrl+r")
         await on.until(lambda: menu.display)
