@@ -52,14 +52,6 @@ def test_every_hook_works_as_a_decorator() -> None:
         assert hooks.hooks(decorate.__name__)[0].function is hook  # pyright: ignore[reportArgumentType]
 
 
-def test_a_bus_reports_whether_it_has_hooks() -> None:
-    hooks = HookBus()
-    assert not hooks.has("after_tool")
-
-    hooks.add("after_tool", lambda question: None)
-    assert hooks.has("after_tool")
-
-
 def test_a_hook_without_a_name_is_named_by_its_class() -> None:
     class Watcher:
         def __call__(self, question: object) -> None: ...
