@@ -32,6 +32,7 @@ def test_hooks_keep_their_order_and_can_be_removed() -> None:
     remove()
     remove()
     assert [hook.name for hook in hooks.hooks("before_tool")] == ["second"]
+    assert (hooks.has("before_tool"), hooks.has("after_tool")) == (True, False)
 
 
 def test_every_hook_works_as_a_decorator() -> None:

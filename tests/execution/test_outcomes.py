@@ -60,6 +60,7 @@ def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
 def test_the_nearest_names_come_first_whatever_their_case() -> None:
     registry = ToolRegistry([ScriptedTool(name) for name in ("read", "write", "edit", "glob")])
 
+    assert "read" in registry
     assert registry.nearest("Raed")[0] == "read"
     assert registry.nearest("WRITE_")[0] == "write"
     assert registry.nearest("zzzz") == ()

@@ -103,7 +103,11 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a rewriting for no tool": (
         "not_found",
-        {"asked": call("nothing"), "hooks": asked_by(ModifyArguments({"what": "b"}))},
+        {
+            "asked": call("nothing"),
+            "hooks": asked_by(ModifyArguments({"what": "b"})),
+            "options": ExecutionOptions(pre_hook_position="before_lookup"),
+        },
     ),
     "the floor, before a hook's skip": (
         "denied_policy",

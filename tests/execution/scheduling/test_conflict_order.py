@@ -310,6 +310,7 @@ def test_a_call_is_free_exactly_when_no_conflicting_call_is_left(
 def test_a_call_that_comes_after_a_denied_one_waits_for_the_calls_before_that() -> None:
     order, places = ordered(write("/a"), write("/a"))
     order.leave(places[1])
+    order.leave(places[1])
     late = order.add(FakeCall(index=2, paths=accesses(writes="/a")))
     order.settle(late)
 

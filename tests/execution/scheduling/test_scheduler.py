@@ -412,6 +412,19 @@ async def test_a_call_with_an_unknown_outcome_gets_a_result_that_says_so() -> No
     assert tool.calls == ["c1"]
 
 
+async def test_a_call_that_ran_in_an_earlier_process_gets_its_earlier_result() -> None:
+    tool = ScriptedTool()
+    async with bench_of([tool]) as bench:
+        bench.scheduler.submit_all(calls("act", "act"))
+        assert bench.scheduler.answer_call("c0", ToolResult.of_text("done before"))
+        assert not bench.scheduler.answer_call("c0", ToolResult.of_text("again"))
+        result = await bench.scheduler.finish()
+
+    assert [report.status for report in result.reports] == ["overridden", "ok"]
+    assert result.tool_results[0].text == "done before"
+    assert tool.calls == ["c1"]
+
+
 # --- conclusions ---
 
 
