@@ -47,7 +47,6 @@ from tui_agent import (
     chain,
     coding_tools,
     delegate,
-    events,
     function_tool,
     library,
     reply,
@@ -282,14 +281,6 @@ def test_a_call_that_needs_approval_is_denied_without_an_approver() -> None:
     assert agent.run_sync("pay").reason == "done"
 
     assert "no approver is available" in result_of(agent)
-
-
-def test_reading_needs_no_approval() -> None:
-    agent = Agent(ScriptedProvider([reply(call("look")), "Done."]), tools=[look])
-
-    agent.run_sync("look")
-
-    assert result_of(agent) == "seen"
 
 
 @pytest.mark.parametrize("mode", ["allow", PermissionMode.ALLOW])
@@ -841,17 +832,6 @@ async def test_an_agent_works_in_place_of_a_loop() -> None:
     assert result.text == "HELLO"
     assert (part.reason, part.final_text) == ("done", "a part")
     assert "Final answer" not in str(model.requests[2].system)
-
-
-async def test_events_are_published_on_its_bus() -> None:
-    agent = Agent(ScriptedProvider(["hi"]))
-
-    with agent.bus.subscribe(since=0) as told:
-        await agent.run("x")
-        kinds = [type(envelope.event) for envelope in told.drain()]
-
-    assert kinds[0] is events.AgentCreated
-    assert events.RunEnded in kinds
 
 
 def run_and_close(agent: Agent[str]) -> RunReport[str]:

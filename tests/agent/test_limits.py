@@ -78,12 +78,6 @@ async def test_unknown_costs_are_not_counted(bench: BenchMaker) -> None:
     assert (await b.loop.run("Go")).reason == "done"
 
 
-@table("wrong", [{"tokens": 0}, {"cost_usd": -1.0}, {"seconds": float("nan")}])
-def test_an_invalid_budget_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ConfigurationError, match="must be more than 0"):
-        Budget(**wrong)  # pyright: ignore
-
-
 @table(("nudge", "stop"), [(1, 5), (3, 3), (4, 3), (0, 0)])
 def test_invalid_repetition_limits_are_refused(nudge: int, stop: int) -> None:
     with pytest.raises(ConfigurationError, match="1 < nudge_at < stop_at"):

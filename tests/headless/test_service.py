@@ -272,15 +272,6 @@ async def test_a_wrong_configuration_is_a_usage_error() -> None:
     assert (code, output, complaints) == (2, [], "tui-agent: error: no key")
 
 
-@pytest.mark.parametrize("prompt", [None, ""])
-async def test_a_missing_prompt_is_refused(prompt: str | None) -> None:
-    agent = ScriptedAgent(answering())
-
-    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
-        await run_headless(bench_of(agent), HeadlessOptions(prompt))
-    assert agent.prompts == []
-
-
 async def test_without_commands_nothing_is_done() -> None:
     code, output, _, _ = await headless(SERVE, answering())
 
@@ -732,11 +723,3 @@ def test_a_terminal_provides_no_prompt() -> None:
         read_prompt(None, StandardStreams(stdin=terminal))
     os.close(master)
     os.close(terminal)
-
-
-def test_a_file_provides_the_prompt(tmp_path: Path) -> None:
-    (tmp_path / "prompt").write_bytes(b"x" * 200_000)
-    descriptor = os.open(tmp_path / "prompt", os.O_RDONLY)
-
-    assert len(read_prompt("-", StandardStreams(stdin=descriptor))) == 200_000
-    os.close(descriptor)
