@@ -304,30 +304,6 @@ async def test_a_run_that_ends_without_an_approval_says_so() -> None:
     )
 
 
-async def test_a_denied_call_alone_is_not_a_failure() -> None:
-    async def goes_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        agent.begin_step()
-        await agent.call("edit", answer=DENY)
-        agent.end_step()
-        agent.begin_step()
-        await agent.call("read", read_only=True)
-        agent.end_step()
-        return report()
-
-    assert (await headless(TEXT, goes_on))[0] == 0
-
-
-async def test_a_denied_call_beside_a_successful_change_is_not_a_failure() -> None:
-    async def half(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        agent.begin_step()
-        await agent.call("edit", answer=DENY)
-        await agent.call("write")
-        agent.end_step()
-        return report()
-
-    assert (await headless(TEXT, half))[0] == 0
-
-
 async def test_a_denial_by_the_user_is_not_a_failure() -> None:
     async def asks(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.begin_step()
