@@ -160,16 +160,6 @@ def test_a_question_may_have_a_timeout() -> None:
     assert "60 s" in answer.decision.note
 
 
-@pytest.mark.parametrize(("verdict", "decision"), [("allow", "approve"), ("deny", "deny")])
-async def test_every_pending_question_is_decided_again(verdict: Any, decision: str) -> None:
-    gate = ApprovalGate(interactive=True)
-    judgement = PermissionDecision(decision=verdict, source="mode", reason="mode changed")
-
-    answer = await Asking(gate).answered_by(gate.reconsider, judge=lambda: judgement)
-
-    assert (answer.decision.decision, answer.by) == (decision, "policy")
-
-
 async def test_questions_that_still_need_an_answer_stay_pending() -> None:
     gate = ApprovalGate(interactive=True)
     judgement = PermissionDecision(decision="ask", source="mode", reason="still")
@@ -184,22 +174,6 @@ async def test_questions_that_still_need_an_answer_stay_pending() -> None:
 
     answer = await Asking(gate).answered_by(reconsider_then_answer)
     assert answer.by == "user"
-
-
-async def test_pending_questions_keep_their_order() -> None:
-    gate = ApprovalGate(interactive=True)
-    asking = Asking(gate)
-
-    async with asyncio.TaskGroup() as group:
-        for name in "abc":
-            group.create_task(asking.ask(question(name)))
-        while len(gate.pending) < 3:
-            await asyncio.sleep(0)
-        assert [request.call_id for request in gate.pending] == ["a", "b", "c"]
-        for name in "cab":
-            gate.resolve(f"q_{name}", DENY)
-
-    assert len(asking.events(ApprovalResolved)) == 3
 
 
 @pytest.mark.parametrize(

@@ -278,34 +278,6 @@ async def test_edited_arguments_that_ran_are_reported_as_such(fails: bool) -> No
     ]
 
 
-async def test_edited_arguments_of_a_call_that_cannot_be_recorded_did_not_run() -> None:
-    async def broken() -> None:
-        raise OSError("disk full")
-
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}), before_effects=broken)
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
-
-
-async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_did_not_run() -> None:
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
-
-    class Waiting(FreeTurns):
-        async def take(self, state: CallState) -> None:
-            stand.executor.services.registry.remove("act")
-            state.admission.stale = True
-            return await super().take(state)
-
-    stand.state.turns = Waiting()
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
-    assert "Tool act not found" in stand.state.finished.message.text
-
-
 @pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
 async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not_run(reason: Any) -> None:
     stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))

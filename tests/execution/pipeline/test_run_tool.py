@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,24 +119,6 @@ def test_hooked_reports_are_all_published_before_the_end_of_the_call(timeout: fl
 
     assert [event.partial.text for event in stand.events(ToolUpdated)] == ["one", "two"]
     assert len(stand.events(ToolProgress)) == 1
-
-
-async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
-    hooks = HookBus()
-    stand = Stand(hooks=hooks)
-
-    async def cancel_late(question: Any) -> None:
-        stand.state.cancel("too late")
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.update(ToolResult.of_text("x"))
-        return ToolResult.of_text("done")
-
-    hooks.add("before_update", cancel_late)
-    stand.state.prepared = replace(stand.state.accepted, tool=ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert outcome.status == "ok"
 
 
 # --- before effects ---
