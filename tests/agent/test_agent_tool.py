@@ -14,7 +14,6 @@ from tui_agent.protocol.events import (
     AgentCreated,
     AgentDestroyed,
     ApprovalRequested,
-    MessageEnded,
     RunEnded,
     RunStarted,
     SubagentEnded,
@@ -71,15 +70,6 @@ async def test_the_model_delegates_a_part_of_its_work(bench: BenchMaker) -> None
     assert [event.child_run_id for event in b.of(ToolEnded) if event.name == "agent"] == [runs[1]]
     assert [len(b.of(kind)) for kind in (AgentCreated, AgentDestroyed)] == [2, 1]
     assert b.loop.children == {}
-
-
-async def test_a_forked_sub_agent_knows_the_conversation_without_its_own_call(bench: BenchMaker) -> None:
-    b = made(bench, "Hello.", reply(call("agent", task="Find it", context="fork")), "Found.", "Done.")
-    await b.loop.run("Hi")
-
-    await b.loop.run("Where is it?")
-
-    assert b.sent(2) == ["user: Hi", "assistant: Hello.", "user: Where is it?", "user: Find it"]
 
 
 async def test_several_sub_agents_of_one_answer_run_concurrently(bench: BenchMaker) -> None:
@@ -277,21 +267,6 @@ async def test_a_sub_agent_whose_model_breaks_ends_with_an_error(bench: BenchMak
     assert [event.status for event in b.of(SubagentEnded)] == ["error"]
 
 
-async def test_a_sub_agent_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
-    slow = ScriptedTool("slow").hold()
-    b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await slow.started.wait()
-        (child,) = b.loop.children.values()
-        child.steer("look elsewhere")
-        slow.go_on.set()
-
-    assert b.sent(2)[-1] == "user: look elsewhere"
-    assert b.results[0].text == "Changed."
-
-
 async def test_a_sub_agent_can_be_steered_by_its_name(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
@@ -402,16 +377,6 @@ async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: Be
     assert names == ["main", b.of(SubagentStarted)[0].agent]
     assert [event.agent for event in b.of(ApprovalRequested)] == names
     assert len(change.runs) == 1
-
-
-async def test_its_messages_are_not_in_the_parents_conversation(bench: BenchMaker) -> None:
-    b = made(bench, reply(call("agent", task="Find it")), "Found.", "Done.")
-
-    await b.loop.run("Go")
-
-    own = [envelope.event for envelope in b.envelopes if not envelope.origin.depth]
-    kept = [event.message for event in own if isinstance(event, MessageEnded)]
-    assert kept == list(b.loop.history.messages())
 
 
 async def test_no_call_has_the_id_of_another_agents_call(bench: BenchMaker) -> None:

@@ -5,20 +5,16 @@ import asyncio
 import pytest
 
 from tui_agent.agent import InputVerdict
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
-from tui_agent.protocol.errors import AlreadyRunningError
+from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.events import (
     ApprovalRequested,
     MessageEnded,
     PermissionDecided,
-    RunEnded,
     RunStarted,
     ToolEnded,
 )
-from tui_agent.protocol.hooks import DenyCall
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.providers import call, reply
 
 from .fakes import FakePolicy
 from .harness import BenchMaker, ScriptedTool
@@ -104,18 +100,6 @@ async def test_a_command_that_never_ran_adds_nothing_to_the_conversation(bench: 
     assert b.of(PermissionDecided) or name == "missing"
 
 
-async def test_hooks_run_for_it(bench: BenchMaker) -> None:
-    hooks = HookBus()
-    hooks.add("before_tool", lambda question: DenyCall("not today"))
-    tool = ScriptedTool("bash")
-    b = bench((), tool, hooks=hooks)
-
-    result = await b.loop.run_command("bash", {}, "!look")
-
-    assert "not today" in result.text
-    assert tool.runs == []
-
-
 async def test_an_abort_ends_it_and_keeps_its_output(bench: BenchMaker) -> None:
     tool = ScriptedTool("bash").hold()
     b = bench((), tool, options=ExecutionOptions(grace=0))
@@ -142,20 +126,6 @@ async def test_a_cancelled_task_leaves_nothing_open(bench: BenchMaker) -> None:
 
     assert b.ended.reason == "aborted"
     assert not b.loop.running
-
-
-async def test_a_second_run_is_refused_meanwhile(bench: BenchMaker) -> None:
-    tool = ScriptedTool("bash").hold()
-    b = bench([reply(call("bash")), "Done."], tool)
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        await tool.started.wait()
-        with pytest.raises(AlreadyRunningError):
-            await b.loop.run_command("bash", {}, "!look")
-        tool.go_on.set()
-        await running
-
-    assert len(b.of(RunEnded)) == 1
 
 
 async def test_a_message_queued_meanwhile_waits_for_the_next_run(bench: BenchMaker) -> None:

@@ -85,26 +85,6 @@ async def test_a_broken_answer_is_discarded_and_requested_again(bench: BenchMake
     assert b.of(StepRetry)[0].discarded
 
 
-async def test_calls_of_a_discarded_answer_never_run_twice(bench: BenchMaker) -> None:
-    look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
-    answer = reply(call("look"), call("change"))
-    b = bench([reply(call("look"), call("change"), fail("network")), answer, "Done."], look, change)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        while len(b.of(StepRetry)) == 0:
-            await asyncio.sleep(0)
-        look.go_on.set()
-
-    assert len(change.runs) == 1
-    assert [event.call_id for event in b.of(ToolStarted) if event.name == "change"] == ["call_4"]
-    assert [(event.call_id, event.status) for event in b.of(ToolEnded)][:2] == [
-        ("call_1", "cancelled"),
-        ("call_2", "cancelled"),
-    ]
-    assert [result.call_id for result in b.results] == ["call_3", "call_4"]
-
-
 async def test_a_read_that_started_before_the_answer_broke_off_runs_once_and_gets_one_result(bench: BenchMaker) -> None:
     look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
     asked = (call("look", n=1), call("change"))
@@ -122,18 +102,6 @@ async def test_a_read_that_started_before_the_answer_broke_off_runs_once_and_get
     assert [event.attempt for event in b.of(ToolStarted)] == [1, 2, 2]
     assert [(result.call_id, result.text) for result in b.results] == [("call_3", "look 1"), ("call_4", "change")]
     assert look.cancelled == 0
-
-
-async def test_a_read_that_started_for_an_answer_that_is_not_repeated_is_cancelled(bench: BenchMaker) -> None:
-    look = ScriptedTool("look", read_only=True).hold()
-    cut = reply(call("look"), Wait(look.started), fail("network"))
-    b = bench([cut, "Never mind."], look, options=ExecutionOptions(grace=0))
-
-    report = await b.loop.run("Go")
-
-    assert report.final_text == "Never mind."
-    assert look.cancelled == 1
-    assert b.results == []
 
 
 async def test_the_usage_of_a_discarded_answer_is_counted(bench: BenchMaker) -> None:

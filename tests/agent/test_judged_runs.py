@@ -74,25 +74,6 @@ async def test_an_abort_ends_a_hanging_guardrail(bench: BenchMaker) -> None:
         assert len(b.results) == (kind == "output")
 
 
-async def test_the_user_answers_a_question_by_id(bench: BenchMaker) -> None:
-    gate, change = ApprovalGate(interactive=True), ScriptedTool("change")
-    b = bench([reply(call("change", n=1), call("change", n=2)), "Fine."], change, policy=FakePolicy(), gate=gate)
-
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(b.loop.run("Go"))
-        first = await _question(b.loop)
-        assert b.loop.pending_calls[0].request_id == first
-        assert b.loop.resolve_approval(first, APPROVE)
-        assert not b.loop.resolve_approval(first, DENY)
-        assert b.loop.resolve_approval(await _question(b.loop, after=first), DENY)
-        assert not b.loop.resolve_approval("ask_unknown", APPROVE)
-
-    assert [event.status for event in b.of(ToolEnded)] == ["ok", "denied_user"]
-    assert "not now" in b.results[1].text
-    assert running.result().total_approval_wait_ms > 0
-    assert b.ended.approval_ms == running.result().total_approval_wait_ms
-
-
 async def test_a_change_of_mode_answers_pending_questions(bench: BenchMaker) -> None:
     for mode, status in ((PermissionMode.ALLOW, "ok"), (PermissionMode.DENY, "denied_policy")):
         gate = ApprovalGate(interactive=True)
@@ -386,14 +367,6 @@ async def test_replaced_layers_keep_their_new_order(bench: BenchMaker) -> None:
     again = _restored(bench, first.loop.dump(), [], layers=layers("root was changed"))
 
     assert again.loop.history.registry.flat("system", separator="|") == "root was changed|inner"
-
-
-async def test_a_sub_agent_has_none_of_its_parents_pending_calls(bench: BenchMaker) -> None:
-    waiting = OpenCall("call_1", "not_started")
-    b = bench([], history=[user_message("Go"), asking("call_1")], open_calls=[waiting])
-
-    assert b.loop.child_config("child", None).open_calls == ()
-    b.loop.history.repair()
 
 
 async def test_a_running_agent_cannot_be_resumed(bench: BenchMaker) -> None:

@@ -8,7 +8,7 @@ from tui_agent.agent.event_publisher import ApprovalWaitClock
 from tui_agent.agent.run_limits import Repetition
 from tui_agent.agent.run_report import RunTally
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ApprovalRequested, LoopDetected
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, LoopDetected
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -76,12 +76,6 @@ async def test_unknown_costs_are_not_counted(bench: BenchMaker) -> None:
     b = bench([*looks(2), "Done."], CountingTool("look"), budget=Budget(cost_usd=0.000001))
 
     assert (await b.loop.run("Go")).reason == "done"
-
-
-@table("wrong", [{"tokens": 0}, {"cost_usd": -1.0}, {"seconds": float("nan")}])
-def test_an_invalid_budget_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ConfigurationError, match="must be more than 0"):
-        Budget(**wrong)  # pyright: ignore
 
 
 @table(("nudge", "stop"), [(1, 5), (3, 3), (4, 3), (0, 0)])
@@ -189,3 +183,24 @@ async def test_a_call_with_side_effects_is_in_the_journal_before_it_executes(ben
     await b.loop.run("Go")
 
     assert order == ["kept behind tool.started, 0 runs"]
+
+
+def _asked(request_id: str) -> ApprovalRequested:
+    return ApprovalRequested(request_id=request_id, call_id="c", digest="d", tool="act", args={})
+
+
+def _answered(request_id: str) -> ApprovalResolved:
+    return ApprovalResolved(request_id=request_id, call_id="c", decision="approve", by="user")
+
+
+def test_overlapping_questions_count_once_and_a_sub_agents_questions_count_for_its_parent() -> None:
+    clock = {"now": 0.0}
+    above = ApprovalWaitClock(now=lambda: clock["now"])
+    first, second = (ApprovalWaitClock(above, now=lambda: clock["now"]) for _ in range(2))
+    story = [(1, first, _asked("a")), (2, second, _asked("b")), (4, first, _answered("a")), (7, second, _answered("b"))]
+    for at, waits, event in [*story, (9, above, _asked("c"))]:
+        clock["now"] = float(at)
+        waits.note(event)
+    clock["now"] = 10.0
+
+    assert (first.ms, second.ms, above.ms) == (3_000, 5_000, 7_000)

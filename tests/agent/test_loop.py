@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context import ContextLayer, ConversationHistory
+from tui_agent.context import ContextLayer
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
@@ -19,7 +19,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, user_message
+from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, user_message
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, ToolCallEnded
 from tui_agent.providers import Call, ScriptedProvider, Wait, call, reply
 
@@ -76,16 +76,6 @@ async def test_a_step_reports_the_duration_of_calls_that_ended_before_its_answer
     first, second, third = [event.tool_ms for event in b.of(StepEnded)]
     assert first == b.of(ToolEnded)[0].latency_ms > 0
     assert (second, third) == (0, 0)
-
-
-async def test_consecutive_runs_are_one_conversation(bench: BenchMaker) -> None:
-    b = bench(["One.", "Two."])
-
-    await b.loop.run("First")
-    await b.loop.run("Second")
-
-    assert b.sent(1) == ["user: First", "assistant: One.", "user: Second"]
-    assert b.types().count("run.ended") == len({report.id for report in b.loop.reports}) == 2
 
 
 async def test_events_name_their_run_turn_and_step(bench: BenchMaker) -> None:
@@ -145,14 +135,6 @@ async def test_a_run_needs_something_to_do(bench: BenchMaker) -> None:
     assert b.types() == []
 
 
-async def test_a_sent_request_does_not_change_afterwards(bench: BenchMaker) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
-
-    await b.loop.run("Go")
-
-    assert [len(request.messages) for request in b.provider.requests] == [1, 3]
-
-
 async def test_a_new_model_is_used_from_the_next_request_on(bench: BenchMaker) -> None:
     b = bench(["One."])
     await b.loop.run("Go")
@@ -207,12 +189,6 @@ async def test_the_window_usage_is_counted_or_otherwise_estimated(bench: BenchMa
     await b.loop.run("Go")
 
     assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (82, "actual")]
-
-
-async def test_a_final_answer_at_the_limit_ends_normally(bench: BenchMaker) -> None:
-    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=2)
-
-    assert (await b.loop.run("Go")).reason == "done"
 
 
 async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
@@ -281,14 +257,6 @@ async def test_an_invalid_history_is_repaired_at_the_start_with_a_warning(bench:
     assert [line.split(":")[0] for line in b.sent(0)] == ["user", "assistant", "tool_result", "user"]
 
 
-async def test_given_messages_are_repaired(bench: BenchMaker) -> None:
-    b = bench(["Fine."])
-
-    await b.loop.run([user_message("Before"), asking("open")])
-
-    assert b.of(Warned)[0].context == {"calls": ["open"]}
-
-
 async def test_layers_and_the_working_directory_are_in_the_prompt(bench: BenchMaker, tmp_path: Path) -> None:
     layer = ContextLayer(name="instructions:x", content="use tabs", priority=60)
     b = bench(["Fine."], system="be good", layers=[layer], workspace=tmp_path, context="and this")
@@ -307,17 +275,6 @@ async def test_an_empty_system_text_is_omitted(bench: BenchMaker) -> None:
     await b.loop.run("Go")
 
     assert b.provider.requests[0].system == ()
-
-
-async def test_a_given_history_is_used_without_copying(bench: BenchMaker) -> None:
-    history = ConversationHistory([user_message("Before"), AssistantMessage(content=(TextBlock(text="Yes."),))], id="h")
-    b = bench(["Fine."], history=history)
-
-    await b.loop.run("Go")
-
-    assert b.loop.history is history
-    assert b.provider.requests[0].conversation_id == "h"
-    assert b.of(Warned) == []
 
 
 async def test_a_call_without_an_end_runs_with_the_arguments_received(bench: BenchMaker) -> None:

@@ -114,14 +114,6 @@ def test_calls_with_empty_and_repeated_ids_stay_distinct() -> None:
     assert build_message(state).tool_calls == tuple(calls)
 
 
-def test_one_id_started_twice_makes_two_calls() -> None:
-    _, given_out = _folded(*_call("x", raw='{"n": 1}'), *_call("x", raw='{"n": 2}'))
-
-    calls = [item for item in given_out if isinstance(item, ToolCall)]
-    assert [call.arguments["n"] for call in calls] == [1, 2]
-    assert calls[0].id != calls[1].id
-
-
 def test_a_message_with_calls_ends_in_tool_use() -> None:
     state, _ = _folded(*_call("c1"), StreamEnded("end_turn"))
 

@@ -2,13 +2,12 @@
 
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.agent.limit_settings import RetryPolicy
-from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 
 
 def _failure(kind: ProviderErrorKind = "overloaded", retry_after: float | None = None) -> ProviderError:
@@ -49,13 +48,3 @@ def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_afte
 
 def test_a_server_that_demands_hours_is_not_retried() -> None:
     assert RetryPolicy().wait_before(2, _failure(retry_after=3_600)) is None
-
-
-@table("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
-def test_an_invalid_policy_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ConfigurationError):
-        RetryPolicy(**wrong)
-
-
-def test_one_attempt_means_no_retry() -> None:
-    assert RetryPolicy(max_attempts=1).wait_before(2, _failure()) is None

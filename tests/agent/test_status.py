@@ -19,7 +19,6 @@ from tui_agent.protocol.events import (
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
-    MessageStarted,
     Noticed,
     QuestionAnswered,
     QuestionAsked,
@@ -159,26 +158,3 @@ def test_a_status_is_published_once_and_run_ended_stays_the_last_of_its_run() ->
         "status.changed",
         "run.ended",
     ]
-
-
-def test_events_carry_the_agents_status() -> None:
-    bus = ValidatingBus(whole=False)
-    publisher = EventPublisher(bus, Origin(session_id="s", agent_id="explorer"))
-    told = bus.subscribe(merge=False)
-
-    publisher.move(run_id="r", turn=1, step=2)
-    publisher.publish(MessageStarted(message_id="m", role="user"))
-    publisher.move(run_id=None)
-    publisher.publish(MessageStarted(message_id="n", role="user"))
-
-    assert [envelope.origin for envelope in told.drain()] == [
-        Origin("s", "r", "explorer", turn=1, step=2),
-        Origin("s", None, "explorer"),
-    ]
-
-
-def test_irrelevant_events_do_not_change_the_state() -> None:
-    state = StatusState(running=True)
-
-    assert fold_status(state, MessageStarted(message_id="m", role="assistant")) is state
-    assert fold_status(StatusState(streaming=True), TEXT).streaming

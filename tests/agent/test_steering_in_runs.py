@@ -63,21 +63,6 @@ async def test_in_every_mode_it_is_delivered_once_after_the_results(bench: Bench
     assert len(b.results) == 2
 
 
-async def test_interrupt_mode_cancels_a_call_that_allows_it(bench: BenchMaker) -> None:
-    held = ScriptedTool("watch", interruptible=True).hold()
-    options = ExecutionOptions(steering_mode="interrupt", grace=0.01)
-    b = bench([reply(call("watch")), "Fine."], held, options=options)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        b.loop.steer("enough")
-
-    assert held.cancelled == 1
-    assert b.of(ToolEnded)[0].status == "interrupted"
-    assert b.texts[-2:] == ["user: enough", "assistant: Fine."]
-
-
 async def test_a_steering_message_during_the_final_answer_continues_the_same_run(bench: BenchMaker) -> None:
     speaking, go_on = asyncio.Event(), asyncio.Event()
     b = bench([reply("That is", Wait(go_on, speaking), " all."), "One more thing then."])
@@ -168,26 +153,6 @@ async def test_continuing_after_results_leaves_follow_ups_for_the_end(bench: Ben
 
     assert b.texts[2:] == ["tool_result: bash", "assistant: Done."]
     assert [message.text for message in b.loop.waiting_messages] == ["later"]
-
-
-async def test_a_queued_message_can_be_recalled_or_changed(bench: BenchMaker) -> None:
-    held = ScriptedTool("bash").hold()
-    b = bench([reply(call("bash")), "Fine."], held)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        first, second = b.loop.follow_up("first"), b.loop.follow_up("second")
-        assert [message.text for message in b.loop.waiting_messages] == ["first", "second"]
-        assert b.loop.drop_message(first.id) == first
-        edited = b.loop.edit_message(second.id, "changed")
-        assert edited is not None
-        assert b.loop.drop_message(edited.id) == edited
-        assert b.loop.edit_message(second.id, "too late") is None
-        held.go_on.set()
-
-    assert b.texts[-1] == "assistant: Fine."
-    assert b.loop.waiting_messages == ()
 
 
 async def test_an_image_stays_with_a_message_whose_text_changes(bench: BenchMaker) -> None:

@@ -139,15 +139,6 @@ def test_events_carry_position_kind_text_and_the_message_itself() -> None:
     assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
 
 
-def test_messages_of_an_earlier_session_are_queued_again() -> None:
-    queue = SteeringQueue(lambda _: None)
-    waiting = (user_message("a", "steer"), user_message("b", "follow_up"))
-
-    queue.restore(waiting)
-
-    assert queue.waiting == waiting
-
-
 def test_a_message_moved_in_front_of_a_taken_one_is_delivered_first() -> None:
     queue = SteeringQueue(lambda _: None)
     first = queue.put(user_message("first"))

@@ -44,23 +44,6 @@ async def _braked(b: Bench, when: asyncio.Event, brake: str) -> None:
             running.cancel()
 
 
-async def test_a_stop_lets_the_step_end(bench: BenchMaker) -> None:
-    held = ScriptedTool("bash").hold()
-    b = bench([reply(call("bash"), call("bash")), "unused"], held)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
-        await held.started.wait()
-        b.loop.stop()
-        b.loop.stop()
-        held.go_on.set()
-
-    assert b.ended.reason == "stopped"
-    assert [result.text for result in b.results] == ["bash", "bash"]
-    assert [event.code for event in b.of(Noticed)] == ["stop_requested"]
-    assert b.provider.left == 1
-
-
 async def test_an_abort_closes_the_stream_and_keeps_the_text_so_far(bench: BenchMaker) -> None:
     speaking = asyncio.Event()
     b = bench([reply(Think("secret"), "Half a th", Wait(asyncio.Event(), speaking), "ought")])
@@ -90,17 +73,6 @@ async def test_an_abort_while_connecting_publishes_no_message(bench: BenchMaker)
     await _braked(b, connecting, "abort")
 
     assert b.types()[5:] == ["notice", "step.ended", "turn.ended", "run.ended"]
-
-
-async def test_without_early_calls_the_calls_of_a_broken_answer_get_results_too(bench: BenchMaker) -> None:
-    speaking, change = asyncio.Event(), ScriptedTool("change")
-    options = ExecutionOptions(stream_tools="off")
-    b = bench([reply("Let me", call("change"), Wait(asyncio.Event(), speaking))], change, options=options)
-
-    await _braked(b, speaking, "abort")
-
-    assert [event.status for event in b.of(ToolEnded)] == ["cancelled"]
-    assert change.runs == []
 
 
 async def test_only_the_first_of_two_aborts_counts(bench: BenchMaker) -> None:

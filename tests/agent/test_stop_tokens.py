@@ -9,36 +9,6 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
 
-async def test_a_token_ends_the_wait_after_the_work_has_cleaned_up() -> None:
-    token, tidied = CancellationToken(), asyncio.Event()
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0)
-            tidied.set()
-
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(_outcome(token, work()))
-        await asyncio.sleep(0)
-        token.cancel("enough")
-
-    assert waiting.result() == "cancelled: enough"
-    assert tidied.is_set()
-
-
-async def test_cancelling_the_task_stays_a_cancellation() -> None:
-    token = CancellationToken()
-
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(_outcome(token, asyncio.Event().wait()))
-        await asyncio.sleep(0)
-        waiting.cancel()
-
-    assert waiting.cancelled()
-
-
 async def test_cancelling_the_task_wins_over_the_token() -> None:
     token = CancellationToken()
 

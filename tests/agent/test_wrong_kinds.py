@@ -272,17 +272,6 @@ async def test_messages_to_an_agent_are_checked_too() -> None:
         AgentLoop.restore(loop.dump(), None)  # type: ignore[arg-type] — that is the case
 
 
-async def test_functions_are_added_for_one_run_or_permanently() -> None:
-    loop = AgentLoop(config(provider=ScriptedProvider(["one", "two"])))
-
-    await loop.run("x", tools=[search])
-    assert loop.dump().tool_names == ()
-    loop.add_tool(search)
-    assert loop.dump().tool_names == ("search",)
-    with pytest.raises(ConfigurationError, match="there is already a tool named search"):
-        await loop.run("x", tools=[search])
-
-
 async def test_a_run_and_its_agent_refuse_a_wrong_list_of_tools_and_a_wrong_provider() -> None:
     loop: Any = AgentLoop(config())
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.support.examples import examples
-from tests.support.table import table
 from tests.support.transcript_checks import validate_history
 from tui_agent.context import (
     ContextLayer,
@@ -129,21 +128,6 @@ def test_cached_tokens_count_as_input() -> None:
     assert history.estimated_tokens() == 321 + estimate_text("hello")
 
 
-@table(("start", "end", "anchored"), [(0, 1, False), (1, 2, False), (2, 3, True)])
-def test_a_splice_keeps_the_anchor_only_if_it_lies_after_it(start: int, end: int, anchored: bool) -> None:
-    history = ConversationHistory([said("a"), answered("b"), said("c"), said("d")])
-    history.splice_range(3, 4, said("d"))
-    history.splice_range(2, 4, said("c"))
-    assert len(history) == 3
-    history = ConversationHistory([said("a"), said("b")])
-    history.record_actual_usage(50)
-    history.append(said("c"))
-
-    history.splice_range(start, end, said("new"))
-
-    assert history.is_anchored is anchored
-
-
 def test_replacing_a_counted_message_drops_the_anchor() -> None:
     for place, anchored in ((0, False), (1, False), (2, True)):
         history = ConversationHistory([said("a"), said("b")])
@@ -207,17 +191,6 @@ def test_a_removed_call_is_still_known() -> None:
     assert [name for name in ("first", "before", "other") if history.knows_call(name)] == ["first", "before"]
 
 
-def test_assigning_system_changes_only_the_legacy_layer() -> None:
-    history = ConversationHistory()
-    history.registry.set(ContextLayer(name="agentloop.system", content="first", priority=10))
-
-    history.system = "second"
-
-    assert history.system == "first\n\nsecond"
-    history.system = ""
-    assert history.system == "first"
-
-
 def test_a_view_can_be_indexed_and_sliced() -> None:
     messages = [said("a"), answered("b"), said("c")]
     history = ConversationHistory(messages)
@@ -231,15 +204,6 @@ def test_a_view_can_be_indexed_and_sliced() -> None:
     assert "MessageView" in repr(view)
     with pytest.raises(IndexError):
         view[3]
-
-
-@given(sound_conversations())
-def test_a_completed_conversation_is_sound(messages: list[Message]) -> None:
-    history = ConversationHistory(messages)
-
-    assert history.sound
-    assert not history.open_calls
-    assert not history.repair().changed
 
 
 def test_the_work_of_a_step_does_not_grow_with_the_conversation() -> None:

@@ -14,7 +14,6 @@ from tui_agent.context import (
     ContextRegistry,
     ConversationHistory,
     LayerChange,
-    RegistrySnapshot,
     system_parts,
     write_layer,
 )
@@ -55,27 +54,6 @@ def test_setting_an_equal_layer_is_not_a_change() -> None:
 
     assert heard == []
     assert registry.flat(separator=" ") == "one two"
-
-
-def test_changes_reach_descendants_until_a_listener_is_removed() -> None:
-    parent, child = ContextRegistry(), ContextRegistry()
-    child.set_parent(parent)
-    heard: list[LayerChange] = []
-    stop = child.listen(heard.append)
-
-    parent.set(_layer("p", "x"))
-    child.set(_layer("c", "y"))
-    parent.remove("p")
-
-    assert [(change.name, change.kind, change.registry) for change in heard] == [
-        ("p", "set", parent),
-        ("c", "set", child),
-        ("p", "removed", parent),
-    ]
-    stop()
-    stop()
-    child.set(_layer("c", "z"))
-    assert len(heard) == 3
 
 
 def failing(change: LayerChange) -> None:
@@ -162,31 +140,6 @@ def test_a_parent_keeps_no_child_alive() -> None:
     gc.collect()
 
     assert parent.set(_layer("a", "x"))
-
-
-def test_a_snapshot_keeps_fields_and_order() -> None:
-    registry = ContextRegistry([_layer("b", "one"), _layer("a", "two"), _layer("c", "three", 10)])
-    registry.set(
-        ContextLayer(name="d", content="four", tags=("system", "x"), owner="me", merge_parent=True, metadata={"n": 1})
-    )
-
-    text = registry.snapshot().model_dump_json()
-    again = ContextRegistry(RegistrySnapshot.model_validate_json(text).layers)
-
-    assert again.layers() == registry.layers()
-    assert again.flat() == registry.flat()
-
-
-def test_a_copy_is_independent_over_the_same_parent() -> None:
-    parent = ContextRegistry([_layer("p", "above", 10)])
-    registry = ContextRegistry([_layer("a", "one")])
-    registry.set_parent(parent)
-
-    copy = registry.copy()
-    copy.set(_layer("a", "two"))
-
-    assert registry.flat(separator=" ") == "above one"
-    assert copy.flat(separator=" ") == "above two"
 
 
 def test_a_copy_keeps_the_order_of_its_layers_among_those_of_its_parent() -> None:

@@ -6,7 +6,7 @@ from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.pipeline.call_state import CallState, RefusedCall
+from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
@@ -95,12 +95,6 @@ class Stand:
         self.token = CancellationToken()
         self.turns = FreeTurns()
         self.state = self.executor.receive(asked or call(), index=0, step=3, token=self.token, turns=self.turns)
-
-    @property
-    def invalid_outcome(self) -> Outcome | None:
-        """Refusal of stages 1 to 3."""
-        prepared = self.state.prepared
-        return prepared.outcome if isinstance(prepared, RefusedCall) else None
 
     def events(self, kind: type[Any] = object) -> list[Any]:
         self._events += [envelope.event for envelope in self._subscription.drain()]

@@ -52,16 +52,6 @@ async def until_pending(gate: ApprovalGate) -> None:
         await asyncio.sleep(0)
 
 
-async def test_without_an_approver_the_answer_is_no() -> None:
-    asking = Asking(ApprovalGate())
-
-    answer = await asking.ask()
-
-    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
-    assert "no approver is available" in answer.decision.note
-    assert [event.type for event in asking.events()] == ["approval.requested", "approval.resolved"]
-
-
 async def test_the_user_answers_by_id_and_only_the_first_answer_counts() -> None:
     gate = ApprovalGate(interactive=True)
     asking = Asking(gate)
@@ -131,11 +121,6 @@ async def test_a_stored_decision_counts_only_for_its_subject() -> None:
     assert (await Asking(gate).ask()).by == "resume"
 
 
-def test_a_stored_decision_names_its_subject() -> None:
-    with pytest.raises(TypeError, match="digest"):
-        ApprovalGate().prefeed("c", APPROVE)  # pyright: ignore[reportCallIssue]
-
-
 async def test_the_question_is_pending_and_published_before_the_checkpoint_and_the_answer() -> None:
     gate = ApprovalGate(approver=lambda request: order.append("approver") or APPROVE)
     asking = Asking(gate)
@@ -165,21 +150,6 @@ async def test_a_failing_checkpoint_is_published_and_the_question_stays_pending(
     assert asking.events(Warned)[0].code == "checkpoint_failed"
 
 
-async def test_a_cancelled_question_is_settled_as_denied() -> None:
-    gate = ApprovalGate(interactive=True)
-    asking = Asking(gate)
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(asking.ask())
-        await until_pending(gate)
-        task.cancel()
-
-    resolved = asking.events(ApprovalResolved)
-    assert [(event.decision, event.by) for event in resolved] == [("deny", "cancel")]
-    assert gate.pending == ()
-    assert not gate.resolve("q_c", APPROVE)
-
-
 def test_a_question_may_have_a_timeout() -> None:
     async def work() -> ApprovalAnswer:
         return await Asking(ApprovalGate(interactive=True, timeout=60)).ask()
@@ -188,16 +158,6 @@ def test_a_question_may_have_a_timeout() -> None:
 
     assert (answer.decision.decision, answer.by) == ("deny", "timeout")
     assert "60 s" in answer.decision.note
-
-
-@pytest.mark.parametrize(("verdict", "decision"), [("allow", "approve"), ("deny", "deny")])
-async def test_every_pending_question_is_decided_again(verdict: Any, decision: str) -> None:
-    gate = ApprovalGate(interactive=True)
-    judgement = PermissionDecision(decision=verdict, source="mode", reason="mode changed")
-
-    answer = await Asking(gate).answered_by(gate.reconsider, judge=lambda: judgement)
-
-    assert (answer.decision.decision, answer.by) == (decision, "policy")
 
 
 async def test_questions_that_still_need_an_answer_stay_pending() -> None:
@@ -214,22 +174,6 @@ async def test_questions_that_still_need_an_answer_stay_pending() -> None:
 
     answer = await Asking(gate).answered_by(reconsider_then_answer)
     assert answer.by == "user"
-
-
-async def test_pending_questions_keep_their_order() -> None:
-    gate = ApprovalGate(interactive=True)
-    asking = Asking(gate)
-
-    async with asyncio.TaskGroup() as group:
-        for name in "abc":
-            group.create_task(asking.ask(question(name)))
-        while len(gate.pending) < 3:
-            await asyncio.sleep(0)
-        assert [request.call_id for request in gate.pending] == ["a", "b", "c"]
-        for name in "cab":
-            gate.resolve(f"q_{name}", DENY)
-
-    assert len(asking.events(ApprovalResolved)) == 3
 
 
 @pytest.mark.parametrize(

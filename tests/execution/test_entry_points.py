@@ -1,5 +1,5 @@
 import asyncio
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import pytest
 
@@ -12,9 +12,7 @@ from tui_agent.execution import (
     execute_tool_calls,
     skip_tool_call,
 )
-from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
 
 
@@ -42,35 +40,6 @@ async def test_a_second_call_with_one_id_while_streaming_leaves_the_first_intact
         result = await scheduler.finish()
 
     assert [message.text for message in result.tool_results] == ["act {}"]
-
-
-async def test_events_carry_their_origin() -> None:
-    bus = ValidatingBus()
-    scope = EventScope(bus, Origin(run_id="r", step=4))
-    with bus.subscribe() as subscription:
-        await execute_tool_calls([ScriptedTool()], [call()], bus=scope)
-        assert {envelope.origin.step for envelope in subscription.drain()} == {4}
-
-
-@pytest.mark.parametrize("reason", get_args(SkipReason))
-def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -> None:
-    bus = ValidatingBus()
-    with bus.subscribe() as subscription:
-        message = skip_tool_call(call(a=1), bus, reason=reason)
-        envelopes = subscription.drain()
-
-    assert [envelope.type for envelope in envelopes] == [
-        "tool.queued",
-        "tool.ended",
-        "message.started",
-        "message.ended",
-    ]
-    assert message.is_error
-    assert (message.call_id, message.tool_name) == ("c", "act")
-
-
-def test_a_call_is_skipped_for_steering_by_default() -> None:
-    assert skip_tool_call(call(), ValidatingBus()).text.startswith("Skipped due to queued user message.")
 
 
 def test_an_unknown_reason_to_skip_is_refused_before_any_event() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, calls, run, sleeping
 from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
@@ -19,7 +19,7 @@ from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
-from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
+from tui_agent.protocol.hooks import DenyCall, ModifyArguments
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
@@ -29,56 +29,6 @@ APPROVING = ApprovalDecision(decision="approve")
 MOST_VISITS = 59
 """Most steps from file to file of `execution`, calls and returns, between the start and the end of a call's task. A
 reader who follows one call makes these steps, too; the figure may only fall."""
-
-
-class Order:
-    """Record of the order in which the parts of the pipeline run."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-        self.hooks = HookBus()
-        self.hooks.add("before_tool", lambda question: self.heard.append("before"))
-        self.hooks.add("after_tool", lambda question: self.heard.append("after"))
-        self.hooks.add("after_tool_observer", lambda question: self.heard.append("observer"))
-        self.gate = ApprovalGate(approver=self._approve)
-        self.tool = ScriptedTool(behaviour=self._behave)
-
-    async def _behave(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        self.heard.append("tool")
-        return ToolResult()
-
-    def _approve(self, request: Any) -> ApprovalDecision:
-        self.heard.append("person")
-        return APPROVING
-
-
-@pytest.mark.parametrize(
-    ("position", "heard"),
-    [
-        ("before_permission", ["before", "person", "tool", "after", "observer"]),
-        ("after_permission", ["person", "before", "tool", "after", "observer"]),
-        ("before_lookup", ["before", "person", "tool", "after", "observer"]),
-    ],
-)
-async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any, heard: list[str]) -> None:
-    order = Order()
-    options = ExecutionOptions(pre_hook_position=position)
-
-    await run([order.tool], [call()], options, hooks=order.hooks, policy=FakePolicy({"act": "ask"}), gate=order.gate)
-
-    assert order.heard == heard
-
-
-@pytest.mark.parametrize(("position", "asked"), [("before_permission", 0), ("before_lookup", 1)])
-async def test_only_hooks_before_the_lookup_run_for_unknown_tools(position: Any, asked: int) -> None:
-    seen: list[Any] = []
-    hooks = HookBus()
-    hooks.before_tool(lambda question: seen.append(question.tool))
-
-    ran = await run([], [call("nothing")], ExecutionOptions(pre_hook_position=position), hooks=hooks)
-
-    assert ran.statuses == ["not_found"]
-    assert seen == [None] * asked
 
 
 async def test_rewriting_after_the_approval_asks_the_user_about_the_new_arguments() -> None:
@@ -101,56 +51,6 @@ async def test_rewriting_after_the_approval_asks_the_user_about_the_new_argument
 
     assert asked == [{"a": 1}, {"b": 2}]
     assert ran.texts == ["act {'b': 2}"]
-
-
-@pytest.mark.parametrize("refusal", ["unknown", "invalid", "hook", "policy", "nobody"])
-async def test_every_refusal_has_one_end_and_no_start(refusal: str) -> None:
-    hooks = HookBus()
-    if refusal == "hook":
-        hooks.before_tool(lambda question: DenyCall("no"))
-    policy = FakePolicy({"act": {"policy": "deny", "nobody": "ask"}.get(refusal, "allow")})
-    tool = ScriptedTool(schema={"type": "object", "required": ["a"]} if refusal == "invalid" else None)
-
-    ran = await run([tool], [call("x" if refusal == "unknown" else "act")], hooks=hooks, policy=policy)
-
-    assert "tool.started c" not in ran.types
-    assert ran.types.count("tool.ended c") == 1
-    assert tool.calls == []
-    assert ran.result.tool_results[0].is_error
-
-
-async def test_a_start_can_be_published_for_calls_that_never_run() -> None:
-    options = ExecutionOptions(balanced_start=True)
-
-    ran = await run([ScriptedTool()], [call("x", "a"), call("act", "b")], options)
-
-    assert [line for line in ran.types if line.startswith("tool.started")] == ["tool.started a", "tool.started b"]
-
-
-async def test_observers_run_for_executed_calls_and_for_unknown_tools() -> None:
-    heard: list[ToolEnded] = []
-    hooks = HookBus()
-    hooks.after_tool_observer(heard.append)
-    hooks.before_tool(lambda question: question.call.id != "skipped")
-
-    await run([ScriptedTool()], [call("act", "ran"), call("act", "skipped"), call("x", "unknown")], hooks=hooks)
-
-    assert sorted(ended.call_id for ended in heard) == ["ran", "unknown"]
-
-
-async def test_the_end_has_all_data_of_the_call() -> None:
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.measure("n", 1)
-        return ToolResult.of_text("done", details={"k": 1}).model_copy(update={"child_run_id": "run_2"})
-
-    ran = await run([ScriptedTool(behaviour=behaviour)], [call()])
-
-    ended = ran.ended("c")
-    assert (ended.status, ended.is_error, ended.index, ended.size_bytes) == ("ok", False, 0, 4)
-    assert (ended.details, ended.child_run_id, ended.metrics["n"].value) == ({"k": 1}, "run_2", 1)
-    report = ran.result.reports[0]
-    assert (report.call_id, report.tool_name, report.status, report.error) == ("c", "act", "ok", None)
-    assert report.metrics["n"].value == 1
 
 
 def test_time_is_split_into_queue_approval_and_work() -> None:
@@ -207,20 +107,6 @@ class Taking:
 
     def give_back(self, state: CallState) -> None:
         self.heard.append("give_back")
-
-
-async def test_after_a_wait_the_call_is_decided_again() -> None:
-    policy = FakePolicy()
-    stand = Stand(policy=policy)
-
-    def deny() -> None:
-        policy.verdicts["act"] = "deny"
-
-    Taking(stand, deny)
-    outcome = await take_turn(stand.services, stand.state)
-
-    assert outcome is not None
-    assert outcome.status == "denied_policy"
 
 
 @pytest.mark.parametrize(("read_only", "verdict"), [(False, "denied_policy"), (True, None)])
@@ -325,18 +211,6 @@ async def test_the_outcome_of_a_call_is_unknown_if_the_engine_fails_after_its_to
     assert ended.status == "interrupted"
     assert "The engine failed while it handled this call" in ended.content[0].text
     assert "AttributeError" in (ended.traceback or "")
-
-
-async def test_an_overridden_call_does_not_run() -> None:
-    tool = ScriptedTool()
-    hooks = HookBus()
-    hooks.before_tool(lambda question: OverrideResult(ToolResult.of_text("known")))
-
-    ran = await run([tool], [call()], hooks=hooks)
-
-    assert ran.statuses == ["overridden"]
-    assert not ran.result.tool_results[0].is_error
-    assert tool.calls == []
 
 
 @pytest.mark.parametrize("position", ADMISSION)
@@ -474,6 +348,35 @@ async def test_an_observers_return_value_changes_nothing() -> None:
 
     assert [result.is_error for result in ran.tool_results] == [False]
     assert [(one.action, one.reason) for one in ended] == [("allow", "")]
+
+
+def test_a_call_that_ignores_its_token_is_cancelled_after_two_seconds_of_grace() -> None:
+    ends: list[float] = []
+
+    async def stay(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            ends.append(asyncio.get_running_loop().time() - began)
+        return ToolResult()
+
+    began = 0.0
+
+    async def work() -> Ran:
+        nonlocal began
+        began = asyncio.get_running_loop().time()
+        return await run([ScriptedTool(behaviour=stay)], [call()])
+
+    assert run_virtual(work()).statuses == ["timeout"]
+    assert [round(end, 6) for end in ends] == [32.0]
+
+
+async def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    ran = await run([ScriptedTool("alpha"), ScriptedTool("beta")], calls("gamma"))
+
+    assert ran.texts[0].startswith("Tool gamma not found")
+    assert "alpha" in ran.texts[0]
+    assert "beta" in ran.texts[0]
 
 
 def visits_of_a_call() -> list[str]:

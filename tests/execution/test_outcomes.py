@@ -2,16 +2,16 @@ from typing import get_args
 
 import pytest
 
+from tests.execution.kit import ScriptedTool
 from tui_agent.execution.outcomes import (
     LISTED_TOOLS,
     Outcome,
     SkipReason,
-    failure,
     not_found,
     skipped,
     timed_out,
-    with_partial,
 )
+from tui_agent.execution.tool_registry import ToolRegistry
 from tui_agent.protocol.tool import ToolResult
 
 
@@ -57,14 +57,10 @@ def test_status_follows_the_error_flag_if_a_hook_changes_the_result() -> None:
     assert not Outcome("overridden", ToolResult()).with_result(ToolResult.of_text("x")).result.is_error
 
 
-def test_the_result_of_a_stopped_call_is_kept() -> None:
-    stopped = failure("timeout", "Too late.")
+def test_the_nearest_names_come_first_whatever_their_case() -> None:
+    registry = ToolRegistry([ScriptedTool(name) for name in ("read", "write", "edit", "glob")])
 
-    whole = with_partial(stopped, ToolResult.of_text("half", details={"a": 1}))
-    bare = with_partial(stopped, ToolResult())
-    only_details = with_partial(stopped, ToolResult(details={"a": 1}))
-
-    assert whole.result.text == "Too late.\nUntil then it returned:\nhalf"
-    assert (whole.status, whole.result.is_error, whole.result.details) == ("timeout", True, {"a": 1})
-    assert bare == stopped
-    assert only_details.result.text == "Too late."
+    assert "read" in registry
+    assert registry.nearest("Raed")[0] == "read"
+    assert registry.nearest("WRITE_")[0] == "write"
+    assert registry.nearest("zzzz") == ()

@@ -2,22 +2,10 @@
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call, calls, run
+from tests.execution.kit import FakePolicy, ScriptedTool, calls, run
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.hooks import OverrideResult
 from tui_agent.protocol.tool import ToolResult
-
-UNCHECKED = {"rust_loop", "ordered_parallel", "sdk_loop"}
-"""Presets that execute arguments without validation."""
-
-
-@pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
-async def test_presets_validate_arguments_as_required(name: str) -> None:
-    tool = ScriptedTool(schema={"type": "object", "required": ["a"]})
-
-    ran = await run([tool], [call("act", b=1)], ExecutionOptions.preset(name))
-
-    assert ran.statuses == ["ok" if name in UNCHECKED else "invalid"]
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])

@@ -161,13 +161,6 @@ async def test_it_may_replace_a_result(command: str, text: str, tmp_path: Path) 
     assert (await asked(command, tmp_path, "after_tool")).texts == [text]
 
 
-async def test_it_may_observe(tmp_path: Path) -> None:
-    ran = await asked("cat > seen", tmp_path, "after_tool_observer")
-
-    assert ran.statuses == ["ok"]
-    assert '"status": "ok"' in (tmp_path / "seen").read_text()
-
-
 CALL = {"call_id": "c", "tool": "act", "input": {"n": 1}}
 RESULT = {"content": "act {'n': 1}", "is_error": False, "details": None}
 

@@ -26,7 +26,7 @@ from tui_agent.execution import (
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import AgentEvent
-from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult, SkipCall
+from tui_agent.protocol.hooks import ApproveCall, DenyCall, ModifyArguments, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -96,6 +96,34 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
     "a rewriting the floor denies": (
         "denied_policy",
         {"hooks": asked_by(ModifyArguments({"forbidden": 1})), "policy": FakePolicy()},
+    ),
+    "a rewriting a guardrail refuses": (
+        "denied_guardrail",
+        {"hooks": asked_by(ModifyArguments({"what": "bad"})), "guardrails": FakeGuardrails()},
+    ),
+    "a rewriting for no tool": (
+        "not_found",
+        {
+            "asked": call("nothing"),
+            "hooks": asked_by(ModifyArguments({"what": "b"})),
+            "options": ExecutionOptions(pre_hook_position="before_lookup"),
+        },
+    ),
+    "the floor, before a hook's skip": (
+        "denied_policy",
+        {"policy": FakePolicy(floor_denies={"look"}), "hooks": asked_by(SkipCall(ToolResult()))},
+    ),
+    "the floor, before a hook's own result": (
+        "denied_policy",
+        {"policy": FakePolicy(floor_denies={"look"}), "hooks": asked_by(OverrideResult(ToolResult()))},
+    ),
+    "a rule, although a trusted hook approves": (
+        "denied_policy",
+        {
+            "policy": FakePolicy({"look": "deny"}),
+            "hooks": asked_by(ApproveCall()),
+            "options": ExecutionOptions(hook_may_approve=True),
+        },
     ),
 }
 

@@ -158,24 +158,6 @@ def test_a_foreign_object_of_another_shape_is_refused(wrong: dict[str, object]) 
         as_tool(thing)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ("plain", "plain"),
-        (None, ""),
-        ({"data": "inner"}, "inner"),
-        ({"a": 1}, '{"a": 1}'),
-        ([{"type": "text", "text": "block"}], "block"),
-        ({"content": "text"}, "text"),
-        (ToolResult.of_text("own"), "own"),
-        (SimpleNamespace(content=[TextBlock(text="attr")]), "attr"),
-        ({"content": "file", "title": "t"}, '{"content": "file", "title": "t"}'),
-    ],
-)
-def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
-    assert foreign_result(value).text == text
-
-
 def test_a_foreign_result_without_content_stays_empty() -> None:
     assert foreign_result(SimpleNamespace(content=[], details={"a": 1})) == ToolResult(details={"a": 1})
 

@@ -281,10 +281,6 @@ class Program:
         """Close its input."""
         self._close(self._to)
 
-    def stop_reading(self) -> None:
-        """Close the reading end of its output."""
-        os.dup2(self._errors, self._from)
-
     async def event(self, kind: str) -> dict[str, Any]:
         """Return the next event of this type in its stream; skip others."""
         while (line := await self.next_line(self.output)) is not None:

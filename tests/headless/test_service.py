@@ -272,15 +272,6 @@ async def test_a_wrong_configuration_is_a_usage_error() -> None:
     assert (code, output, complaints) == (2, [], "tui-agent: error: no key")
 
 
-@pytest.mark.parametrize("prompt", [None, ""])
-async def test_a_missing_prompt_is_refused(prompt: str | None) -> None:
-    agent = ScriptedAgent(answering())
-
-    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
-        await run_headless(bench_of(agent), HeadlessOptions(prompt))
-    assert agent.prompts == []
-
-
 async def test_without_commands_nothing_is_done() -> None:
     code, output, _, _ = await headless(SERVE, answering())
 
@@ -311,30 +302,6 @@ async def test_a_run_that_ends_without_an_approval_says_so() -> None:
     assert complaints.endswith(
         "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
     )
-
-
-async def test_a_denied_call_alone_is_not_a_failure() -> None:
-    async def goes_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        agent.begin_step()
-        await agent.call("edit", answer=DENY)
-        agent.end_step()
-        agent.begin_step()
-        await agent.call("read", read_only=True)
-        agent.end_step()
-        return report()
-
-    assert (await headless(TEXT, goes_on))[0] == 0
-
-
-async def test_a_denied_call_beside_a_successful_change_is_not_a_failure() -> None:
-    async def half(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        agent.begin_step()
-        await agent.call("edit", answer=DENY)
-        await agent.call("write")
-        agent.end_step()
-        return report()
-
-    assert (await headless(TEXT, half))[0] == 0
 
 
 async def test_a_denial_by_the_user_is_not_a_failure() -> None:
@@ -732,11 +699,3 @@ def test_a_terminal_provides_no_prompt() -> None:
         read_prompt(None, StandardStreams(stdin=terminal))
     os.close(master)
     os.close(terminal)
-
-
-def test_a_file_provides_the_prompt(tmp_path: Path) -> None:
-    (tmp_path / "prompt").write_bytes(b"x" * 200_000)
-    descriptor = os.open(tmp_path / "prompt", os.O_RDONLY)
-
-    assert len(read_prompt("-", StandardStreams(stdin=descriptor))) == 200_000
-    os.close(descriptor)

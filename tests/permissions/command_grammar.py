@@ -157,8 +157,6 @@ def _mutated(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
     return text
 
 
-simple_commands = _simple
-"""One command with its words."""
 whole_commands = st.recursive(_simple, _wrapped, max_leaves=4)
 """Compound commands: lists, pipes, substitutions, loops, wrappers."""
 any_commands = st.one_of(whole_commands, _mutated(whole_commands), _mutated(_simple))

@@ -5,10 +5,10 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from tests.support.table import table
 from tui_agent.protocol import ToolContext, ToolResult, function_tool
@@ -26,29 +26,6 @@ async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
     """Searches the web."""
     context.progress("searching")
     return f"{query} x{limit}"
-
-
-async def test_the_schema_comes_from_the_signature_without_the_context() -> None:
-    assert search_web.spec.name == "search_web"
-    assert search_web.spec.description == "Searches the web."
-    assert search_web.spec.input_schema == {
-        "type": "object",
-        "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "default": 3}},
-        "required": ["query"],
-        "additionalProperties": False,
-    }
-    assert search_web.is_read_only({})
-    assert search_web.is_concurrency_safe({})
-
-
-async def test_it_runs_with_defaults_and_reports_progress() -> None:
-    told: list[object] = []
-    context = ToolContext(call_id="1", tool_name="search_web", report=told.append)
-
-    result = await search_web.execute({"query": "a"}, context)
-
-    assert result.text == "a x3"
-    assert len(told) == 1
 
 
 async def test_unknown_arguments_are_refused() -> None:
@@ -74,20 +51,6 @@ def test_a_tool_needs_a_description_and_types() -> None:
 def test_empty_content_stays_empty(content: object) -> None:
     assert as_tool_result({"content": content}) == ToolResult()
     assert as_tool_result({"content": content, "details": {"a": 1}}) == ToolResult(details={"a": 1})
-
-
-async def test_metadata_in_annotations_counts() -> None:
-    @function_tool()
-    async def page(number: Annotated[int, Field(ge=1, description="from 1")], of: ToolContext) -> str:
-        """Shows a page."""
-        return f"{of.call_id} {number}"
-
-    assert page.spec.input_schema["properties"] == {
-        "number": {"type": "integer", "minimum": 1, "description": "from 1"}
-    }
-    with pytest.raises(ValidationError):
-        await page.execute({"number": 0}, ToolContext(call_id="1", tool_name="page"))
-    assert (await page.execute({"number": 2}, ToolContext(call_id="1", tool_name="page"))).text == "1 2"
 
 
 async def test_a_plain_function_runs_in_a_thread_and_the_loop_continues() -> None:

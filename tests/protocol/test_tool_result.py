@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from tests.support.table import table
 from tui_agent.execution.tool_registry import foreign_result, from_function
-from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
+from tui_agent.protocol import TextBlock, ToolContext, ToolResult
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool_result import as_tool_result
 
@@ -208,17 +208,6 @@ def test_recursive_values_and_odd_keys_are_still_shown() -> None:
     assert as_tool_result(circle).text == "[[...]]"
     assert "width=1" in as_tool_result(size).text
     assert as_tool_result({(1, 2): "pair"}).text == "{(1, 2): 'pair'}"
-
-
-async def test_a_function_tool_may_return_bytes() -> None:
-    @function_tool(read_only=True)
-    async def fetch(name: str) -> bytes:
-        """Fetches a page."""
-        return f"<p>{name}</p>".encode()
-
-    result = await fetch.execute({"name": "käse"}, ToolContext(call_id="1", tool_name="fetch"))
-
-    assert result == ToolResult.of_text("<p>käse</p>")
 
 
 @table("value", [b"text", Answer(content="text"), memoryview(b"text"), Shout("text")])

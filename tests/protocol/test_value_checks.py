@@ -30,6 +30,8 @@ def test_gates_and_hooks_refuse_invalid_timeouts(timeout: Any) -> None:
         ApprovalGate(timeout=timeout)
     with pytest.raises(ConfigurationError, match="a hook's timeout"):
         HookBus(timeout=timeout)
+    with pytest.raises(ConfigurationError, match="a hook's timeout"):
+        HookBus().add("after_tool", print, timeout=timeout)
 
 
 class Unprintable(list[int]):

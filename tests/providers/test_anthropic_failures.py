@@ -92,15 +92,6 @@ async def test_the_time_to_wait_is_reported() -> None:
     assert error.retry_after == 17.0
 
 
-async def test_a_prompt_that_is_too_long_has_its_own_kind() -> None:
-    message = "prompt is too long: 210000 tokens > 200000 maximum"
-
-    _, error = await failed({"status": 400, "error_type": "invalid_request_error", "error_message": message})
-
-    assert error.kind == "context_exceeded"
-    assert not error.retryable
-
-
 @table("ending", ["cut", "reset", "no_message_stop"])
 async def test_an_answer_that_breaks_off_is_reported_as_cut(ending: str) -> None:
     call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}

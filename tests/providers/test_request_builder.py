@@ -35,12 +35,6 @@ def test_a_plain_request_has_only_required_fields() -> None:
     }
 
 
-def test_the_request_sets_length_and_temperature() -> None:
-    body = body_of(ModelRequest(PROMPT, max_tokens=77, temperature=0.5))
-
-    assert (body["max_tokens"], body["temperature"]) == (77, 0.5)
-
-
 def test_tools_are_sent_in_order_and_the_last_is_marked() -> None:
     tools = body_of(ModelRequest(PROMPT, tools=TOOLS))["tools"]
 

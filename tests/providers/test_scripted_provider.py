@@ -1,15 +1,12 @@
 """The scripted model plays its steps and records the requests."""
 
-import asyncio
-from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from tests.support.stream_helpers import heard, text_of
 from tests.support.table import table
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.messages import ThinkingBlock, ToolCall, Usage, user_message
+from tui_agent.protocol.messages import ThinkingBlock, ToolCall, user_message
 from tui_agent.protocol.provider import (
     ModelInfo,
     ModelProvider,
@@ -19,9 +16,8 @@ from tui_agent.protocol.provider import (
     TextDelta,
     ThinkingEnded,
     ToolCallEnded,
-    UsageReported,
 )
-from tui_agent.providers import Call, Say, ScriptedProvider, Think, Wait, call, fail, reply
+from tui_agent.providers import Say, ScriptedProvider, Think, call, fail, reply
 
 REQUEST = ModelRequest((user_message("hi"),))
 
@@ -51,62 +47,6 @@ async def test_text_comes_in_pieces_of_the_given_size() -> None:
     assert [event.text for event in facts if isinstance(event, TextDelta)] == ["ab", "cd", "e"]
 
 
-async def test_malformed_and_cut_calls_can_be_scripted() -> None:
-    facts = await ask(ScriptedProvider([reply(Call("t", {}, raw="{"), Call("t", {}, "mine", cut=True))]))
-
-    broken, cut = [event.call for event in facts if isinstance(event, ToolCallEnded)]
-    assert broken.malformed
-    assert cut == ToolCall(id="mine", name="t", cut=True)
-
-
-async def test_an_error_breaks_the_stream_off() -> None:
-    provider = ScriptedProvider([reply("some", fail("overloaded", status=529, retry_after=1.0), "never")])
-
-    seen, error = await heard(provider.stream(REQUEST))
-
-    assert error is not None
-    assert (error.kind, error.status, error.retry_after) == ("overloaded", 529, 1.0)
-    assert text_of(seen) == "some"
-    assert provider.closed_early == 0
-
-
-async def test_a_stream_waits_for_its_gate() -> None:
-    gate, reached = asyncio.Event(), asyncio.Event()
-    provider = ScriptedProvider([reply("before", Wait(gate, reached), "after")])
-    async with asyncio.TaskGroup() as group:
-        asking = group.create_task(ask(provider))
-        await reached.wait()
-        assert not asking.done()
-        gate.set()
-
-    assert [event.text for event in asking.result() if isinstance(event, TextDelta)] == ["before", "after"]
-
-
-async def test_closing_a_stream_early_is_counted() -> None:
-    provider = ScriptedProvider([reply("one", "two")])
-
-    async with aclosing(provider.stream(REQUEST)) as events:
-        async for event in events:
-            if isinstance(event, TextDelta):
-                break
-
-    assert provider.closed_early == 1
-
-
-async def test_a_step_can_depend_on_the_request() -> None:
-    provider = ScriptedProvider([lambda request: f"you said {request.messages[-1].text}"])
-
-    assert TextDelta("you said hi", 0) in await ask(provider)
-
-
-async def test_usage_and_stop_reason_come_from_the_script() -> None:
-    step = reply("x", stop_reason="max_tokens", usage=Usage(input_tokens=7, output_tokens=3))
-
-    facts = await ask(ScriptedProvider([step]))
-
-    assert facts[-2:] == [UsageReported(Usage(input_tokens=7, output_tokens=3)), StreamEnded("max_tokens")]
-
-
 async def test_an_exhausted_script_is_an_error_without_retry() -> None:
     provider = ScriptedProvider()
     provider.add("late")
@@ -116,15 +56,6 @@ async def test_an_exhausted_script_is_an_error_without_retry() -> None:
         await ask(provider)
 
     assert not raised.value.retryable
-
-
-async def test_prepare_and_close_are_recorded() -> None:
-    provider = ScriptedProvider()
-
-    await provider.prepare()
-    await provider.aclose()
-
-    assert (provider.prepared, provider.closed) == (1, True)
 
 
 @table(

@@ -304,7 +304,3 @@ def test_a_paused_answer_may_be_followed_by_another() -> None:
 def test_each_fault_of_a_conversation_is_named(build: Callable[[], Sequence[Message]], fault: str) -> None:
     with pytest.raises(AssertionError, match=fault):
         validate_history(build())
-
-
-def test_an_unfinished_conversation_is_valid_if_allowed() -> None:
-    validate_history([user_message("a"), assistant("1")], complete=False)

@@ -17,7 +17,7 @@ from tui_agent.execution import (
 )
 from tui_agent.execution.outcomes import Outcome, skipped
 from tui_agent.execution.pipeline.admission import judge, recheck_decision
-from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user, needs_approval
+from tui_agent.execution.pipeline.approval_stage import ask_user
 from tui_agent.execution.pipeline.call_state import CallState
 from tui_agent.execution.pipeline.finish_call import notes_of
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError
@@ -30,7 +30,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
 from tui_agent.protocol.messages import JsonObject, ToolCall
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionDecision
 from tui_agent.protocol.tool import Preview, ToolResult
 
 NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -278,34 +278,6 @@ async def test_edited_arguments_that_ran_are_reported_as_such(fails: bool) -> No
     ]
 
 
-async def test_edited_arguments_of_a_call_that_cannot_be_recorded_did_not_run() -> None:
-    async def broken() -> None:
-        raise OSError("disk full")
-
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}), before_effects=broken)
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
-
-
-async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_did_not_run() -> None:
-    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
-
-    class Waiting(FreeTurns):
-        async def take(self, state: CallState) -> None:
-            stand.executor.services.registry.remove("act")
-            state.admission.stale = True
-            return await super().take(state)
-
-    stand.state.turns = Waiting()
-    await stand.executor.execute(stand.state)
-
-    assert stand.state.finished is not None
-    assert f"{EDITED} The call did not run.]" in stand.state.finished.message.text
-    assert "Tool act not found" in stand.state.finished.message.text
-
-
 @pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
 async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not_run(reason: Any) -> None:
     stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
@@ -346,18 +318,6 @@ async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, g
         envelopes = subscription.drain()
     bus.judge()
     return Ran(result, envelopes)
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [({"a": "x"}, "invalid"), ({"a": 1, "forbidden": 1}, "denied_policy"), ({"a": 1, "t": "bad"}, "denied_guardrail")],
-)
-async def test_edited_arguments_pass_every_check(given: JsonObject, expected: str) -> None:
-    stand = asking(
-        tools=[ScriptedTool(schema=NEEDS_A)], asked=call(a=1), gate=approving(input=given), guardrails=FakeGuardrails()
-    )
-
-    assert status(await outcome_of(stand)) == expected
 
 
 @pytest.mark.parametrize("scope", ["session", "project", "user"])
@@ -446,42 +406,6 @@ async def test_the_rule_of_an_edited_call_covers_the_edited_arguments() -> None:
     await outcome_of(stand)
 
     assert policy.granted == [("act(2)", "session")]
-
-
-@pytest.mark.parametrize(("verdict", "expected"), [("allow", None), ("deny", "denied_policy")])
-async def test_a_changed_policy_answers_a_pending_question(verdict: str, expected: str | None) -> None:
-    policy = FakePolicy({"act": "ask"})
-    gate = ApprovalGate(interactive=True)
-
-    def change(request: ApprovalRequest) -> None:
-        policy.verdicts["act"] = verdict
-        gate.reconsider()
-
-    gate.on_request = change
-    stand = asking(policy=policy, gate=gate)
-
-    assert status(await outcome_of(stand)) == expected
-    assert stand.events(ApprovalResolved)[0].by == "policy"
-    assert stand.state.approval.digest is None
-
-
-async def test_a_call_whose_targets_keep_changing_is_denied() -> None:
-    stand = asking(gate=approving())
-    stand.state.approval.questions = MAX_QUESTIONS
-
-    assert status(await outcome_of(stand)) == "denied_policy"
-
-
-async def test_changed_targets_invalidate_an_approval() -> None:
-    target = ["/w/a"]
-    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: (target[0],))
-    stand = asking(policy=policy, gate=approving())
-    assert await outcome_of(stand) is None
-
-    target[0] = "/etc/passwd"
-    assert recheck_decision(stand.services, stand.state) is None
-
-    assert needs_approval(stand.services, stand.state)
 
 
 async def test_a_tool_that_was_removed_or_replaced_does_not_run() -> None:

@@ -1,22 +1,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, sleeping
+from tests.execution.kit import ScriptedTool, sleeping
 from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.pipeline.admission import judge_now
 from tui_agent.execution.pipeline.run_tool import run_tool
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
+from tui_agent.protocol.events import ToolProgress, ToolUpdated
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolContext, ToolResult
-from tui_agent.protocol.trial import Place
 
 
 def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitable[ToolResult]]:
@@ -44,39 +41,6 @@ class Timed:
             if meanwhile is not None:
                 await meanwhile(stand)
         return task.result(), round(loop.time() - began, 6), stand
-
-
-@pytest.mark.parametrize("place", ["outside", "trial"])
-async def test_a_tool_learns_where_the_policy_lets_the_call_run(place: Place) -> None:
-    found: list[Place] = []
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        found.append(context.place)
-        return ToolResult.of_text("done")
-
-    stand = Stand(ScriptedTool(behaviour=behaviour), policy=FakePolicy(place=place))
-    assert judge_now(stand.services, stand.state) is None
-    await run_tool(stand.services, stand.state)
-
-    assert found == [place]
-
-
-async def test_a_tool_receives_its_context_and_its_result_is_the_outcome() -> None:
-    contexts: list[ToolContext] = []
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        contexts.append(context)
-        context.measure("lines", 3)
-        return ToolResult.of_text("done", details={"a": 1})
-
-    stand = Stand(ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert (outcome.status, outcome.result.text) == ("ok", "done")
-    assert (contexts[0].tool_call_id, contexts[0].tool_name, contexts[0].step) == ("c", "act", 3)
-    assert contexts[0].cancellation is stand.state.token
-    assert stand.state.run.metrics["lines"].value == 3
-    assert stand.state.phase == "ran"
 
 
 @pytest.mark.parametrize(
@@ -157,45 +121,7 @@ def test_hooked_reports_are_all_published_before_the_end_of_the_call(timeout: fl
     assert len(stand.events(ToolProgress)) == 1
 
 
-async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
-    hooks = HookBus()
-    stand = Stand(hooks=hooks)
-
-    async def cancel_late(question: Any) -> None:
-        stand.state.cancel("too late")
-
-    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        context.update(ToolResult.of_text("x"))
-        return ToolResult.of_text("done")
-
-    hooks.add("before_update", cancel_late)
-    stand.state.prepared = replace(stand.state.accepted, tool=ScriptedTool(behaviour=behaviour))
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert outcome.status == "ok"
-
-
 # --- before effects ---
-
-
-async def test_a_side_effect_waits_until_its_start_is_recorded() -> None:
-    heard: list[str] = []
-    stand: Stand
-
-    async def record() -> None:
-        heard.append(f"record, {len(stand.events(ToolStarted))} told")
-        await asyncio.sleep(0)
-        heard.append("recorded")
-
-    async def act(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        heard.append("effect")
-        return ToolResult()
-
-    stand = Stand(ScriptedTool(behaviour=act), before_effects=record)
-    outcome = await run_tool(stand.services, stand.state)
-
-    assert heard == ["record, 1 told", "recorded", "effect"]
-    assert outcome.status == "ok"
 
 
 async def test_a_read_only_call_waits_for_no_record() -> None:

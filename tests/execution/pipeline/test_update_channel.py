@@ -1,15 +1,11 @@
-import asyncio
 from typing import Any
-
-import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution.hook_bus import HookBus
-from tui_agent.execution.pipeline.update_channel import DOMAIN_EVENTS, UpdateChannel
-from tui_agent.protocol.envelope import event_classes
+from tui_agent.execution.pipeline.update_channel import UpdateChannel
 from tui_agent.protocol.events import FileChanged, TodoUpdated, Warned
 from tui_agent.protocol.messages import ToolCall
-from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult
+from tui_agent.protocol.tool import DataUpdate, OutputUpdate
 
 CALL = ToolCall(id="c", name="act")
 
@@ -24,10 +20,6 @@ class Kept:
 
     def events(self) -> list[Any]:
         return [envelope.event for envelope in self._subscription.drain()]
-
-
-def partial(text: str) -> ContentUpdate:
-    return ContentUpdate(partial=ToolResult.of_text(text))
 
 
 async def test_output_is_counted_by_stream_if_the_tool_does_not_count_it() -> None:
@@ -45,26 +37,6 @@ async def test_output_is_counted_by_stream_if_the_tool_does_not_count_it() -> No
         ("stdout", 1_000),
         ("stdout", 1_001),
     ]
-
-
-async def test_late_reports_are_dropped_and_counted() -> None:
-    kept = Kept()
-    kept.channel.close()
-
-    kept.channel.report(partial("late"))
-    kept.channel.report(ProgressUpdate(text="late"))
-
-    assert kept.events() == []
-    assert kept.channel.late == 2
-
-
-async def test_reports_from_a_thread_arrive() -> None:
-    kept = Kept()
-
-    await asyncio.to_thread(kept.channel.report, partial("from afar"))
-    await asyncio.sleep(0)
-
-    assert [event.partial.text for event in kept.events()] == ["from afar"]
 
 
 async def test_data_named_like_a_domain_event_is_published_as_that_event() -> None:
@@ -87,8 +59,3 @@ async def test_unreadable_domain_data_produces_a_warning() -> None:
     warning = kept.events()[0]
     assert isinstance(warning, Warned)
     assert warning.context == {"call_id": "c", "kind": "todo.updated"}
-
-
-@pytest.mark.parametrize("kind", sorted(DOMAIN_EVENTS))
-def test_every_domain_event_exists(kind: str) -> None:
-    assert kind in event_classes()

@@ -71,14 +71,6 @@ def closure(found: set[int], waits_for: dict[int, set[int]]) -> set[int]:
     return found.union(*(waits_for[number] for number in found))
 
 
-def test_a_cleared_tree_has_no_conflicts() -> None:
-    tree: AccessTree[str] = AccessTree()
-    tree.add("w", accesses(writes="/a"), waits=True)
-    tree.clear()
-
-    assert list(tree.met_by(accesses(writes="/a"))) == []
-
-
 def test_many_writes_to_one_path_stay_cheap() -> None:
     tree: AccessTree[int] = AccessTree()
     for number in range(100):

@@ -96,17 +96,6 @@ def test_calls_that_may_run_concurrently(calls: list[FakeCall], at_once: list[in
     assert free(places) == at_once
 
 
-def test_a_call_is_free_once_its_predecessors_are_done() -> None:
-    order, places = ordered(write("/a"), read("/a"), write("/a"))
-
-    assert order.blockers(places[2]) == (0, 1)
-    order.leave(places[0])
-    assert free(places) == [1]
-    order.leave(places[1])
-    order.leave(places[1])
-    assert free(places) == [2]
-
-
 def test_no_call_passes_a_barrier_and_the_barrier_is_named() -> None:
     order, places = ordered(read("/a"), shell(), write("/b"), shell())
 
@@ -157,34 +146,6 @@ def test_a_call_that_ended_before_it_was_settled_blocks_no_other() -> None:
     assert free(places) == [1]
 
 
-def test_groups_of_safe_calls_alternate_with_unsafe_ones() -> None:
-    order, places = ordered(
-        read("/a"), read("/b"), write("/c"), write("/d"), read("/e"), read("/f"), grouping="consecutive"
-    )
-
-    seen = [free(places)]
-    while seen[-1]:
-        for index in seen[-1]:
-            order.leave(places[index])
-        seen.append(free(places))
-
-    assert seen == [[0, 1], [2], [3], [4, 5], []]
-
-
-def test_safe_first_runs_all_safe_calls_and_then_the_others_one_at_a_time() -> None:
-    order, places = ordered(write("/a"), read("/b"), write("/c"), read("/d"), shell(), grouping="safe_first")
-
-    assert free(places) == [1, 3]
-    assert order.blockers(places[0]) == (1, 3)
-    assert order.blockers(places[2]) == (0,)
-    order.leave(places[2])
-    order.leave(places[1])
-    order.leave(places[3])
-    assert free(places) == [0]
-    order.leave(places[0])
-    assert free(places) == [4]
-
-
 def test_safe_first_waits_until_every_call_is_known() -> None:
     order = ConflictOrder("safe_first")
     writing, reading = write("/a"), read("/b")
@@ -200,22 +161,6 @@ def test_safe_first_waits_until_every_call_is_known() -> None:
     assert second.is_free
     order.leave(second)
     assert first.is_free
-
-
-async def test_waiting_ends_when_the_call_is_free() -> None:
-    order, places = ordered(write("/a"), write("/a"), write("/a"))
-    reported: list[tuple[int, ...]] = []
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(order.wait(places[2], reported.append))
-        await asyncio.sleep(0)
-        order.leave(places[0])
-        await asyncio.sleep(0)
-        assert not task.done()
-        order.leave(places[1])
-
-    await order.wait(places[2], reported.append)
-    assert reported == [(1,)], "which waits for the first itself"
 
 
 async def test_a_call_reports_its_next_blockers_once_the_reported_ones_are_over() -> None:
@@ -362,18 +307,9 @@ def test_a_call_is_free_exactly_when_no_conflicting_call_is_left(
         left.discard(done)
 
 
-def test_a_call_denied_before_its_turn_lets_none_pass_the_calls_before_it() -> None:
-    order, places = ordered(write("/a"), write("/a"), write("/a"), read("/b"))
-    order.leave(places[1])
-
-    assert free(places) == [0, 3]
-    assert order.blockers(places[2]) == (0,)
-    order.leave(places[0])
-    assert free(places) == [2, 3]
-
-
 def test_a_call_that_comes_after_a_denied_one_waits_for_the_calls_before_that() -> None:
     order, places = ordered(write("/a"), write("/a"))
+    order.leave(places[1])
     order.leave(places[1])
     late = order.add(FakeCall(index=2, paths=accesses(writes="/a")))
     order.settle(late)

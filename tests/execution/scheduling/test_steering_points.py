@@ -291,14 +291,6 @@ def test_auto_between_batches_polls_whenever_nothing_runs() -> None:
     assert steering.polls == 2, "after the two concurrent calls, and at the end"
 
 
-async def test_auto_between_calls_polls_after_a_single_call_too() -> None:
-    steering = Steering()
-
-    await steered(["act"], steering, strategy=Auto(), steering_mode="between_calls")
-
-    assert steering.polls == 1
-
-
 async def test_a_call_is_decided_again_after_a_poll() -> None:
     policy = FakePolicy()
     act = ScriptedTool()

@@ -58,11 +58,6 @@ def test_an_error_names_source_and_reason(verdict: str, text: str, words: str) -
         Rule.parse(verdict, text)
 
 
-def test_a_rule_is_cited_with_its_origin() -> None:
-    assert Rule.parse("deny", " bash(rm:*) ", "config.toml:3").shown == "deny bash(rm:*) (config.toml:3)"
-    assert Rule.parse("deny", "bash(rm:*)").shown == "deny bash(rm:*)"
-
-
 @table(
     ("rule", "tool", "expected"),
     [

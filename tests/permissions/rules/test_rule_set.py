@@ -32,28 +32,6 @@ def view(*words: str, assigned: str = "") -> SimpleCommand:
     return SimpleCommand(" ".join(words), found, [Word(assigned, True, assigned)] if assigned else [])
 
 
-def test_the_first_matching_rule_of_a_list_decides() -> None:
-    found = book(rules("allow bash(git:*)", "deny bash(git push:*)")).judge_command("bash", view("git", "push"), [])
-
-    assert verdict_of(found) == "allow"
-
-
-def test_the_strictest_rule_decides_if_so_configured() -> None:
-    listed = rules("allow bash(git:*)", "deny bash(git push:*)", "ask bash")
-    found = book(listed, resolution="severity").judge_command("bash", view("git", "push"), [])
-
-    assert found is not None
-    assert (found.decision, found.rule) == ("deny", listed[1])
-
-
-def test_of_several_lists_the_strictest_wins() -> None:
-    layers = (rules("allow bash(git:*)"), rules("ask bash(git push:*)"), rules("allow bash"))
-
-    assert verdict_of(book(*layers).judge_command("bash", view("git", "push"), [])) == "ask"
-    assert verdict_of(book(*layers).judge_command("bash", view("git", "log"), [])) == "allow"
-    assert verdict_of(book(*layers).judge_command("read", view("git", "log"), [])) is None
-
-
 def test_a_grant_answers_an_ask_and_nothing_else() -> None:
     asking, denying, open_ = (book(rules(f"{verdict} bash(rm:*)")) for verdict in ("ask", "deny", "ask"))
     for one in (asking, denying, open_):
@@ -81,17 +59,6 @@ def test_only_forbidding_rules_see_equivalent_forms() -> None:
     assert verdict_of(book(rules("allow bash(rm)")).judge_command("bash", disguised, [])) is None
     assert verdict_of(book(rules("allow bash(X=1 /bin/rm)")).judge_command("bash", disguised, [])) == "allow"
     assert verdict_of(book(rules("allow bash(X=1:*)")).judge_command("bash", disguised, [])) is None
-
-
-def test_replacing_rules_keeps_grants() -> None:
-    one = book(rules("deny bash"))
-    one.grants.extend(rules("allow read"))
-    one.replace([rules("ask bash(x)"), rules("allow edit")])
-
-    assert [rule.shown for rule in one.rules] == ["ask bash(x)", "allow edit"]
-    assert len(one.grants) == 1
-    assert one.forbids_any("bash")
-    assert not one.forbids_any("edit")
 
 
 @table(
