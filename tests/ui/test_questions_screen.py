@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.events import Paste
 
-from tests.support.table import table
 from tests.ui.question_page import ComposerKeys, QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -73,13 +72,6 @@ async def test_what_is_selected_is_allowed() -> None:
         assert "2 selected" in shown.text()
         await shown.press("y")
         assert shown.answers == [("approve", ("q1", "q2"))]
-
-
-async def test_all_are_selected_and_denied() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a", "n")
-
-        assert shown.answers == [("deny", ("q1", "q3", "q2"))]
 
 
 async def test_a_group_is_selected_and_denied_at_once() -> None:
@@ -219,16 +211,6 @@ async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> No
         shown.screen.keep_only(set())
         await shown.pilot.pause()
         assert shown.answers == [None]
-
-
-@table("size", [(60, 20), (80, 24), (120, 40)])
-async def test_every_key_of_the_page_is_shown(size: tuple[int, int]) -> None:
-    async with page(*THREE, size=size) as shown:
-        text = shown.text()
-
-    for words in ("space select", "a all", "g group", "y yes to these", "n no to these", "s group, this session"):
-        assert words in text
-    assert "esc back" in text
 
 
 async def test_one_can_go_back() -> None:
