@@ -45,14 +45,6 @@ async def until(happened: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_theme_of_the_user_is_used_from_the_start(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(MINE.format("#336699"))
-
-    async with app_with(tmp_path).run_test() as pilot:
-        assert pilot.app.theme == "mine"
-        assert pilot.app.current_theme.primary == "#336699"
-
-
 async def test_a_changed_theme_applies_at_once_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINE.format("#336699"))
@@ -239,17 +231,6 @@ async def test_tab_leaves_an_empty_composer() -> None:
         assert app.focused is not app.chat.entry.composer
 
 
-async def test_keys_without_a_meaning_in_the_panel_are_typed() -> None:
-    app = still_app(working())
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("ctrl+t", "z")
-        await pilot.pause()
-
-        assert app.chat.entry.composer.text == "z"
-
-
 async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
     story = Story().run("x").step(0)
     story.answer("\n\n".join(f"paragraph {number}" for number in range(100)))
@@ -284,18 +265,6 @@ async def test_a_question_waits_until_the_palette_closes() -> None:
         await on.until(lambda: on.app.screen is not on.chat and on.app.screen is not palette)
         on.loop.set_mode(PermissionMode.ALLOW)
         await on.settled()
-
-
-async def test_a_question_opens_over_the_detail_page() -> None:
-    tool, other = StageTool("change", read_only=False), StageTool("look", waits=True)
-    async with stage([reply(call("look", what="b"), call("change", what="a")), "Changed."], [tool, other]) as on:
-        on.chat.bridge.submit("both")
-        await on.until(lambda: on.chat.approvals.line.display or on.app.screen is not on.chat)
-        on.loop.set_mode(PermissionMode.ALLOW)
-        other.gate.set()
-        await on.settled()
-
-        assert on.app.screen is on.chat
 
 
 async def test_the_palette_stays_closed_over_a_dialog() -> None:
