@@ -61,18 +61,6 @@ async def test_blank_text_is_not_sent() -> None:
         assert pilot.app.sent == []
 
 
-@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j"])
-async def test_a_new_line_is_not_sent(key: str) -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("a", key, "b")
-        assert pilot.app.composer.text == "a\nb"
-        assert pilot.app.composer.size.height == 2
-
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", "a\nb")]
-
-
 async def test_enter_after_a_backslash_begins_a_new_line() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press("a", "backslash", "enter", "b")
@@ -156,19 +144,6 @@ async def test_undo_brings_back_what_was_cleared() -> None:
 
 async def paste(pilot_app: Desk, text: str) -> None:
     pilot_app.composer.post_message(Paste(text))
-
-
-async def test_a_long_paste_is_folded_and_sent_whole() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"see ")
-        await paste(pilot.app, LONG.replace("\n", "\r\n"))
-        await pilot.pause()
-        assert pilot.app.composer.text == f"see {LABEL}"
-        assert pilot.app.composer.draft == f"see {LONG}"
-
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", f"see {LONG}")]
 
 
 @pytest.mark.slow
