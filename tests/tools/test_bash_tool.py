@@ -251,16 +251,6 @@ async def test_a_cancelled_call_returns_the_output_so_far(bash: BashTool) -> Non
     assert result.is_error
 
 
-async def test_a_cancelled_task_ends_the_command(bash: BashTool, root: Path) -> None:
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(call(bash, command="echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 60"))
-        pid = await pid_from(root / "pid")
-        task.cancel()
-
-    assert task.cancelled()
-    assert not lives(pid)
-
-
 async def test_background_processes_are_ended_and_named(bash: BashTool) -> None:
     result = await call(bash, command="sleep 60 & echo done")
 
@@ -422,26 +412,6 @@ async def test_a_call_describes_itself(bash: BashTool) -> None:
     assert bash.is_concurrency_safe(reads)
     assert bash.interruptible(reads)
     assert not bash.is_read_only({})
-
-
-async def test_other_processes_are_left_alone(bash: BashTool) -> None:
-    other = await asyncio.create_subprocess_exec("sleep", "60")
-
-    await call(bash, command="sleep 60", timeout=0.1)
-
-    assert other.returncode is None
-    other.kill()
-    await other.wait()
-
-
-@pytest.mark.slow
-async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> None:
-    async with asyncio.TaskGroup() as group:
-        long = group.create_task(call(bash, command="until [ -e go ]; do sleep 0.01; done; echo survived", timeout=120))
-        await call(bash, command="sleep 60", timeout=0.2)
-        (root / "go").touch()
-
-    assert long.result().text == "survived"
 
 
 async def test_files_changed_by_a_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:

@@ -6,13 +6,6 @@ from tui_agent.tools import content_store
 from tui_agent.tools.content_store import ContentStore
 
 
-def test_a_stored_content_can_be_read_back(tmp_path: Path) -> None:
-    digest, kept = ContentStore(tmp_path / "contents").put(b"something\0")
-
-    assert kept
-    assert ContentStore(tmp_path / "contents").get(digest) == b"something\0"
-
-
 def test_the_same_content_is_stored_once(tmp_path: Path) -> None:
     store = ContentStore(tmp_path)
 

@@ -158,15 +158,6 @@ async def test_an_edit_beside_a_long_unseen_change_does_not_make_it_seen(workspa
         await call(WriteTool(workspace), path="a", content="")
 
 
-async def test_edits_may_follow_each_other(edit: EditTool, root: Path) -> None:
-    (root / "a").write_text("1\n")
-
-    await call(edit, path="a", old_string="1", new_string="2")
-    await call(edit, path="a", old_string="2", new_string="3")
-
-    assert (root / "a").read_text() == "3\n"
-
-
 async def test_edits_of_one_file_at_once_lose_nothing(edit: EditTool, root: Path) -> None:
     (root / "a").write_text("".join(f"line {number};\n" for number in range(20)))
 

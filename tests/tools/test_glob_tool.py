@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.calls import Recorded, call, details_of
-from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tests.tools.calls import call, details_of
+from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.glob_tool import MOST_SHOWN, GlobTool
 from tui_agent.tools.search import file_listing
@@ -148,14 +147,6 @@ async def test_invalid_bytes_in_names_are_shown_as_escapes(glob: GlobTool, root:
 async def test_errors_are_clear(glob: GlobTool, tree: Path, arguments: dict[str, str], words: str) -> None:
     with pytest.raises(ToolError, match=words):
         await call(glob, **arguments)
-
-
-async def test_a_cancelled_call_stops(glob: GlobTool, tree: Path) -> None:
-    token = CancellationToken()
-    token.cancel("stop")
-
-    with pytest.raises(OperationCancelledError):
-        await call(glob, Recorded(token), pattern="*")
 
 
 def test_a_call_describes_itself(glob: GlobTool, root: Path) -> None:

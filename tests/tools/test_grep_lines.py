@@ -18,12 +18,6 @@ def shown(workspace: Workspace, hits: dict[str, dict[int, int]], context: int = 
     return matching_lines(ResolvedPath(workspace.root), found, context, workspace, lambda: False)
 
 
-def test_lines_have_their_path_and_number(workspace: Workspace, root: Path) -> None:
-    (root / "a").write_bytes(b"1\r\n2\r\n3\r\n")
-
-    assert shown(workspace, {"a": {1: 1, 3: 1}}) == ["a:1:1", "a:3:3"]
-
-
 def test_context_lines_are_marked_and_groups_separated(workspace: Workspace, root: Path) -> None:
     (root / "a").write_text("".join(f"{number}\n" for number in range(1, 21)))
     (root / "b").write_text("x\n")

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.tools.calls import Recorded, call, details_of
-from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import InvalidArgumentsError, OperationCancelledError, ToolError
+from tests.tools.calls import call, details_of
+from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.search import file_listing
@@ -174,14 +173,6 @@ async def test_an_incomplete_search_says_so(grep: GrepTool, tree: Path, monkeypa
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
     assert "[the search is incomplete because it took too long" in (await call(grep, pattern="foo")).text
-
-
-async def test_a_cancelled_call_stops(grep: GrepTool, tree: Path) -> None:
-    token = CancellationToken()
-    token.cancel("stop")
-
-    with pytest.raises(OperationCancelledError):
-        await call(grep, Recorded(token), pattern="foo")
 
 
 @pytest.mark.parametrize("arguments", [{"limit": 0}, {"context": -1}, {"output_mode": "lines"}, {"pattern": ""}])

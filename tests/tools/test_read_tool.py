@@ -197,13 +197,6 @@ async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) 
         await call(read, path="a.png")
 
 
-async def test_the_error_for_a_missing_file_names_similar_files(read: ReadTool, root: Path) -> None:
-    (root / "main.py").touch()
-
-    with pytest.raises(ToolError, match=r"mian\.py does not exist; did you mean main\.py\?"):
-        await call(read, path="mian.py")
-
-
 async def test_a_directory_is_listed_in_the_error(read: ReadTool, root: Path) -> None:
     (root / "main.py").touch()
 

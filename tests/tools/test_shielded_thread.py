@@ -8,18 +8,6 @@ import pytest
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 
-async def test_returns_the_result() -> None:
-    assert await run_shielded_in_thread(lambda: 42) == 42
-
-
-async def test_raises_what_the_work_raised() -> None:
-    def work() -> None:
-        raise OSError("broken")
-
-    with pytest.raises(OSError, match="broken"):
-        await run_shielded_in_thread(work)
-
-
 @pytest.mark.parametrize("fails", [False, True])
 async def test_finishes_although_cancelled_again_and_again(fails: bool) -> None:
     begun, release, done = asyncio.Event(), threading.Event(), threading.Event()

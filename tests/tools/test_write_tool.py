@@ -113,13 +113,6 @@ async def test_a_file_that_was_only_touched_has_not_changed(write: WriteTool, re
     assert (root / "a").read_text() == "new"
 
 
-async def test_its_own_writing_counts_as_read(write: WriteTool, root: Path) -> None:
-    for content in ("1", "2", "3"):
-        await call(write, path="a", content=content)
-
-    assert (root / "a").read_text() == "3"
-
-
 async def test_a_file_deleted_since_is_created_again(write: WriteTool, read: ReadTool, root: Path) -> None:
     (root / "a").write_text("old")
     await call(read, path="a")

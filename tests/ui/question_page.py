@@ -52,9 +52,20 @@ async def shown_page(
     screen: QuestionScreen[AnswerT], clock: Clock, size: tuple[int, int]
 ) -> AsyncIterator[QuestionPage[AnswerT]]:
     """Show a page until the block is left; its answers count once it was drawn."""
-    async with HostApp().run_test(size=size) as pilot:
-        found = QuestionPage(pilot, screen, clock)
-        await pilot.app.push_screen(screen, found.answers.append)
-        while not screen.guard.was_drawn:
-            await pilot.pause()
+    async with HostApp().run_test(size=size) as pilot, page_in(pilot, screen, clock) as found:
         yield found
+
+
+@asynccontextmanager
+async def page_in(
+    pilot: Pilot[None], screen: QuestionScreen[AnswerT], clock: Clock
+) -> AsyncIterator[QuestionPage[AnswerT]]:
+    """Show a page in a running app and close it, so that many pages share a start."""
+    found = QuestionPage(pilot, screen, clock)
+    await pilot.app.push_screen(screen, found.answers.append)
+    while not screen.guard.was_drawn:
+        await pilot.pause()
+    yield found
+    if pilot.app.screen is screen:
+        await screen.dismiss(None)
+        await pilot.pause()

@@ -33,14 +33,6 @@ async def page(size: tuple[int, int] = (80, 40)) -> AsyncIterator[QuestionPage[A
         yield found
 
 
-async def test_every_part_is_shown_with_its_lines_and_all_are_accepted() -> None:
-    async with page() as shown:
-        text = shown.text()
-
-    for words in ("Edit src/x.py?", "› [x] part 1 of 3  +1 −1", "line two", "[x] part 3 of 3", "y yes to all 3"):
-        assert words in text
-
-
 async def test_some_parts_are_accepted() -> None:
     assert PARTS is not None
     async with page() as shown:

@@ -82,8 +82,11 @@ def asking(command: str, parts: tuple[DecisionPart, ...], worst: int) -> Story:
     return story.wait(4)
 
 
-@pytest.mark.parametrize("size", [(60, 20), *SIZES, (40, 12)], ids=["60x20", "80x24", "120x40", "40x12"])
-@pytest.mark.parametrize("command", COMMANDS)
+SHOWN = [*((name, size) for name in COMMANDS for size in SIZES), ("script", (60, 20)), ("script", (40, 12))]
+"""Commands with the sizes of their windows: the longest one also in small ones."""
+
+
+@pytest.mark.parametrize(("command", "size"), SHOWN, ids=[f"{name}-{size[0]}x{size[1]}" for name, size in SHOWN])
 def test_a_question_about_a_command_of_several_parts(
     snap_compare: Compare, command: str, size: tuple[int, int]
 ) -> None:

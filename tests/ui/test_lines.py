@@ -20,7 +20,6 @@ from tui_agent.protocol.events import (
     Noticed,
     PermissionModeChanged,
     StatusChanged,
-    StepRetry,
 )
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import Preview
@@ -144,14 +143,6 @@ async def test_the_mark_for_background_commands_opens_their_page(width: int, mar
     assert opened == ["screen.perform('chat.jobs')"] * 2
 
 
-async def test_several_tools_are_counted() -> None:
-    story = Story().run("x").step(0)
-    for _ in range(2):
-        story.started(story.queued("bash", "x"), "bash", "x")
-
-    assert "2 tools" in await status_of(story)
-
-
 @table(
     ("tell", "words"),
     [
@@ -171,14 +162,6 @@ async def test_every_status_has_its_words(tell: Callable[[Story], Story], words:
     tell(story).wait(3)
 
     assert (await status_of(story)).strip().startswith(words)
-
-
-async def test_a_retry_counts_down() -> None:
-    story = Story().run("x").step(0)
-    story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
-    story.status("retrying").wait(1)
-
-    assert "retrying 2/10 in 3 s" in await status_of(story)
 
 
 async def test_questions_are_counted_and_their_key_comes_first() -> None:

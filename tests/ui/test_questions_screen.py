@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 from textual.events import Paste
+from textual.pilot import Pilot
 
-from tests.support.table import table
-from tests.ui.question_page import ComposerKeys, QuestionPage, shown_page
+from tests.ui.question_page import ComposerKeys, QuestionPage, page_in, shown_page
+from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
@@ -39,6 +40,15 @@ async def page(
         yield found
 
 
+@asynccontextmanager
+async def asked_in(pilot: Pilot[None], *requests: ApprovalRequest) -> AsyncIterator[QuestionPage[Answer | None]]:
+    """Show the page in a running app."""
+    clock = Clock()
+    screen = ApprovalListScreen(requests, facts=None, keys=ComposerKeys(clock))
+    async with page_in(pilot, screen, clock) as found:
+        yield found
+
+
 async def test_questions_stand_by_the_rule_that_would_answer_them_with_their_input() -> None:
     async with page(*THREE) as shown:
         text = shown.text()
@@ -64,82 +74,111 @@ async def test_a_long_input_is_denied_here_and_allowed_in_a_dialog_of_its_own_on
         assert shown.answers == [("deny", ("q4",))]
 
 
-async def test_what_is_selected_is_allowed() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("y")
-        assert shown.answers == [], "nothing was selected"
+async def test_an_answer_is_for_what_is_selected_and_needs_no_pause_on_the_page_that_the_user_opened() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("y")
+            assert shown.answers == [], "nothing was selected"
 
-        await shown.press("space", "down", "down", "space")
-        assert "2 selected" in shown.text()
-        await shown.press("y")
-        assert shown.answers == [("approve", ("q1", "q2"))]
+            await shown.press("space", "down", "down", "space")
+            assert "2 selected" in shown.text()
+            await shown.press("y")
+            assert shown.answers == [("approve", ("q1", "q2"))]
 
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("down", "g")
+            assert "2 selected" in shown.text()
+            await shown.press("g")
+            assert "0 selected" in shown.text()
 
-async def test_all_are_selected_and_denied() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a", "n")
+            await shown.press("g", "n")
+            assert shown.answers == [("deny", ("q1", "q3"))]
 
-        assert shown.answers == [("deny", ("q1", "q3", "q2"))]
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("a", "y")
 
+            assert shown.answers == [("approve", ("q1", "q3", "q2"))]
 
-async def test_a_group_is_selected_and_denied_at_once() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("down", "g")
-        assert "2 selected" in shown.text()
-        await shown.press("g")
-        assert "0 selected" in shown.text()
+        async with asked_in(pilot, *(request(number) for number in range(1, 13))) as shown:
+            assert "make 12" not in shown.text()
+            await shown.press(*["down"] * 60)
+            assert "make 12" in shown.text()
+            await shown.press("space", "n")
 
-        await shown.press("g", "n")
-        assert shown.answers == [("deny", ("q1", "q3"))]
+            assert shown.answers == [("deny", ("q12",))]
+
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("escape")
+
+            assert shown.answers == [None]
 
 
 async def test_a_group_is_allowed_for_the_session_by_its_rule_which_is_shown_first() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("s")
-        text = shown.text()
-        for words in ("For this session also allowed:", "bash(make:*)", "It allows 2 questions of this page:"):
-            assert words in text
-        await shown.press("s")
-        assert shown.answers == [], "the rule is another question"
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("s")
+            text = shown.text()
+            for words in ("For this session also allowed:", "bash(make:*)", "It allows 2 questions of this page:"):
+                assert words in text
+            await shown.press("s")
+            assert shown.answers == [], "the rule is another question"
 
-        shown.clock.now += SEEN_SECONDS
-        await shown.press("s")
-        assert shown.answers == [GroupGrant(("q1", "q3"))]
+            shown.clock.now += SEEN_SECONDS
+            await shown.press("s")
+            assert shown.answers == [GroupGrant(("q1", "q3"))]
 
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("s", "escape")
+            assert shown.answers == []
+            assert "make 2" in shown.text()
 
-async def test_from_the_rule_of_a_group_one_can_go_back() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("s", "escape")
-        assert shown.answers == []
-        assert "make 2" in shown.text()
+            shown.clock.now += SEEN_SECONDS
+            await shown.press("a", "y")
+            assert shown.answers == [("approve", ("q1", "q3", "q2"))]
 
-        shown.clock.now += SEEN_SECONDS
-        await shown.press("a", "y")
-        assert shown.answers == [("approve", ("q1", "q3", "q2"))]
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("down", "down")
+            assert "group, this session" not in shown.text()
+            await shown.press("s")
 
-
-async def test_a_group_without_a_rule_cannot_be_allowed_for_the_session() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("down", "down")
-        assert "group, this session" not in shown.text()
-        await shown.press("s")
-
-        assert shown.answers == []
-        assert "No rule would answer this group." in shown.text()
+            assert shown.answers == []
+            assert "No rule would answer this group." in shown.text()
 
 
-async def test_a_rule_is_withdrawn_if_a_question_of_its_group_is_settled_elsewhere() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("s")
-        shown.screen.keep_only({"q2", "q3"})
-        await shown.pilot.pause()
-        assert "For this session" not in shown.text()
-        assert "make 3" in shown.text()
-        shown.clock.now += SEEN_SECONDS
-        await shown.press("s")
+async def test_what_is_settled_elsewhere_goes_and_an_answer_then_needs_a_pause() -> None:
+    async with HostApp().run_test(size=(80, 24)) as pilot:
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("a")
+            shown.screen.keep_only({"q2", "q3"})
+            await shown.press("y")
+            assert shown.answers == []
 
-        assert shown.answers == []
-        assert "It allows 1 question of this page" in shown.text()
+            shown.clock.now += SEEN_SECONDS
+            await shown.press("y")
+            assert shown.answers == [("approve", ("q3", "q2"))]
+
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("a")
+            shown.screen.keep_only({"q2", "q3"})
+            await shown.pilot.pause()
+            assert "make 1" not in shown.text()
+
+            shown.clock.now += SEEN_SECONDS
+            shown.screen.keep_only(set())
+            await shown.pilot.pause()
+            assert shown.answers == [None]
+
+        async with asked_in(pilot, *THREE) as shown:
+            await shown.press("s")
+            shown.screen.keep_only({"q2", "q3"})
+            await shown.pilot.pause()
+            assert "For this session" not in shown.text()
+            assert "make 3" in shown.text()
+            shown.clock.now += SEEN_SECONDS
+            await shown.press("s")
+
+            assert shown.answers == []
+            assert "It allows 1 question of this page" in shown.text()
 
 
 async def test_the_rule_of_a_group_covers_a_long_input_too() -> None:
@@ -165,16 +204,6 @@ async def test_yes_counts_only_once_everything_was_seen() -> None:
         assert shown.answers == [("approve", ("q1", "q3", "q2", "q4"))]
 
 
-async def test_the_cursor_reaches_every_question() -> None:
-    async with page(*(request(number) for number in range(1, 13))) as shown:
-        assert "make 12" not in shown.text()
-        await shown.press(*["down"] * 60)
-        assert "make 12" in shown.text()
-        await shown.press("space", "n")
-
-        assert shown.answers == [("deny", ("q12",))]
-
-
 async def test_text_and_pastes_answer_nothing() -> None:
     async with page(*THREE) as shown:
         await shown.press("a")
@@ -186,53 +215,4 @@ async def test_text_and_pastes_answer_nothing() -> None:
         await shown.press("a")
         shown.pilot.app.post_message(Paste("y"))
         await shown.pilot.pause()
-        assert shown.answers == [None]
-
-
-async def test_an_answer_on_the_page_that_the_user_opened_needs_no_pause() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a", "y")
-
-        assert shown.answers == [("approve", ("q1", "q3", "q2"))]
-
-
-async def test_after_a_question_went_elsewhere_an_answer_needs_a_pause() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a")
-        shown.screen.keep_only({"q2", "q3"})
-        await shown.press("y")
-        assert shown.answers == []
-
-        shown.clock.now += SEEN_SECONDS
-        await shown.press("y")
-        assert shown.answers == [("approve", ("q3", "q2"))]
-
-
-async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("a")
-        shown.screen.keep_only({"q2", "q3"})
-        await shown.pilot.pause()
-        assert "make 1" not in shown.text()
-
-        shown.clock.now += SEEN_SECONDS
-        shown.screen.keep_only(set())
-        await shown.pilot.pause()
-        assert shown.answers == [None]
-
-
-@table("size", [(60, 20), (80, 24), (120, 40)])
-async def test_every_key_of_the_page_is_shown(size: tuple[int, int]) -> None:
-    async with page(*THREE, size=size) as shown:
-        text = shown.text()
-
-    for words in ("space select", "a all", "g group", "y yes to these", "n no to these", "s group, this session"):
-        assert words in text
-    assert "esc back" in text
-
-
-async def test_one_can_go_back() -> None:
-    async with page(*THREE) as shown:
-        await shown.press("escape")
-
         assert shown.answers == [None]

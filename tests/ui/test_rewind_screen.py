@@ -62,31 +62,6 @@ async def opened(
 
 
 @pytest.mark.slow
-async def test_the_points_are_listed_newest_first() -> None:
-    async with opened() as page:
-        first, second, third = page.rows().split("\n")
-
-        assert "↶ undo: add a discount" in first
-        assert "fix the failing price test" in second
-        assert "[b]price.py[/b]" in third
-
-
-@pytest.mark.slow
-async def test_enter_shows_what_would_happen_and_enter_again_does_it() -> None:
-    rewinding = FakeRewinding()
-    async with opened(rewinding) as page:
-        await page.press("down", "enter")
-        assert "changed back" in page.rows()
-        assert page.outcomes == []
-
-        await page.press("enter")
-
-    assert rewinding.done == [(PLAN.text, "both", frozenset())]
-    assert page.outcomes[0] is not None
-    assert page.outcomes[0].left == ("src/cart.py", "data.bin")
-
-
-@pytest.mark.slow
 async def test_a_key_pressed_at_once_does_nothing() -> None:
     """Holding Enter leads to the plan, but does not carry it out."""
     rewinding = FakeRewinding()
@@ -149,16 +124,6 @@ async def test_nothing_goes_back_while_the_agent_works() -> None:
         assert page.rows("#rewind-state") == BUSY
 
     assert rewinding.done == []
-
-
-@pytest.mark.slow
-async def test_a_call_is_undone_without_choosing_a_point() -> None:
-    rewinding = FakeRewinding()
-    async with opened(rewinding, call=("c1", "edit src/price.py")) as page:
-        assert page.rows().startswith("edit src/price.py")
-        await page.press("enter")
-
-    assert rewinding.done == [("edit src/price.py", "files", frozenset())]
 
 
 @pytest.mark.slow

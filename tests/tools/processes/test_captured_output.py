@@ -10,7 +10,6 @@ from tests.support.table import table
 from tui_agent.tools.processes import captured_output
 from tui_agent.tools.processes.captured_output import (
     HEAD_SIZE,
-    LIVE_SIZE,
     LIVE_WHOLE,
     TAIL_SIZE,
     CapturedOutput,
@@ -54,37 +53,12 @@ def test_memory_is_bounded(workspace: Workspace) -> None:
     assert (len(captured.head), len(captured.tail), captured.total) == (HEAD_SIZE, TAIL_SIZE, 20_000_000)
 
 
-def test_binary_output_is_always_in_a_file(workspace: Workspace) -> None:
-    captured = fed(workspace, [bytes(range(256))]).close()
-
-    assert captured.path is not None
-    assert captured.path.read_bytes() == bytes(range(256))
-
-
 def test_bytes_after_close_are_ignored(workspace: Workspace) -> None:
     output = fed(workspace, [b"a"])
     output.close()
     output.feed(b"b")
 
     assert output.close().head == b"a"
-
-
-def test_live_pieces_are_complete_at_first(workspace: Workspace) -> None:
-    output = fed(workspace, [b"a" * 10, b"b" * 10])
-
-    assert output.take_live().data == b"a" * 10 + b"b" * 10
-    assert output.take_live().data == b""
-    output.feed(b"c")
-    assert output.take_live() == captured_output.LivePiece(b"c", 0, 21)
-
-
-def test_live_pieces_of_a_flood_are_the_newest_and_count_what_they_skip(workspace: Workspace) -> None:
-    output = fed(workspace, [b"a" * 50_000, b"b" * 50_000, b"c" * 100])
-
-    piece = output.take_live()
-
-    assert piece.data == b"b" * (LIVE_SIZE - 100) + b"c" * 100
-    assert piece.skipped + len(piece.data) == piece.total == 100_100
 
 
 @given(sizes=st.lists(st.integers(1, LIVE_WHOLE), max_size=8), look=st.lists(st.booleans(), min_size=8, max_size=8))

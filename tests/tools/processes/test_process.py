@@ -60,15 +60,6 @@ def lives(pid: int) -> bool:
         return False
 
 
-async def test_returns_output_and_exit_code(root: Path) -> None:
-    output = kept()
-
-    outcome = await run(bash("echo out; echo err >&2; echo more; exit 3", root), output)
-
-    assert bytes(output.data) == b"out\nerr\nmore\n"
-    assert (outcome.ending, outcome.returncode, outcome.ended) == ("exited", 3, ())
-
-
 async def test_stderr_can_be_separate(root: Path) -> None:
     output, errors = kept(), kept()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search import content_search, file_listing
 from tui_agent.tools.search.content_search import SearchResult, search_contents
@@ -64,17 +64,6 @@ async def test_the_limit_is_exact_and_more_matches_are_reported(root: Path, engi
     assert ([sorted(hit.columns) for hit in within.hits], within.more) == ([[1, 2], [1]], True)
     assert (len(between.hits), between.more) == (2, True)
     assert ([hit.name for hit in files.hits], files.more) == (["f000", "f001"], True)
-
-
-async def test_nothing_to_search_finds_nothing(root: Path) -> None:
-    assert await search(root, request()) == SearchResult()
-
-
-async def test_an_invalid_pattern_is_an_error(root: Path, engine: Ripgrep | None) -> None:
-    grow(root, 1)
-
-    with pytest.raises(ToolError, match=r"invalid pattern: .*"):
-        await search(root, request("("), engine)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.pinned_directory import ResolvedPath
-from tui_agent.tools.search.file_listing import BoundedBytes, list_files, walk_files
+from tui_agent.tools.search.file_listing import list_files, walk_files
 from tui_agent.tools.search.ignore_rules import SearchScope
 from tui_agent.tools.search.search_engine import Ripgrep
 
@@ -299,14 +299,6 @@ async def test_rules_from_above_match_paths_relative_to_their_own_directory(root
     (root / ".git").mkdir()
 
     assert await listed(root / "src", root, engine) == ("b.log",)
-
-
-def test_a_bounded_sink_keeps_bytes_up_to_its_limit() -> None:
-    sink = BoundedBytes(4)
-
-    assert sink.feed(b"abc")
-    assert not sink.feed(b"def")
-    assert bytes(sink.data) == b"abcd"
 
 
 @pytest.mark.parametrize("place", [".", "sub"])

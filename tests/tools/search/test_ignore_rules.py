@@ -16,19 +16,6 @@ def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
         return (outer or IgnoreRules()).inside(held, str(directory))
 
 
-def test_the_nearest_rule_file_takes_precedence(root: Path) -> None:
-    (root / "sub").mkdir()
-    (root / ".gitignore").write_text("*.log\n")
-    (root / "sub" / ".gitignore").write_text("!keep.log\n")
-    rules = inside(root)
-    inner = inside(root / "sub", rules)
-
-    assert rules.leaves_out(str(root / "keep.log"), is_directory=False)
-    assert not inner.leaves_out(str(root / "sub" / "keep.log"), is_directory=False)
-    assert inner.leaves_out(str(root / "sub" / "other.log"), is_directory=False)
-    assert not inner.leaves_out(str(root / "sub" / "a"), is_directory=False)
-
-
 def test_unreadable_rule_files_are_skipped(root: Path) -> None:
     (root / "a").mkdir()
     (root / "a" / ".gitignore").mkdir()
@@ -43,13 +30,6 @@ def test_unreadable_rule_files_are_skipped(root: Path) -> None:
 
     for name in "abcd":
         assert inside(root / name).files == ()
-
-
-def test_a_rule_file_that_is_a_link_is_skipped(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "words").write_text("*.log\n")
-    (root / ".gitignore").symlink_to(tmp_path / "words")
-
-    assert inside(root).files == ()
 
 
 def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: Path) -> None:
@@ -67,19 +47,6 @@ def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
     assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
 
 
-def test_the_scope_begins_at_the_repository(root: Path) -> None:
-    (root / "repo" / "sub").mkdir(parents=True)
-    (root / "repo" / ".git").mkdir()
-    (root / ".gitignore").write_text("*\n")
-    (root / "repo" / ".gitignore").write_text("*.log\n")
-
-    scope = SearchScope.of(ResolvedPath(root / "repo" / "sub"), root)
-
-    assert scope.in_repository
-    assert scope.rules is not None
-    assert [rules.base for rules in scope.rules.files] == [f"{root}/repo/"]
-
-
 def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: Path, tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*\n")
     (tmp_path / "other").mkdir()
@@ -88,21 +55,6 @@ def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: 
 
     assert scope.rules == IgnoreRules()
     assert not scope.in_repository
-
-
-def test_an_ignored_root_has_no_rules(root: Path) -> None:
-    (root / "build" / "deep").mkdir(parents=True)
-    (root / ".gitignore").write_text("build/\n")
-
-    assert SearchScope.of(ResolvedPath(root / "build"), root).rules is None
-    assert SearchScope.of(ResolvedPath(root / "build" / "deep"), root).rules is None
-
-
-def test_lines_that_are_not_patterns_are_skipped(root: Path) -> None:
-    (root / ".gitignore").write_text("!\n[z-a]\n/\n# *\n\n   \n*.log\n")
-
-    (rules,) = inside(root).files
-    assert len(rules.rules) == 1
 
 
 @pytest.mark.parametrize(

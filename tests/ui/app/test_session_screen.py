@@ -140,7 +140,7 @@ async def test_the_preview_shows_first_prompt_last_words_and_changed_files(root:
         assert "It changed no files." in shown.side
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20), (20, 6)])
+@pytest.mark.parametrize("size", [(120, 40), (20, 6)])
 async def test_enter_resumes_the_selected_session_at_every_size(
     root: Path, tmp_path: Path, size: tuple[int, int]
 ) -> None:

@@ -132,15 +132,6 @@ def test_an_error_names_file_and_field(tmp_path: Path, text: str, field: str) ->
     assert field in str(raised.value)
 
 
-@pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe"])
-def test_invalid_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_bytes(content)
-
-    with pytest.raises(ConfigurationError, match="mine"):
-        read_theme(path)
-
-
 @table("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
 async def test_any_odd_file_is_one_problem_and_keeps_the_last_theme(
     tmp_path: Path, put: Callable[[Path], None]
@@ -171,20 +162,6 @@ def test_variables_accept_colours_percentages_and_text_styles(tmp_path: Path) ->
     assert read_theme(path).variables["block-cursor-text-style"] == "bold reverse"
 
 
-async def test_a_broken_file_keeps_the_last_good_version(tmp_path: Path) -> None:
-    path = write(tmp_path, GOOD)
-    shelf = ThemeCatalogue((tmp_path,))
-    assert await shelf.read_all() == ()
-
-    path.write_text("colors = 3")
-    problems = await shelf.read_all()
-
-    assert [problem.path for problem in problems] == [path]
-    found = shelf.find("mine")
-    assert found is not None
-    assert found.primary == "#336699"
-
-
 def test_a_theme_of_the_user_replaces_a_built_in_one_of_the_same_name(tmp_path: Path) -> None:
     write(tmp_path, 'name = "dark"\n[colors]\nprimary = "#336699"\n', "dark")
 
@@ -198,10 +175,6 @@ def test_a_broken_theme_of_the_user_falls_back_to_the_built_in_one(tmp_path: Pat
     write(tmp_path, "colors = 3", "dark")
 
     assert ThemeCatalogue((shipped_themes(), tmp_path)).find("dark") is not None
-
-
-def test_an_unknown_theme_is_none(tmp_path: Path) -> None:
-    assert ThemeCatalogue((tmp_path,)).find("nowhere") is None
 
 
 def test_an_ansi_theme_has_every_variable_textual_asks_for(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.table import table
 from tests.ui.stage import StageTool, stage
 from tests.ui.still import FakeAgent, notes, shown, still_app
 from tests.ui.story import Story, working
@@ -43,14 +42,6 @@ async def until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not happened():
             await asyncio.sleep(0.01)
-
-
-async def test_a_theme_of_the_user_is_used_from_the_start(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(MINE.format("#336699"))
-
-    async with app_with(tmp_path).run_test() as pilot:
-        assert pilot.app.theme == "mine"
-        assert pilot.app.current_theme.primary == "#336699"
 
 
 async def test_a_changed_theme_applies_at_once_and_a_broken_one_keeps_the_last(tmp_path: Path) -> None:
@@ -130,15 +121,19 @@ async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> N
         assert sum("nested too deeply" in note for note in notes(app)) == 1
 
 
-@table("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
-async def test_a_session_that_cannot_be_replayed_is_a_notice(fault: Exception) -> None:
+async def test_a_session_that_cannot_be_replayed_is_a_notice() -> None:
+    faults = [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")]
+
     async def fail(name: str, options: ChatOptions) -> InputTaker:
-        raise fault
+        raise faults[int(name)]
 
     app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_replay=fail)
     async with app.run_test():
-        app.post_message(ReplayRequested("x"))
-        await until(lambda: any("session cannot be replayed" in note for note in notes(app)))
+        for number in range(len(faults)):
+            app.post_message(ReplayRequested(str(number)))
+            await until(
+                lambda number=number: sum("session cannot be replayed" in note for note in notes(app)) == number + 1
+            )
         assert app.is_running
 
 
@@ -172,18 +167,31 @@ async def test_a_resumed_session_shows_its_history_and_queued_messages() -> None
         assert app.chat.entry.composer.text == "keep the public signature"
 
 
-async def test_a_call_is_opened_from_the_panel_and_from_the_conversation() -> None:
+async def test_keys_lead_to_the_panel_to_a_call_and_to_the_help_and_back() -> None:
     app = still_app(working(), running=True)
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
+        await pilot.press("tab")
+        assert app.focused is not app.chat.entry.composer, "tab leaves an empty composer"
+        app.chat.entry.composer.focus()
+        await pilot.press("ctrl+t")
+        assert app.chat.body.panel.has_focus_within
+        await pilot.press("ctrl+t")
+        assert app.focused is app.chat.entry.composer
+
         await pilot.press("ctrl+t", "up", "up", "enter")
         await pilot.pause()
         assert isinstance(app.screen, CallDetailScreen)
-
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.chat
+
+        await pilot.press("f1")
+        help_page = app.screen
+        assert help_page is not app.chat
+        await pilot.press("ctrl+p")
+        assert app.screen is help_page, "the palette stays closed over a dialog"
 
 
 async def test_calls_selected_in_the_conversation_are_shown_in_the_drawer() -> None:
@@ -216,38 +224,6 @@ async def test_the_drawer_opens_with_a_click_and_closes_with_escape() -> None:
 
         await pilot.press("escape")
         assert not app.chat.body.drawer_open
-
-
-async def test_the_panel_key_moves_the_focus_there_and_back() -> None:
-    app = still_app(working())
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("ctrl+t")
-        assert app.chat.body.panel.has_focus_within
-        await pilot.press("ctrl+t")
-        assert app.focused is app.chat.entry.composer
-
-
-async def test_tab_leaves_an_empty_composer() -> None:
-    app = still_app(working())
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("tab")
-
-        assert app.focused is not app.chat.entry.composer
-
-
-async def test_keys_without_a_meaning_in_the_panel_are_typed() -> None:
-    app = still_app(working())
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("ctrl+t", "z")
-        await pilot.pause()
-
-        assert app.chat.entry.composer.text == "z"
 
 
 async def test_the_paging_keys_scroll_the_conversation_while_typing() -> None:
@@ -284,30 +260,6 @@ async def test_a_question_waits_until_the_palette_closes() -> None:
         await on.until(lambda: on.app.screen is not on.chat and on.app.screen is not palette)
         on.loop.set_mode(PermissionMode.ALLOW)
         await on.settled()
-
-
-async def test_a_question_opens_over_the_detail_page() -> None:
-    tool, other = StageTool("change", read_only=False), StageTool("look", waits=True)
-    async with stage([reply(call("look", what="b"), call("change", what="a")), "Changed."], [tool, other]) as on:
-        on.chat.bridge.submit("both")
-        await on.until(lambda: on.chat.approvals.line.display or on.app.screen is not on.chat)
-        on.loop.set_mode(PermissionMode.ALLOW)
-        other.gate.set()
-        await on.settled()
-
-        assert on.app.screen is on.chat
-
-
-async def test_the_palette_stays_closed_over_a_dialog() -> None:
-    app = still_app(Story())
-
-    async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot)
-        await pilot.press("f1")
-        help_page = app.screen
-        await pilot.press("ctrl+p")
-
-        assert app.screen is help_page
 
 
 async def test_a_crash_of_a_worker_is_reported_and_the_app_continues(monkeypatch: pytest.MonkeyPatch) -> None:

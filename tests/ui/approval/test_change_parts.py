@@ -30,26 +30,6 @@ def edit(old: str = OLD, new: str = NEW, around: str = "") -> ChangeParts | None
     return parts_of(args, around + old, around + new)
 
 
-def test_a_write_with_some_parts_has_the_old_lines_in_place_of_the_others() -> None:
-    parts = write()
-
-    assert parts is not None
-    assert len(parts.parts) == 3
-    assert parts.input_with({0, 1, 2})["content"] == NEW
-    assert parts.input_with({1}) == {"path": "x", "content": OLD.replace("line 15\n", "")}
-    assert parts.input_with({0, 2})["content"] == NEW.replace("line 14\n", "line 14\nline 15\n")
-    assert parts.input_with(())["content"] == OLD
-
-
-def test_an_edit_with_some_parts_replaces_its_text_by_less() -> None:
-    parts = edit(around="before\n")
-
-    assert parts is not None
-    assert parts.input_with({2})["new_string"] == OLD.replace("line 29\n", "line 29\nmore\n")
-    assert parts.input_with({2})["old_string"] == OLD
-    assert parts.parts[0].hunks[0].header == "@@ -1,6 +1,6 @@", "its place in the file, not in the replaced text"
-
-
 def test_the_model_reads_the_parts_that_were_left_out() -> None:
     parts = write()
     assert parts is not None

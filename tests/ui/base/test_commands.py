@@ -8,7 +8,7 @@ import pytest
 from tests.support.table import table
 from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
 from tui_agent.ui.base.command_type import Command, Where, key_label
-from tui_agent.ui.base.commands import COMMANDS, bindings_for, command, commands_for, hint, slash_commands
+from tui_agent.ui.base.commands import COMMANDS, commands_for, hint, slash_commands
 
 HELD_TOGETHER = (("app", "chat", "composer", "queue"), ("app", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
@@ -48,31 +48,10 @@ def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
     assert entry.keys or entry.palette or entry.slash or entry.argument
 
 
-def test_bindings_carry_key_action_id_and_words() -> None:
-    (undo,) = [binding for binding in bindings_for("composer") if binding.id == "composer.undo"]
-
-    assert (undo.key, undo.action, undo.description) == ("ctrl+underscore", "undo", "undo")
-
-
-def test_what_has_no_key_has_no_binding() -> None:
-    assert all(binding.id != "chat.theme" for binding in bindings_for("chat"))
-
-
 def test_hints_name_keys_by_their_labels() -> None:
     assert hint("chat.interrupt") == "esc interrupt"
     assert hint("composer.submit", "steer") == "enter steer"
     assert [key_label(key) for key in ("escape", "shift+up", "pagedown")] == ["esc", "shift+↑", "pgdn"]
-
-
-def test_an_unknown_command_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        command("nowhere")
-
-
-def test_the_approval_dialog_has_its_keys() -> None:
-    keys = {key for entry in commands_for("approval") for key in entry.keys}
-
-    assert {"y", "s", "n", "f", "k", "w", "escape", "pageup", "pagedown"} <= keys
 
 
 @table("where", ["app", "chat", "composer", "queue", "panel", "conversation", "search"])

@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, P
 from tui_agent.protocol.events import MessageDelta, Noticed
 from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.messages import FrozenModel, JsonObject, unbuilt_models
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
@@ -48,31 +48,6 @@ async def turns(number: int = 20) -> None:
     """Let the other tasks run."""
     for _ in range(number):
         await asyncio.sleep(0)
-
-
-async def test_prompts_run_one_after_another() -> None:
-    agent = FakeAgent()
-    bridge = AgentBridge(agent, EventBus())
-    bridge.submit("one")
-    bridge.follow_up("two")
-    assert bridge.status.running
-
-    async with serving(bridge):
-        await turns()
-
-    assert agent.asked == [("run", "one"), ("run", "two")]
-    assert not bridge.status.running
-
-
-def test_messages_to_a_running_agent_are_queued() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge(agent, EventBus())
-
-    bridge.submit("now")
-    bridge.follow_up("later")
-
-    queued = [(message.kind, message.text) for message in agent.waiting_messages]
-    assert queued == [("steer", "now"), ("follow_up", "later")]
 
 
 async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
@@ -130,21 +105,6 @@ async def test_a_cancelled_run_does_not_end_the_service() -> None:
     assert agent.asked == [("run", "one"), ("run", "two")]
 
 
-async def test_send_now_runs_queued_messages_after_the_run() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge(agent, EventBus())
-    bridge.submit("instead")
-    bridge.send_now()
-    assert agent.asked == [("abort", "the user sent a message")]
-
-    agent.running = False
-    bridge.submit("what ran")
-    async with serving(bridge):
-        await turns()
-
-    assert agent.asked[1:] == [("run", "what ran"), ("run", None)]
-
-
 async def test_send_now_without_a_run_and_messages_does_nothing() -> None:
     agent = FakeAgent()
     bridge = AgentBridge(agent, EventBus())
@@ -152,16 +112,6 @@ async def test_send_now_without_a_run_and_messages_does_nothing() -> None:
     bridge.send_now()
 
     assert not bridge.status.running
-
-
-def test_a_queued_message_is_recalled_with_its_text() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge(agent, EventBus())
-    bridge.submit("one")
-
-    assert bridge.messages.drop(agent.waiting_messages[0].id) == "one"
-    assert bridge.messages.drop("unknown") is None
-    assert agent.waiting_messages == []
 
 
 @pytest.mark.parametrize("kind", ["steer", "follow_up"])
@@ -173,18 +123,6 @@ def test_a_message_of_a_resumed_session_is_queued_without_a_run(kind: str) -> No
 
     assert [message.kind for message in agent.waiting_messages] == [kind]
     assert not bridge.status.running
-
-
-def test_interrupts_and_answers_reach_the_agent() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge(agent, EventBus())
-
-    bridge.stop()
-    bridge.cancel()
-
-    assert agent.asked == ["stop", ("abort", "cancelled by the user")]
-    assert bridge.decide("known", ApprovalDecision(decision="approve"))
-    assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
 
 
 def test_a_mode_that_the_agent_refuses_is_reported() -> None:
@@ -321,25 +259,6 @@ async def test_messages_behind_a_prompt_to_a_pending_agent_are_queued_as_behind_
 
 
 # --- commands of the user ---------------------------------------------------------------------------------------------
-
-
-async def test_a_shell_command_is_a_bash_call_with_the_typed_text() -> None:
-    agent = FakeAgent()
-    bridge = AgentBridge(agent, EventBus())
-    assert bridge.run_shell("ls -l", "!ls -l", shared=True)
-
-    async with serving(bridge):
-        await turns()
-
-    assert agent.asked == [("command", "bash", {"command": "ls -l", "sandbox": False}, "!ls -l", True, True)]
-
-
-async def test_a_shell_command_is_refused_while_the_agent_works() -> None:
-    agent = FakeAgent(running=True)
-    bridge = AgentBridge(agent, EventBus())
-
-    assert not bridge.run_shell("ls", "!ls", shared=True)
-    assert agent.asked == []
 
 
 @pytest.mark.parametrize("cancelled", [False, True])

@@ -13,7 +13,7 @@ from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.paste_folding_area import escape_hidden, render_escapes, unescape_hidden
-from tui_agent.ui.composer.prompt_area import PLACEHOLDER, PromptArea, placeholder
+from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.prompt_parser import Suggestion, suggestions
 from tui_agent.ui.composer.queue_strip import QueueRequest
 from tui_agent.ui.state.queued_messages import WaitingMessages
@@ -54,32 +54,11 @@ class Desk(App[None]):
         self.wanted.append(request.action)
 
 
-async def test_enter_sends_and_empties() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"hi", "enter")
-        await pilot.pause()
-
-        assert pilot.app.sent == [("submit", "hi")]
-        assert pilot.app.composer.text == ""
-
-
 async def test_blank_text_is_not_sent() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press("space", "shift+enter", "enter", "alt+enter")
 
         assert pilot.app.sent == []
-
-
-@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j"])
-async def test_a_new_line_is_not_sent(key: str) -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press("a", key, "b")
-        assert pilot.app.composer.text == "a\nb"
-        assert pilot.app.composer.size.height == 2
-
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", "a\nb")]
 
 
 async def test_enter_after_a_backslash_begins_a_new_line() -> None:
@@ -151,27 +130,6 @@ async def test_the_arrows_move_inside_the_text_first() -> None:
         assert pilot.app.composer.text == "earlier"
 
 
-async def test_an_empty_composer_asks_for_the_last_waiting_message() -> None:
-    async with Desk().run_test() as pilot:
-        pilot.app.composer.waiting = 1
-        await pilot.press("up")
-        await pilot.press("ctrl+x")
-        await pilot.pause()
-        assert pilot.app.wanted == ["earlier", "drop"]
-
-        await pilot.press("a", "ctrl+x")
-        await pilot.pause()
-        assert pilot.app.wanted == ["earlier", "drop"]
-
-
-async def test_a_recalled_message_comes_before_the_draft() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"draft")
-        pilot.app.composer.put_back("recalled")
-
-        assert pilot.app.composer.text == "recalled\ndraft"
-
-
 async def test_undo_brings_back_what_was_cleared() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"draft")
@@ -186,28 +144,6 @@ async def test_undo_brings_back_what_was_cleared() -> None:
 
 async def paste(pilot_app: Desk, text: str) -> None:
     pilot_app.composer.post_message(Paste(text))
-
-
-async def test_a_long_paste_is_folded_and_sent_whole() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"see ")
-        await paste(pilot.app, LONG.replace("\n", "\r\n"))
-        await pilot.pause()
-        assert pilot.app.composer.text == f"see {LABEL}"
-        assert pilot.app.composer.draft == f"see {LONG}"
-
-        await pilot.press("enter")
-        await pilot.pause()
-        assert pilot.app.sent == [("submit", f"see {LONG}")]
-
-
-async def test_a_folded_paste_opens_again() -> None:
-    async with Desk().run_test() as pilot:
-        await paste(pilot.app, LONG)
-        await pilot.pause()
-        await pilot.press("ctrl+o")
-
-        assert pilot.app.composer.text == LONG
 
 
 @pytest.mark.slow
@@ -243,13 +179,6 @@ async def test_the_cursor_steps_over_a_folded_paste() -> None:
         pilot.app.composer.move_cursor((0, len(LABEL) - 3))
         await pilot.pause()
         assert pilot.app.composer.cursor_location == (0, 1 + len(LABEL))
-
-
-async def test_ordinary_letters_are_deleted_one_by_one() -> None:
-    async with Desk().run_test() as pilot:
-        await pilot.press(*"abc", "left", "backspace", "delete")
-
-        assert pilot.app.composer.text == "a"
 
 
 HIDDEN = "a\x1b]52;c;eA==\x07b\u202ec\r\n\x00d\te\u2028f\x85g\ue05cx1b"
@@ -425,19 +354,6 @@ async def test_a_paste_replaces_what_is_selected() -> None:
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-async def test_commands_are_offered_while_their_name_is_typed() -> None:
-    async with Desk().run_test() as pilot:
-        menu = pilot.app.entry._suggestions
-        await pilot.press("slash", "t")
-        await pilot.pause()
-        assert "/theme" in menu.render().plain
-        assert "/tools" in menu.render().plain
-
-        await pilot.press("x")
-        await pilot.pause()
-        assert not menu.display
-
-
 async def test_the_chosen_command_is_sent() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press("slash", "t", "o", "down", "down", "up", "enter")
@@ -456,15 +372,6 @@ async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None
         await pilot.press("slash", "h", "escape", "e", "enter")
         await pilot.pause()
         assert pilot.app.sent[1:] == [("submit", "/help")]
-
-
-async def test_the_placeholder_says_what_typing_means() -> None:
-    async with Desk().run_test() as pilot:
-        assert pilot.app.composer.placeholder == PLACEHOLDER
-        pilot.app.entry.set_busy(True)
-        assert pilot.app.composer.placeholder == placeholder(busy=True)
-        pilot.app.entry.set_busy(False)
-        assert pilot.app.composer.placeholder == PLACEHOLDER
 
 
 # --- mentions ---------------------------------------------------------------------------------------------------------

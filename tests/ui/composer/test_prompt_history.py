@@ -10,38 +10,10 @@ def history(*texts: str) -> PromptHistory:
     return found
 
 
-def test_earlier_texts_come_newest_first_and_the_draft_comes_back() -> None:
-    sent = history("one", "two")
-
-    assert [sent.earlier("draft"), sent.earlier("two"), sent.earlier("one")] == ["two", "one", None]
-    assert [sent.later(), sent.later(), sent.later()] == ["two", "draft", None]
-
-
-def test_browsing_is_over_with_the_draft() -> None:
-    sent = history("one")
-    assert not sent.browsing
-
-    sent.earlier("")
-    assert sent.browsing
-
-    sent.later()
-    assert not sent.browsing
-
-
 def test_the_same_text_twice_in_a_row_counts_once() -> None:
     sent = history("one", "one", " ", "")
 
     assert [sent.earlier(""), sent.earlier("one")] == ["one", None]
-
-
-def test_sending_ends_browsing() -> None:
-    sent = history("one", "two")
-    sent.earlier("")
-    sent.earlier("two")
-
-    sent.add("three")
-
-    assert sent.earlier("") == "three"
 
 
 def test_only_so_many_texts_are_kept() -> None:
@@ -49,11 +21,6 @@ def test_only_so_many_texts_are_kept() -> None:
     seen = [text for _ in range(MAX_HISTORY_ENTRIES + 5) if (text := sent.earlier("")) is not None]
 
     assert (len(seen), seen[-1]) == (MAX_HISTORY_ENTRIES, "5")
-
-
-def test_an_empty_history_has_nothing() -> None:
-    assert history().earlier("draft") is None
-    assert history().later() is None
 
 
 def test_prompts_of_earlier_sessions_come_before_new_ones_however_often_they_are_loaded() -> None:

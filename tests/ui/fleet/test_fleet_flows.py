@@ -1,6 +1,5 @@
 """The screen of a fleet as a user drives it: open a unit, steer, approve, stop, filter, leave."""
 
-from tests.support.table import table
 from tests.ui.fleet.fleet_stage import FleetStage, fleet_stage
 from tests.ui.fleet.still_fleet import NOW, MemoryFleet, asks, busy_fleet, row, status, timed
 from tests.ui.still import notes
@@ -134,13 +133,15 @@ async def test_the_mode_of_a_unit_changes_with_its_events() -> None:
         assert on.files.sent[-1] == ("001", {"type": "mode", "mode": "plan"})
 
 
-@table("text", ["/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"])
-async def test_a_command_that_a_unit_cannot_do_says_so(text: str) -> None:
+async def test_a_command_that_a_unit_cannot_do_says_so() -> None:
     async with fleet_stage(three()) as on:
         await on.open()
-        await on.type(text)
-        await on.press("escape", "enter")
-        await on.until(lambda: any(f"{text} does not work for a unit" in note for note in notes(on.app)))
+        for text in ("/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"):
+            on.chat.entry.composer.clear()
+            await on.type(text)
+            await on.press("escape", "enter")
+            words = f"{text} does not work for a unit"
+            await on.until(lambda words=words: any(words in note for note in notes(on.app)))
         assert on.files.sent == []
 
 
@@ -170,16 +171,13 @@ async def test_a_unit_that_has_ended_takes_no_message() -> None:
         assert on.files.sent == []
 
 
-async def test_a_unit_that_has_not_started_shows_its_task() -> None:
-    async with fleet_stage(MemoryFleet(status(row(1, "queued")))) as on:
+async def test_a_unit_that_has_not_started_shows_its_task_and_one_that_failed_before_its_reason() -> None:
+    rows = row(1, "queued"), row(2, "failed", step=0, reason="no such branch")
+    async with fleet_stage(MemoryFleet(status(*rows))) as on:
         await on.press("enter")
         assert isinstance(on.app.screen, TextPage)
         assert "waits for a free worker" in on.text()
-
-
-async def test_a_unit_that_failed_before_its_first_step_shows_its_reason() -> None:
-    async with fleet_stage(MemoryFleet(status(row(1, "failed", step=0, reason="no such branch")))) as on:
-        await on.press("enter")
+        await on.press("escape", "down", "enter")
         assert isinstance(on.app.screen, TextPage)
         assert "no such branch" in on.text()
 

@@ -96,10 +96,6 @@ def test_a_traceback_stands_under_the_result() -> None:
     assert sections(view)["Output"] == ["x", "", "KeyError", "line 1", "line 2"]
 
 
-def test_a_change_is_a_diff() -> None:
-    assert any("round(sum" in row for row in sections(seen(QUEUED, ended(details={"diff": DIFF})), width=90)["Change"])
-
-
 def test_files_changed_by_a_command_are_listed_above_the_diffs() -> None:
     view = seen(
         QUEUED,

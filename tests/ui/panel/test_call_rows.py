@@ -17,7 +17,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
-from tui_agent.ui.panel.call_rows import TAIL_ROWS, RowContext, row_of, sign_of, step_row, tail_lines, tail_rows
+from tui_agent.ui.panel.call_rows import TAIL_ROWS, RowContext, row_of, step_row, tail_lines, tail_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.text.terminal_output import output_lines
@@ -43,38 +43,6 @@ def test_a_row_shows_sign_number_tool_summary_and_time() -> None:
     assert read.split() == ["✔", "#1", "read", "tests/test_price.py", "0.01", "s"]
     assert bash.split() == ["◐", "#3", "bash", "pytest", "-q", "12.3", "s"]
     assert edit.split() == ["◌", "#4", "edit", "src/price.py", "waits", "for", "#3", "bash"]
-
-
-def test_a_call_that_needs_the_user_shows_that_and_for_how_long() -> None:
-    story = Story().run("x").step(0)
-    story.asks(story.queued("bash", "rm x"), "bash", "rm x", "no rule")
-    story.wait(7)
-
-    assert rows(story)[0].split() == ["▲", "#1", "bash", "rm", "x", "needs", "you", "7", "s"]
-
-
-def test_time_spent_waiting_for_the_user_is_shown_separately() -> None:
-    story = Story().run("x").step(0)
-    story.call("bash", "x", 0.5, approval_ms=4_200.0, text="y" * 2_000)
-
-    assert rows(story)[0].rstrip().endswith("you 4 s  2 kB  0.50 s")
-
-
-@table(
-    ("width", "shown"),
-    [
-        (60, "/tmp/tour-x1/shop/cart.py"),
-        (44, "…/tour-x1/shop/cart.py"),
-        (36, "…/tour-x1/shop/cart.py"),
-        (30, "…/shop/cart.py"),
-        (26, "…/cart.py"),
-    ],
-)
-def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
-    story = Story().run("x").step(0)
-    story.call("read", "/tmp/tour-x1/shop/cart.py")
-
-    assert rows(story, width)[0].split()[3] == shown
 
 
 @table(
@@ -216,16 +184,6 @@ def test_every_status_has_a_sign_and_all_but_success_have_a_text(status: ToolSta
     assert bool(words) == (status != "ok")
 
 
-def test_the_spinner_turns_with_the_frame() -> None:
-    view = fold(working()).calls[2].view
-
-    assert "".join(sign_of(view, frame)[0] for frame in range(4)) == "◐◓◑◒"
-
-
-def test_without_tenths_the_clock_is_calm() -> None:
-    assert rows(working(), tenths=False)[2].split()[-2:] == ["12", "s"]
-
-
 def test_live_output_shows_its_newest_lines_cleaned() -> None:
     story = Story().run("x").step(0)
     call_id = story.queued("bash", "x")
@@ -271,10 +229,6 @@ def test_progress_is_shown_if_there_is_no_output() -> None:
     story.tell(ToolProgress(call_id=call_id, text="connecting"))
 
     assert [text_of_runs(row).strip() for row in tail_rows(fold(story).calls[0].view, 40)] == ["connecting"]
-
-
-def test_a_finished_call_shows_no_live_output() -> None:
-    assert tail_rows(fold(working()).calls[0].view, 40) == ()
 
 
 def test_a_hairline_is_between_steps() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.table import table
-from tests.ui.story import Story, working
-from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
+from tests.ui.story import Story
+from tui_agent.protocol.events import RunEnded, ToolQueued, ToolStatus
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -16,15 +16,6 @@ def fold(story: Story) -> CallLedger:
     for envelope in story.envelopes:
         ledger.apply(envelope)
     return ledger
-
-
-def test_each_call_has_exactly_one_kind() -> None:
-    ledger = fold(working())
-
-    filled = {kind: places for kind, places in ledger.places.items() if places}
-    assert filled == {"waiting": {3}, "running": {2}, "done": {0, 1}}
-    assert ledger.shown("running") == [2]
-    assert ledger.shown("all") == [0, 1, 2, 3]
 
 
 def test_a_question_moves_a_call_and_the_answer_moves_it_back() -> None:
@@ -69,20 +60,6 @@ def test_the_result_of_a_call_decides_its_kind(status: ToolStatus, heap: str) ->
     story.call("bash", "x", status=status)
 
     assert [name for name, places in fold(story).places.items() if places] == [heap]
-
-
-def test_the_end_of_the_run_ends_open_calls() -> None:
-    ledger = fold(working().end())
-
-    assert [call.view.status for call in ledger.calls] == ["ok", "ok", "interrupted", "interrupted"]
-    assert ledger.places["running"] == set()
-
-
-def test_an_interrupted_session_leaves_no_call_running() -> None:
-    story = working()
-    story.tell(SessionLoaded(id="s1"))
-
-    assert fold(story).places["running"] == set()
 
 
 def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:

@@ -4,16 +4,13 @@ from tests.ui.row_kit import Teller
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
-    ApprovalResolved,
     FileChanged,
     HookEnded,
     HookFailed,
     HookStarted,
     PermissionDecided,
-    RunEnded,
     ToolEnded,
     ToolOutput,
-    ToolProgress,
     ToolQueued,
     ToolStarted,
 )
@@ -42,25 +39,6 @@ def seen(*events: AgentEvent) -> CallViewState:
     return view
 
 
-def test_the_lines_of_a_command_stay_apart_in_its_summary() -> None:
-    lines = "set -e\ncd src\n\n  make clean\n"
-
-    assert seen(QUEUED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
-    assert seen(ASKED.model_copy(update={"summary": lines})).summary == "set -e ⏎ cd src ⏎ make clean"
-
-
-def test_a_question_is_open_until_it_is_resolved() -> None:
-    resolved = ApprovalResolved(request_id="q", call_id="c1", decision="approve", by="user", scope="session")
-    view = seen(QUEUED, ASKED)
-    assert (view.phase, view.waits_for) == ("asking", "approval")
-    assert (view.approval.request, view.approval.resolution) == (ASKED, None)
-
-    view = seen(QUEUED, ASKED, resolved)
-
-    assert (view.phase, view.waits_for, view.approval.resolution) == ("queued", None, resolved)
-    assert seen(STARTED, ASKED).phase == "running"
-
-
 def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     chunk = ToolOutput(call_id="c1", stream="stdout", chunk="x" * (LIVE_LIMIT // 2 + 1), bytes_total=7)
 
@@ -71,17 +49,6 @@ def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
     assert len(two.live.text) == LIVE_LIMIT
     assert two.live.is_cut
     assert two.live.bytes_total == 7
-
-
-def test_the_end_of_a_call_clears_partial_output() -> None:
-    out = ToolOutput(call_id="c1", stream="stdout", chunk="one", bytes_total=3)
-    result = {"content": (TextBlock(text="one"),), "latency_ms": 12.0, "queued_ms": 3.0, "approval_ms": 5.0}
-
-    view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="p"), ended(**result, size_bytes=3))
-
-    assert (view.outcome.result, view.live.text, view.live.progress, view.live.partial) == ("one", "", "", "")
-    timing = view.timing
-    assert (timing.latency_ms, timing.queued_ms, timing.approval_ms, view.outcome.size_bytes) == (12.0, 3.0, 5.0, 3)
 
 
 def test_output_of_a_cancelled_call_stays() -> None:
@@ -99,22 +66,6 @@ def test_events_after_the_end_are_ignored() -> None:
 
     assert not view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="late", bytes_total=4)))
     assert view.live.text == ""
-
-
-def test_the_end_of_the_run_ends_an_open_call() -> None:
-    view = seen(QUEUED, STARTED, RunEnded(reason="aborted"))
-
-    assert (view.phase, view.status, view.timing.latency_ms) == ("ended", "interrupted", 1000.0)
-    assert seen(QUEUED, RunEnded(reason="aborted")).timing.latency_ms == 0.0
-    assert seen(QUEUED, STARTED, ended(), RunEnded(reason="done")).status == "ok"
-
-
-def test_clocks_run_only_while_something_does() -> None:
-    assert seen(QUEUED, STARTED).elapsed_ms(5.0) == 3000.0
-    assert seen(QUEUED).elapsed_ms(5.0) == 0.0
-    assert seen(QUEUED).waited_ms(5.0) == 4000.0
-    assert seen(QUEUED, STARTED, ended(latency_ms=7.0)).elapsed_ms(50.0) == 7.0
-    assert seen(QUEUED, STARTED, ended(queued_ms=2.0, approval_ms=3.0)).waited_ms(50.0) == 5.0
 
 
 def test_hooks_are_listed_with_their_answers() -> None:

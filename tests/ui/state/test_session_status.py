@@ -6,19 +6,16 @@ from tests.ui.story import START, Story, working
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
-    CompactionEnded,
-    CompactionStarted,
     Noticed,
     PermissionModeChanged,
     RunEnded,
     RunStarted,
     SessionLoaded,
-    StepRetry,
     StepStarted,
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.state.session_status import NextRetry, SessionStatus, StepNumbers
+from tui_agent.ui.state.session_status import SessionStatus, StepNumbers
 
 
 def fold(story: Story) -> SessionStatus:
@@ -26,14 +23,6 @@ def fold(story: Story) -> SessionStatus:
     for envelope in story.envelopes:
         view.apply(envelope)
     return view
-
-
-def test_the_status_of_a_working_agent_is_complete() -> None:
-    view = fold(working())
-
-    assert (view.status, view.step, view.tokens, view.window, view.cost) == ("running_tools", 1, 12_300, 200_000, 0.04)
-    assert [call.name for call in view.running.values()] == ["bash"]
-    assert view.busy
 
 
 def test_the_end_of_the_run_ends_what_runs_and_what_asks() -> None:
@@ -56,17 +45,6 @@ def test_the_clock_of_a_status_starts_when_it_begins() -> None:
     story.wait(2).status("streaming").wait(1).status("streaming")
 
     assert fold(story).since == START + 3
-
-
-def test_a_retry_says_when_it_comes() -> None:
-    story = Story().run("x").step(0)
-    story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
-    view = fold(story.status("retrying"))
-
-    assert view.retry == NextRetry("2/10", START + 4)
-
-    story.step(0)
-    assert fold(story).retry is None
 
 
 def test_steps_of_a_sub_agent_are_not_the_steps_of_the_run() -> None:
@@ -102,17 +80,6 @@ def test_a_number_of_a_step_that_is_not_known_is_left_out() -> None:
     steps.begin_run()
 
     assert (steps.in_session("after step 1"), steps.in_session("at the end")) == ("", "at the end")
-
-
-def test_a_compaction_says_how_much_there_is_and_then_what_it_did() -> None:
-    story = Story().run("x").step(0)
-    story.tell(CompactionStarted(trigger="automatic", strategy="summary", tokens_before=182_000))
-    assert fold(story).compacting == 182_000
-
-    story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))
-    view = fold(story)
-
-    assert (view.compacting, view.notice.text) == (None, "compacted 182k → 40k tokens")
 
 
 def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -> None:

@@ -262,18 +262,6 @@ def test_a_call_that_did_not_run_to_its_end_says_why(status: ToolStatus, words: 
     assert "rule of settings.toml" in talk.rows()[1]
 
 
-def test_an_edited_command_says_what_the_model_asked_for() -> None:
-    first, _, last = done("c1", "bash", "make install")
-    asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={"command": "make install"})
-    answered = ApprovalResolved(request_id="q", call_id="c1", decision="approve", by="user")
-    began = ToolStarted(call_id="c1", name="bash", args={"command": "make"}, summary="make")
-    talk = Talk(first, asked)
-    assert talk.rows() == ["▲ bash make install needs you #1"]
-
-    talk.tell(answered, began, last)
-    assert talk.rows() == ["✔ bash make #1", "└ you changed it; the model asked for: make install"]
-
-
 def test_a_command_that_a_hook_changed_names_the_hook() -> None:
     first, _, last = done("c1", "bash", "make install")
     hook = HookEnded(event="before_tool", name="dry", call_id="c1", action="modify")
@@ -306,19 +294,6 @@ def test_a_denied_call_names_who_denied_it_and_why(by: str, words: str) -> None:
     )
 
     assert words in " ".join(Talk(first, asked, answered, last).rows(120))
-
-
-def test_a_call_that_plan_mode_refused_says_so() -> None:
-    first, _, last = done("c1", "edit", "a.py", status="denied_policy")
-    refused = PermissionDecided(
-        call_id="c1",
-        decision="deny",
-        source="floor",
-        mode=PermissionMode.PLAN,
-        reason="plan mode changes nothing: edits a.py",
-    )
-
-    assert Talk(first, refused, last).rows() == ["⊘ edit a.py plan mode changes nothing: edits a.py #1"]
 
 
 @pytest.mark.parametrize(

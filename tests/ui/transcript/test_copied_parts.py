@@ -196,30 +196,30 @@ async def test_an_answer_in_any_script_is_shown_calmly_and_copied_exactly() -> N
         assert app.clipboard == exact
 
 
-@table(
-    ("command", "copied", "said"),
-    [
-        ("/copy", "Now it is **done**.", "Copied 1 line"),
-        ("/copy 2", "So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```", "Copied 12 lines"),
-        ("/copy code", "c", "Copied 1 line"),
-        ("/copy code 2", "a\nb", "Copied 2 lines"),
-        ("/copy 9", "", "Nothing was copied: this conversation has fewer than 9 answers."),
-        ("/copy all", "", "/copy copies the last answer, /copy 2 the one before, /copy code the last code block."),
-    ],
-)
-async def test_slash_copy_copies_an_answer_or_its_code(command: str, copied: str, said: str) -> None:
+SLASH_COPY = {
+    "/copy": ("Now it is **done**.", "Copied 1 line"),
+    "/copy 2": ("So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```", "Copied 12 lines"),
+    "/copy code": ("c", "Copied 1 line"),
+    "/copy code 2": ("a\nb", "Copied 2 lines"),
+    "/copy 9": ("", "Nothing was copied: this conversation has fewer than 9 answers."),
+    "/copy all": ("", "/copy copies the last answer, /copy 2 the one before, /copy code the last code block."),
+}
+
+
+async def test_slash_copy_copies_an_answer_or_its_code() -> None:
     story = Story().run("explain").step(0).answer("So:\n\n```py\na\nb\n```\n\nor\n\n```\nc\n```")
     story.user("go").step(1).answer("Now it is **done**.").end()
     async with still_app(story).run_test(size=(100, 30)) as pilot:
         app = pilot.app
         assert isinstance(app, TuiAgentApp)
         await pressing()(pilot)
-        app.chat.entry.composer.put_back(command)
-        await pilot.press("enter")
-        await drawn(pilot)
+        for command, (copied, said) in SLASH_COPY.items():
+            app._clipboard = ""
+            app.chat.entry.composer.load_text(command)
+            await pilot.press("enter")
+            await drawn(pilot)
 
-        assert app.clipboard == copied
-        assert messages(pilot) == [said]
+            assert (command, app.clipboard, messages(pilot)[-1]) == (command, copied, said)
 
 
 async def test_there_is_nothing_to_copy_at_the_beginning() -> None:

@@ -127,16 +127,6 @@ async def test_a_confirmed_match_stays_in_view() -> None:
         assert app.chat.body.conversation.scroll_offset.y < 5
 
 
-async def test_without_a_search_its_keys_are_letters() -> None:
-    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
-        app = await begun(pilot)
-        app.chat.body.conversation.focus()
-        await pilot.press("n", "N")
-        await drawn(pilot)
-
-        assert app.chat.entry.composer.text == "nN"
-
-
 async def test_a_search_without_a_match_shows_that() -> None:
     async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
         app = await begun(pilot)
@@ -158,18 +148,6 @@ async def test_the_numbers_are_those_of_the_newest_query() -> None:
         await drawn(pilot)
 
         assert "not found" in line_of(app)
-
-
-async def test_the_conversation_is_driven_by_keys_that_type_nothing() -> None:
-    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
-        app = await begun(pilot)
-        app.chat.body.conversation.focus()
-        await pilot.press("home", "ctrl+down", "ctrl+down", "ctrl+up")
-        await drawn(pilot)
-
-        assert app.chat.entry.composer.text == ""
-        assert app.chat.body.conversation.scroll_offset.y == 1
-        assert app.chat.body.conversation.has_focus
 
 
 async def test_a_long_paste_shows_its_end_and_stays_apart_from_the_count() -> None:

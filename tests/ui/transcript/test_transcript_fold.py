@@ -1,7 +1,7 @@
 """Fold from events to the conversation: the same for live, resumed and replayed sessions."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,6 @@ from tests.ui.row_kit import (
     run_ended,
     run_started,
     started,
-    story,
     user,
 )
 from tui_agent.protocol.events import (
@@ -55,7 +54,6 @@ from tui_agent.protocol.messages import (
     TextBlock,
     ThinkingBlock,
     ToolResultMessage,
-    Usage,
     UserMessage,
 )
 from tui_agent.protocol.permissions import PermissionMode
@@ -87,16 +85,6 @@ def body(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
 # --- messages -------------------------------------------------------------------------------------------------------
 
 
-def test_a_message_begins_with_the_mark_of_its_speaker() -> None:
-    assert shown([user("do this\nand that"), started(), delta("I will."), answer("I will.")]) == [
-        "",
-        " ❯ do this",
-        "   and that",
-        "",
-        " ● I will.",
-    ]
-
-
 def test_a_steering_mark_shows_where_the_message_was_delivered() -> None:
     landed = SteeringDelivered(message_id="u1", kind="steer", text="", boundary="after step 2")
 
@@ -116,10 +104,6 @@ def test_images_are_named() -> None:
 
     shown = ["❯ look", "[image image/png, 3 kB]", "[image shop.png, 3 kB]"]
     assert body([MessageEnded(message_id="u1", message=message)]) == shown
-
-
-def test_text_of_the_user_is_not_markup() -> None:
-    assert body([user("[bold]x[/bold] **y** \u202e")]) == ["❯ [bold]x[/bold] **y** \\u202e"]
 
 
 # --- what the model answers -----------------------------------------------------------------------------------------
@@ -187,12 +171,6 @@ def test_calls_of_a_discarded_message_vanish_with_it_and_their_end_changes_nothi
     assert body([*events[:4], run_ended()])[-1].startswith("─")
 
 
-def test_each_text_of_the_model_has_its_mark() -> None:
-    events = [started(), answer("one"), started("a2"), delta("two", "a2"), answer("two", "a2")]
-
-    assert shown(events) == ["", " ● one", "", " ● two"]
-
-
 def test_a_long_call_being_written_is_announced() -> None:
     events = [started(), delta("I write."), delta('{"path": "x"', kind="toolcall"), delta("..." * 500, kind="toolcall")]
 
@@ -209,12 +187,6 @@ def test_an_answer_that_did_not_end_well_is_explained_by_the_engine_alone(reason
 
 
 # --- what it does ---------------------------------------------------------------------------------------------------
-
-
-def test_calls_are_rows_where_they_happened() -> None:
-    events = [answer("I look."), queued("c1", "edit"), queued("c2", "bash", 1)]
-
-    assert body(events) == ["● I look.", row("◌ edit   queued", "#1"), row("◌ bash   queued", "#2")]
 
 
 def test_calls_that_came_while_the_model_talked_stand_under_its_text() -> None:
@@ -283,19 +255,6 @@ def test_other_events_are_notes(event: AgentEvent, row: str) -> None:
     assert body([event], 140) == [row]
 
 
-def test_the_end_of_a_run_is_a_line_with_its_numbers() -> None:
-    usage = Usage(input_tokens=4_000, output_tokens=100)
-
-    [line] = body([run_ended(usage=usage, cost=0.02)], 80)
-
-    assert line.startswith("── done · 12.3 s · 3 steps · 5 calls · 4.1k tokens · $0.02 ──")
-
-
-@pytest.mark.parametrize(("reason", "words"), [("aborted", "cancelled"), ("max_steps", "step limit reached")])
-def test_the_end_of_a_run_names_its_reason(reason: str, words: str) -> None:
-    assert words in body([RunEnded.model_validate({"reason": reason})])[-1]
-
-
 def test_an_action_of_the_user_is_shown_once_and_is_not_an_error() -> None:
     noticed = Noticed(code="abort_requested", text="The run ends now: cancelled by the user.")
     end = RunEnded(reason="aborted", error="cancelled by the user")
@@ -340,10 +299,6 @@ def test_calls_without_a_reported_end_are_ended(end: AgentEvent) -> None:
     assert body(events)[:2] == [row("✔ bash", "#1"), row("? edit   outcome unknown", "#2")]
 
 
-def test_a_resumed_session_is_marked() -> None:
-    assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session resumed ──")
-
-
 def test_a_decision_of_the_user_is_shown_if_it_changes_the_run() -> None:
     asked = ApprovalRequested(
         request_id="q", call_id="c1", digest="d", tool="bash", args={}, session_rule="bash(git commit:*)"
@@ -371,12 +326,6 @@ def test_only_the_newest_plan_is_shown() -> None:
     assert plan_rows([old, new, user("x")], shows_items=True) == ["Plan  1 of 2 done", "● one", "◐ two", "❯ x"]
 
 
-def test_beside_the_pinned_plan_its_progress_is_one_row() -> None:
-    plan = [TodoUpdated(items=(TodoItem(text="one", status=status),)) for status in ("pending", "done")]
-
-    assert plan_rows([user("x"), *plan], shows_items=False) == ["❯ x", "plan: 1 of 1 done"]
-
-
 def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
     teller, transcript = Teller(), Transcript()
     fold = FoldWithLedger(transcript)
@@ -384,10 +333,6 @@ def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
     for event in events:
         fold.apply(teller.tell(event))
     return [row.strip() for row in rows_of(transcript) if row.strip()]
-
-
-def test_a_proposed_plan_is_markdown() -> None:
-    assert body([PlanProposed(plan_id="p", text="1. do *it*")]) == ["Proposed plan", "1. do it"]
 
 
 def test_sub_agents_are_shown_only_for_failures() -> None:
@@ -398,21 +343,6 @@ def test_sub_agents_are_shown_only_for_failures() -> None:
         fold.apply(teller.tell(event, depth=1))
 
     assert [row.strip() for row in rows_of(transcript)] == ["", "! inner trouble"]
-
-
-def test_a_whole_session_reads_well() -> None:
-    transcript = Transcript()
-    fold = FoldWithLedger(transcript)
-    for envelope in story():
-        fold.apply(envelope)
-    fold.flush()
-
-    rows: Sequence[str] = rows_of(transcript, 72)
-
-    assert rows[-1] == " ● Good, then I only change the helper▍"
-    assert "   steered after step 2" in rows
-    calls = [row.split()[:2] for row in rows if row[1:2] in "✔◌✖" and row[-2:-1] == "#"]
-    assert calls == [["✔", "read"], ["◌", "read"], ["◌", "grep"], ["✖", "bash"], ["✔", "edit"]]
 
 
 AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue000日👍e\u0301"
@@ -561,29 +491,6 @@ def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:
     fold.apply(teller.tell(started("a2")))
 
     assert "tried again after 4.0 s" in "".join(rows_of(transcript))
-
-
-def test_a_steer_names_the_calls_it_skipped() -> None:
-    transcript, teller = Transcript(), Teller()
-    fold = FoldWithLedger(transcript)
-    events = [
-        run_started(),
-        StepStarted(index=0, kind="initial"),
-        queued("c1", "bash"),
-        queued("c2", "edit"),
-        ended("c1", "bash", "skipped_steering"),
-        ended("c2", "edit", "skipped_steering"),
-        SteeringDelivered(message_id="u2", kind="steer", text="", boundary="after step 1"),
-        user("keep it", "u2", "steer"),
-        SteeringDelivered(message_id="u3", kind="steer", text="", boundary="after step 1"),
-        user("and this", "u3", "steer"),
-    ]
-    for event in events:
-        fold.apply(teller.tell(event))
-
-    rows = rows_of(transcript)
-    assert "   steered after step 1 · skipped #1 bash, #2 edit" in rows
-    assert "   steered after step 1" in rows
 
 
 def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:

@@ -36,51 +36,6 @@ def filled(*parts: Part, width: int = 20) -> Transcript:
     return transcript
 
 
-def test_only_visible_parts_are_laid_out() -> None:
-    parts = [CountedPart(f"p{number}.", 3) for number in range(10_000)]
-    transcript = filled(*parts)
-
-    transcript.settle(15_000, 15_010)
-
-    assert sum(part.made for part in parts) <= 5
-    assert transcript.line(15_001).plain == "p5000.1"
-    assert transcript.find(15_001) is parts[5000]
-    assert transcript.start(parts[5000]) == 15_000
-
-
-def test_wrong_estimates_are_corrected_and_the_top_row_stays() -> None:
-    transcript = filled(CountedPart("a", 3), CountedPart("b", 10, estimated=4), CountedPart("c", 3))
-    transcript.settle(0, 2)
-
-    shift = transcript.settle(6, 8)
-
-    assert shift == 6
-    assert transcript.total == 16
-    assert transcript.line(6 + shift).plain == "b9"
-
-
-def test_parts_can_be_inserted_and_removed() -> None:
-    first, second, third = CountedPart("a", 1), CountedPart("b", 1), CountedPart("c", 2)
-    transcript = filled(first, third)
-    transcript.take_dirty()
-
-    transcript.add(second, after=first)
-
-    assert transcript.take_dirty() == 1
-    assert rows_of(transcript, 20) == ["a0", "b0", "c0", "c1"]
-    transcript.remove(first)
-    assert transcript.take_dirty() == 0
-    assert rows_of(transcript, 20) == ["b0", "c0", "c1"]
-
-
-def test_rows_below_all_are_empty() -> None:
-    transcript = filled(CountedPart("a", 1))
-
-    assert transcript.line(5) == Line()
-    assert transcript.line(-1) == Line()
-    assert transcript.find(5) is None
-
-
 def test_rows_of_the_least_recently_used_parts_are_dropped() -> None:
     parts = [CountedPart(f"p{number}.", 100) for number in range(100)]
     transcript = filled(*parts)
@@ -91,23 +46,6 @@ def test_rows_of_the_least_recently_used_parts_are_dropped() -> None:
     assert sum(part.cached_rows for part in parts) <= MAX_CACHED_ROWS + 200
     assert transcript.total == 10_000
     assert transcript.line(5).plain == "p0.5"
-
-
-def test_a_change_reports_its_first_row() -> None:
-    first, second = CountedPart("a", 3), CountedPart("b", 3)
-    transcript = filled(first, second)
-    transcript.settle(0, 10)
-    transcript.take_dirty()
-
-    second.count = 5
-    second.changed()
-    second.estimated = 5
-    second.dirty_row = 2
-    transcript.refresh(second)
-
-    assert transcript.take_dirty() == 5
-    assert transcript.take_dirty() is None
-    assert transcript.total == 8
 
 
 @given(st.lists(st.text("ab \n", max_size=40), max_size=8), st.integers(10, 30), st.integers(10, 30))
@@ -122,51 +60,6 @@ def test_another_width_shows_the_same_words(texts: list[str], one: int, other: i
 # --- Markdown -------------------------------------------------------------------------------------------------------
 
 LONG = "\n\n".join(f"paragraph {number} with some words" for number in range(300))
-
-
-@pytest.mark.slow
-def test_a_streamed_part_shows_what_the_whole_shows() -> None:
-    live, whole = MarkdownPart(live=True), MarkdownPart(LONG)
-    transcript = filled(live, width=30)
-    for place in range(0, len(LONG), 11):
-        live.feed(LONG[place : place + 11])
-        live.flush()
-        transcript.refresh(live)
-    live.finish()
-    transcript.refresh(live)
-
-    assert rows_of(transcript, 30) == rows_of(filled(whole, width=30), 30)
-    assert live.text == LONG
-
-
-def test_a_caret_follows_streaming_text() -> None:
-    part = MarkdownPart(live=True)
-    transcript = filled(part)
-    part.feed("some text")
-    part.flush()
-    transcript.refresh(part)
-    assert rows_of(transcript, 20) == ["some text▍"]
-
-    part.finish()
-    transcript.refresh(part)
-
-    assert rows_of(transcript, 20) == ["some text"]
-
-
-def test_a_flush_changes_nothing_above_the_open_block() -> None:
-    part = MarkdownPart(live=True)
-    transcript = filled(part)
-    part.feed("one\n\ntwo\n\nthree\n")
-    part.flush()
-    transcript.refresh(part)
-    transcript.settle(0, 10)
-    transcript.take_dirty()
-
-    part.feed("more")
-    part.flush()
-    transcript.refresh(part)
-
-    assert transcript.take_dirty() == 3
 
 
 def test_a_long_text_is_laid_out_only_at_visible_rows() -> None:
@@ -202,30 +95,6 @@ def test_a_forgotten_text_keeps_its_height_and_comes_back() -> None:
 
 
 ENDLESS = "\n\n".join(f"line **{number}**" for number in range(3_000))
-
-
-@pytest.mark.slow
-def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None:
-    part = MarkdownPart(ENDLESS)
-    transcript = filled(part, width=40)
-    transcript.settle(0, 10)
-
-    assert transcript.line(0).plain == "line 0"
-    assert not transcript.has_unread_at(0, 10)
-    assert transcript.has_unread_at(transcript.total - 10, transcript.total)
-    total = 0
-    while total != transcript.total:
-        total = transcript.total
-        transcript.settle(total - 10, total)
-    assert transcript.line(total - 1).plain == "line **2999**"
-
-    slices = 0
-    while transcript.has_unread_at(transcript.total - 10, transcript.total):
-        transcript.read_on(transcript.total - 10, transcript.total)
-        slices += 1
-
-    assert slices > 5
-    assert rows_of(transcript, 40) == [f"line {number // 2}" if number % 2 == 0 else "" for number in range(5_999)]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.ui.row_kit import rows_of
-from tui_agent.ui.text.styled_lines import plain_line
 from tui_agent.ui.transcript import transcript_search
 from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.transcript.transcript_model import Transcript
@@ -25,14 +24,6 @@ def filled() -> Transcript:
     return transcript
 
 
-def test_every_match_is_counted_whatever_its_case() -> None:
-    transcript = filled()
-
-    assert TranscriptSearch(transcript, "needle").count == 5
-    assert TranscriptSearch(transcript, "NEEDLE").count == 5
-    assert TranscriptSearch(transcript, "[needle]").count == 0
-
-
 def test_steps_go_through_all_matches_and_around() -> None:
     transcript = filled()
     search = TranscriptSearch(transcript, "needle")
@@ -41,17 +32,6 @@ def test_steps_go_through_all_matches_and_around() -> None:
     forward = [search.step() for _ in range(6)]
 
     assert forward == [parts[1], parts[1], parts[2], parts[3], parts[4], parts[1]]
-
-
-def test_steps_go_backwards_too() -> None:
-    transcript = filled()
-    search = TranscriptSearch(transcript, "needle")
-    parts = transcript.parts
-
-    assert [search.step(backwards=True) for _ in range(6)] == [
-        *(parts[4], parts[3], parts[2], parts[1], parts[1]),
-        parts[4],
-    ]
 
 
 def test_the_row_of_a_match_is_found_where_it_was_wrapped() -> None:
@@ -75,13 +55,6 @@ def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
 
     search.step()
 
-    assert search.row() == 0
-
-
-def test_without_a_match_there_is_nowhere_to_go() -> None:
-    search = TranscriptSearch(filled(), "no such words")
-
-    assert search.step() is None
     assert search.row() == 0
 
 
@@ -140,15 +113,6 @@ def test_the_row_of_a_match_in_a_very_long_part_is_found_nearby() -> None:
 
     assert part.line(40, row).plain == "line 15000"
     assert part.cached_rows < 5_000
-
-
-def test_matches_are_marked() -> None:
-    search = TranscriptSearch(filled(), "needle")
-
-    assert search.marked(plain_line("a needle"), here=False).runs == (("a ", ""), ("needle", "found"))
-    assert search.marked(plain_line("a needle"), here=True).runs == (("a ", ""), ("needle", "found-here"))
-    line = plain_line("nothing")
-    assert search.marked(line, here=False) is line
 
 
 def test_the_place_of_a_match_is_known_once_everything_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

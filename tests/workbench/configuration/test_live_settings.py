@@ -137,22 +137,6 @@ async def test_the_model_changes_only_if_there_is_a_key(tmp_path: Path, monkeypa
         assert ["no key" in event.text for event in told if isinstance(event, Warned)] == [True]
 
 
-@pytest.mark.parametrize("broken", ["[permissions", "nonsense = 1\n", '[permissions]\nrules = [["deny", "bash("]]\n'])
-async def test_a_broken_file_keeps_the_last_good_settings_with_a_warning(tmp_path: Path, broken: str) -> None:
-    async with engine_in(tmp_path) as (engine, live):
-        write(engine.locations.user_file, DENY_MAKE)
-        await live.read_again()
-        with engine.bus.subscribe() as heard:
-            write(engine.locations.user_file, broken)
-            await live.read_again()
-            told = [envelope.event for envelope in heard.drain()]
-
-        assert decision(engine, tmp_path, "make") == "deny"
-        [warning] = [event for event in told if isinstance(event, Warned)]
-        assert str(engine.locations.user_file) in warning.text
-        assert "stay unchanged" in warning.text
-
-
 async def test_changed_project_settings_cannot_loosen_a_running_agent(tmp_path: Path) -> None:
     settings = tmp_path / ".tui-agent" / "config.toml"
     write(settings, '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n')
