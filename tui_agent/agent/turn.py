@@ -28,7 +28,7 @@ from .answer_problems import (
     unfinished_text,
 )
 from .attempt import Attempt, Problem
-from .compactor import compact_conversation, count_request, needs_compaction, needs_count
+from .conversation_editor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
 from .request_repair import RequestRepair
 from .run_report import Ending, RunTally
