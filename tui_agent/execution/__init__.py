@@ -19,7 +19,7 @@ from .options import (
     strategy_name,
 )
 from .outcomes import SkipReason, skip_tool_call
-from .pipeline.tool_execution import EarlyExecutions
+from .pipeline.tool_execution import EarlyExecutions, ToolExecution
 from .process_hook import ProcessHook
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
@@ -48,6 +48,7 @@ __all__ = [
     "SteeringGetter",
     "SteeringMode",
     "Strategy",
+    "ToolExecution",
     "ToolExecutionResult",
     "ToolExecutor",
     "ToolGuardrails",
