@@ -27,8 +27,7 @@ from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
-from .workspace_files import WorkspaceFiles
-from .workspace_symbols import WorkspaceSymbols
+from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
 __all__ = ["AgentLoop", "Rewinder", "SteeringQueue", "Workbench"]
 
