@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from tests.support.table import table
-from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
+from tui_agent.definitions.definition_text import Arguments, PromptTemplate, framed_output
 from tui_agent.protocol.errors import ConfigurationError
 
 

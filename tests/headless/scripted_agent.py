@@ -29,7 +29,7 @@ from tui_agent.protocol.messages import TextBlock, Usage, UserBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
-from tui_agent.workbench.session_prompts import SessionPrompts
+from tui_agent.workbench.session_inputs import SessionPrompts
 from tui_agent.workbench.workbench import Workbench
 
 SESSION = "headless"

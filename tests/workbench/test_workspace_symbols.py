@@ -11,8 +11,8 @@ import pytest
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.facts.source_symbol import SourceSymbol
-from tui_agent.workbench import workspace_symbols
-from tui_agent.workbench.workspace_symbols import MAX_FOUND, WorkspaceSymbols, best_symbols
+from tui_agent.workbench import workspace_completion
+from tui_agent.workbench.workspace_completion import MAX_SYMBOLS_FOUND, WorkspaceSymbols, best_symbols
 
 
 @asynccontextmanager
@@ -38,7 +38,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 async def test_the_index_follows_the_files(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace_symbols, "INDEX_AGE", 0)
+    monkeypatch.setattr(workspace_completion, "INDEX_AGE", 0)
     async with symbols_of(shop) as index:
         found = await index.find("price")
         assert found == (
@@ -81,5 +81,5 @@ async def test_typing_continues_while_100_000_symbols_are_searched() -> None:
         pauses.append(now - before)
         before = now
 
-    assert len(await search) == MAX_FOUND
+    assert len(await search) == MAX_SYMBOLS_FOUND
     assert max(pauses) < 0.5

@@ -44,10 +44,9 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgent
 from .editor_client import EditorClient
 from .editor_host import EditorHost
 from .editor_session import EditorSession
-from .offered_servers import NamedServer, read_servers
 from .prompt_reader import PromptBlock
 from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND
-from .session_options import config_options, mode_state, set_mode, set_option
+from .session_options import NamedServer, config_options, mode_state, read_servers, set_mode, set_option
 
 MOST_SESSIONS = 32
 """Sessions that may be open at the same time."""

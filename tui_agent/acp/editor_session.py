@@ -35,13 +35,11 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.workbench.sessions.saved_sessions import conversation
 
-from .editor_client import EditorClient
+from .editor_client import EditorClient, PermissionQuestions
 from .editor_host import EditorBench
-from .offered_servers import accepted_servers
-from .permission_questions import PermissionQuestions
 from .prompt_reader import Prompt, PromptBlock, PromptReader
 from .rpc_transport import INTERNAL_ERROR, NO_KEY
-from .session_options import config_options
+from .session_options import accepted_servers, config_options
 from .session_updates import SessionUpdates, note_of, note_update
 
 PACE = 0.05

@@ -5,9 +5,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, write_layer
-from tui_agent.context.registry import ContextRegistry
+from tui_agent.context import (
+    CONTEXT_LAYER,
+    OUTPUT_LAYER,
+    SYSTEM_LAYER,
+    ContextRegistry,
+    ConversationHistory,
+    write_layer,
+)
 from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolLike, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin

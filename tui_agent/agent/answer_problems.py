@@ -1,14 +1,19 @@
-"""Messages about answers that are empty, refused or cut off: one sentence each for every front end.
+"""Problems with the model's answers: one sentence each for every front end, and repair of a conversation it refuses.
 
-`providers/provider_failures.py` has the messages about requests that failed.
+`providers/provider_failures.py` has the messages about requests that failed. After each change to the conversation the
+request is sent again. Changes are published, so that the journal repeats them.
 """
+
+from collections.abc import Awaitable, Callable, Sequence
 
 from tui_agent.execution.contained_calls import Crash
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.errors import ProviderError
-from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.events import ContentDropped, Warned
+from tui_agent.protocol.messages import AssistantMessage, DroppedContent, Message, has_content, without
 from tui_agent.protocol.tool import ToolResult
 
+from .agent_state import AgentState
 from .run_report import Ending
 
 LENGTH_HINT = " If the conversation is too long for this server, /compact may help."
@@ -16,6 +21,21 @@ LENGTH_HINT = " If the conversation is too long for this server, /compact may he
 
 UNCLAIMED_RESULT = 2_000
 """Most characters of the result in the notice about a call that no response contains."""
+
+_LARGE = 0.5
+"""Share of the window from which the size of a request may be the reason for a refusal."""
+
+_REFUSES_THINKING = 2
+"""Refusals of earlier reasoning after which requests are sent without any."""
+
+_MEDIA_DROPPED = (
+    "The model's server refused a picture or PDF file. It left the conversation; the model reads a line of text in its "
+    "place, and the session continues."
+)
+_THINKING_DROPPED = (
+    "The model's server refused the reasoning in earlier answers. It left the conversation; their text and calls stay, "
+    "and the session continues."
+)
 
 
 class EmptyAnswerError(ProviderError):
@@ -90,3 +110,129 @@ def unclaimed_text(execution: ToolExecution) -> str:
         "even if you made the same call again. What it changed is still changed. "
         f"The call: {f'{name} {summary}'.strip()}\nIts result: {result}"
     )
+
+
+class RequestRepair:
+    """The repairs of one turn, each made at most once."""
+
+    def __init__(self, agent: AgentState, compact: Callable[[], Awaitable[bool]]) -> None:
+        """
+        Args:
+            agent: the agent with the conversation.
+            compact: compacts the conversation; returns False if that failed.
+        """
+        self.has_compacted = False
+        """True once the conversation was compacted in this turn, or could not be."""
+        self.thinks = True
+        """False if this turn's requests ask for no reasoning."""
+        self._agent = agent
+        self._compact = compact
+        self._media_drops = 0
+        self._has_dropped_thinking = False
+        self._has_tried = False
+        self._originals: dict[str, Message] = {}
+        """Messages whose pictures are left out to find out if the server refuses them."""
+
+    def prepare(self) -> None:
+        """Drop earlier reasoning if the server has refused it before."""
+        if self._agent.thinking_refusals >= _REFUSES_THINKING:
+            self._drop("thinking", self._all_with("thinking"))
+
+    async def after(self, problem: ProviderError) -> bool:
+        """Change the conversation after a failed request; False if no change can help."""
+        self.undo_trial()
+        if self._is_too_long(problem):
+            if not self.has_compacted:
+                self.has_compacted = True
+                if await self._compact():
+                    return True
+            if problem.kind != "too_large":
+                return False
+        elif problem.kind != "invalid_request":
+            return False
+        if problem.subject == "thinking":
+            return self._drop_thinking()
+        if problem.subject == "media" or problem.kind == "too_large":
+            return self._drop_media()
+        return self._try_without_new_media()
+
+    def accepted(self) -> None:
+        """Keep a change that was made to find out if it helps: it did."""
+        tried, self._originals = tuple(self._originals), {}
+        if tried:
+            self._agent.publisher.publish(ContentDropped(kind="media", message_ids=tried))
+            self._warn(_MEDIA_DROPPED)
+
+    def undo_trial(self) -> None:
+        """Undo a change that was made to find out if it helps, and did not."""
+        self._agent.history.replace_messages(self._originals)
+        self._originals = {}
+
+    @property
+    def is_large(self) -> bool:
+        """True if the size of the conversation may be the reason for a refusal."""
+        return self._agent.history.estimated_tokens() >= _LARGE * self._agent.provider.model.context_window
+
+    def _is_too_long(self, problem: ProviderError) -> bool:
+        if problem.kind in ("context_exceeded", "too_large"):
+            return True
+        return problem.kind == "invalid_request" and problem.subject == "size" and self.is_large
+
+    def _drop_thinking(self) -> bool:
+        """Drop earlier reasoning; if the server misses it, ask for none until the turn ends."""
+        found = self._all_with("thinking")
+        if found and not self._has_dropped_thinking:
+            self._has_dropped_thinking = True
+            self._agent.thinking_refusals += 1
+            self._drop("thinking", found)
+            self._warn(_THINKING_DROPPED)
+            return True
+        could_think = self.thinks and self._agent.config.thinking_tokens != 0
+        self.thinks = False
+        return could_think
+
+    def _drop_media(self) -> bool:
+        """Drop the newest pictures and PDF files, then all others."""
+        found = self._all_with("media")
+        if not found or self._media_drops == 2:
+            return False
+        self._media_drops += 1
+        chosen = found if self._media_drops == 2 else self._new_with("media") or found[-1:]
+        self._drop("media", chosen)
+        self._warn(_MEDIA_DROPPED)
+        return True
+
+    def _try_without_new_media(self) -> bool:
+        """Leave out the pictures that no request had before, until the server has answered."""
+        found = self._new_with("media")
+        if not found or self._has_tried:
+            return False
+        self._has_tried = True
+        self._originals = {message.id: message for message in found}
+        self._replace("media", found)
+        return True
+
+    def _all_with(self, kind: DroppedContent) -> list[Message]:
+        return [message for message in self._agent.history.messages() if has_content(message, kind)]
+
+    def _new_with(self, kind: DroppedContent) -> list[Message]:
+        """Return the messages after the last answer that have parts of a kind."""
+        found: list[Message] = []
+        for message in self._agent.history.messages():
+            if isinstance(message, AssistantMessage):
+                found.clear()
+            elif has_content(message, kind):
+                found.append(message)
+        return found
+
+    def _drop(self, kind: DroppedContent, messages: Sequence[Message]) -> None:
+        if messages:
+            self._replace(kind, messages)
+            ids = tuple(message.id for message in messages)
+            self._agent.publisher.publish(ContentDropped(kind=kind, message_ids=ids))
+
+    def _replace(self, kind: DroppedContent, messages: Sequence[Message]) -> None:
+        self._agent.history.replace_messages({message.id: without(message, kind) for message in messages})
+
+    def _warn(self, text: str) -> None:
+        self._agent.publisher.publish(Warned(code="content_dropped", text=text))

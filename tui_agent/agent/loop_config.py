@@ -6,9 +6,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Protocol, TypeAlias
 
-from tui_agent.context.guard import ContextGuard
-from tui_agent.context.history import ConversationHistory
-from tui_agent.context.registry import ContextLayer
+from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike, ToolRegistry, as_tool
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken

@@ -4,8 +4,7 @@ import itertools
 import sys
 from collections.abc import Mapping, Sequence
 
-from tui_agent.context.layers import SYSTEM_LAYER, write_layer
-from tui_agent.context.repair import UNANSWERED
+from tui_agent.context import SYSTEM_LAYER, UNANSWERED, write_layer
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.execution.contained_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken

@@ -8,9 +8,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_agent.context.layers import system_parts
-from tui_agent.execution import EarlyExecutions, ToolExecutionResult, ToolScheduler
-from tui_agent.execution.pipeline.tool_execution import ToolExecution
+from tui_agent.context import system_parts
+from tui_agent.execution import EarlyExecutions, ToolExecution, ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
@@ -22,15 +21,15 @@ from .agent_state import AgentState
 from .answer_problems import (
     LENGTH_HINT,
     EmptyAnswerError,
+    RequestRepair,
     ending_of,
     output_limit_text,
     unclaimed_text,
     unfinished_text,
 )
 from .attempt import Attempt, Problem
-from .compactor import compact_conversation, count_request, needs_compaction, needs_count
+from .conversation_editor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
-from .request_repair import RequestRepair
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
 

@@ -1,12 +1,10 @@
 """Views of a fleet from outside its driver: its state, its events, and the order to stop."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.driver import FleetDriver
@@ -17,13 +15,8 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.fleet_records import FleetCounts, FleetStatus, UnitRow, count_rows
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.visible_text import escaped
-from tui_agent.settings import Locations
 
 from .process.controlling_terminal import say, say_error, say_json_line
-from .process.log_file import LOG_NAME
-
-if TYPE_CHECKING:
-    from tui_agent.ui.fleet.fleet_files import FleetFiles
 
 PAUSE = 5.0
 """Seconds between two lines."""
@@ -178,50 +171,16 @@ def watch_fleet(out: Path) -> int:
     """
     if sys.stdin.isatty() and sys.stdout.isatty():
         read_tasks(out)
-        code = asyncio.run(_show(out))
+        # Imported here: no other command needs the screen.
+        from .screen_parts import show_fleet
+
+        code = asyncio.run(show_fleet(out))
         if not is_driven(out):
             say_error(end_line(read_status(out), out))
         return code
     if not is_driven(out):
         return show_status(out, as_json=False)
     return asyncio.run(_watch(out))
-
-
-async def _show(out: Path) -> int:
-    """Show the screen until the user leaves; return 1 if the fleet has ended and a unit is not done, else 0."""
-    # Imported here: no other command needs the screen.
-    from tui_agent.ui.fleet.fleet_files import FleetFiles
-
-    if not await asyncio.to_thread(is_driven, out):
-        return await _run_app(FleetFiles(out), out)
-    async with connected(out) as driver:
-        files = FleetFiles(out, driver)
-        async with asyncio.TaskGroup() as group:
-            service = group.create_task(files.serve(driver))
-            try:
-                return await _run_app(files, out)
-            finally:
-                service.cancel()
-
-
-async def _run_app(files: "FleetFiles", out: Path) -> int:
-    from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-    from tui_agent.ui.fleet.fleet_app import FleetApp
-
-    locations = Locations.of_user(os.environ)
-    app = FleetApp(
-        files,
-        theme="auto",
-        themes_dirs=(locations.user_themes_dir,),
-        surroundings=TerminalEnvironment.of_environment(os.environ),
-        log_file=locations.log_dir / LOG_NAME,
-        notifications="auto",
-        name=out.name,
-    )
-    await app.run_async()
-    fleet = app.fleet.state
-    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
-    return app.return_code or int(unfinished)
 
 
 async def _watch(out: Path) -> int:

@@ -1,4 +1,4 @@
-"""Parts of the screen that commands use: its settings (themes, keys, the mouse), and its words for a question.
+"""Parts of the screen that commands use: themes, keys and mouse, its words for a question, and the screen of a fleet.
 
 Imports them when a function needs them: print mode checks no keys, and most starts check no theme.
 """
@@ -19,6 +19,7 @@ from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
 if TYPE_CHECKING:
     from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+    from tui_agent.ui.fleet.fleet_files import FleetFiles
     from tui_agent.workbench.plugins.plugin_entries import Plugin
     from tui_agent.workbench.plugins.plugin_loader import LoadedPlugins
 
@@ -150,3 +151,44 @@ def examine_plugins(settings: Settings, root: Path, locations: Locations) -> "Lo
 
     loaded = load_plugins(settings, root)
     return replace(loaded, plugins=tuple(map(checked, loaded.plugins)))
+
+
+async def show_fleet(out: Path) -> int:
+    """Show the screen of a fleet until the user leaves; return 1 if it has ended and a unit is not done, else 0."""
+    # Imported here: no other command needs fleets.
+    from tui_agent.fleet.control_client import connected
+    from tui_agent.fleet.fleet_directory import is_driven
+    from tui_agent.ui.fleet.fleet_files import FleetFiles
+
+    if not await asyncio.to_thread(is_driven, out):
+        return await _run_fleet_app(FleetFiles(out), out)
+    async with connected(out) as driver:
+        files = FleetFiles(out, driver)
+        async with asyncio.TaskGroup() as group:
+            service = group.create_task(files.serve(driver))
+            try:
+                return await _run_fleet_app(files, out)
+            finally:
+                service.cancel()
+
+
+async def _run_fleet_app(files: "FleetFiles", out: Path) -> int:
+    from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+    from tui_agent.ui.fleet.fleet_app import FleetApp
+
+    from .process.log_file import LOG_NAME
+
+    locations = Locations.of_user(os.environ)
+    app = FleetApp(
+        files,
+        theme="auto",
+        themes_dirs=(locations.user_themes_dir,),
+        surroundings=TerminalEnvironment.of_environment(os.environ),
+        log_file=locations.log_dir / LOG_NAME,
+        notifications="auto",
+        name=out.name,
+    )
+    await app.run_async()
+    fleet = app.fleet.state
+    unfinished = not fleet.running and any(row.state != "done" for row in fleet.rows.values())
+    return app.return_code or int(unfinished)

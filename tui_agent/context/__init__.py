@@ -10,15 +10,17 @@ from .instructions import (
     load_own_instructions,
     load_project_instructions,
 )
-from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
+from .layers import CONTEXT_LAYER, LEGACY_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, system_parts, write_layer
 from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
-from .repair import PairingCheck, RepairResult, repair_messages
+from .repair import UNANSWERED, PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_content, estimate_message, estimate_text
 
 __all__ = [
     "CONTEXT_LAYER",
     "LEGACY_LAYER",
+    "OUTPUT_LAYER",
     "SYSTEM_LAYER",
+    "UNANSWERED",
     "Compaction",
     "ContextGuard",
     "ContextLayer",

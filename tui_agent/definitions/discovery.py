@@ -18,7 +18,7 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import repository_root, target_outside
 from tui_agent.protocol.visible_text import escaped
 
-from .front_matter import Document, FrontMatterError, parse_document
+from .definition_text import Document, FrontMatterError, parse_document
 from .records import AgentFile, CommandFile, Found, Kind, Origin, Problem, Skill, Source, shortened
 
 MAX_FILE = 256 * 1024

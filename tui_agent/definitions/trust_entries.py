@@ -1,6 +1,6 @@
 """The definitions of a project as the trust question lists them."""
 
-from .prompt_template import PromptTemplate
+from .definition_text import PromptTemplate
 from .records import AgentFile, Definition, Kind, Skill, shortened
 
 HEADINGS: dict[Kind, str] = {

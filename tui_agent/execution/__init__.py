@@ -2,7 +2,7 @@
 
 from .approval_binding import call_digest
 from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
-from .entry_points import execute_tool_calls, skip_tool_call
+from .entry_points import execute_tool_calls
 from .execution_services import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .executor import ToolExecutor
 from .hook_bus import HookBus
@@ -18,8 +18,8 @@ from .options import (
     parse_strategy,
     strategy_name,
 )
-from .outcomes import SkipReason
-from .pipeline.tool_execution import EarlyExecutions
+from .outcomes import SkipReason, skip_tool_call
+from .pipeline.tool_execution import EarlyExecutions, ToolExecution
 from .process_hook import ProcessHook
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
@@ -48,6 +48,7 @@ __all__ = [
     "SteeringGetter",
     "SteeringMode",
     "Strategy",
+    "ToolExecution",
     "ToolExecutionResult",
     "ToolExecutor",
     "ToolGuardrails",

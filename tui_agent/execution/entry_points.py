@@ -1,13 +1,10 @@
-"""Functions to run or skip tool calls without an agent."""
+"""Function that runs the tool calls of one message without an agent."""
 
 from collections.abc import Iterable
-from typing import get_args
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
-from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
+from tui_agent.protocol.messages import AssistantMessage, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.value_checks import expect_function, expect_items, expect_kind
 
@@ -16,7 +13,6 @@ from .execution_services import BeforeEffects
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
-from .outcomes import SkipReason, skipped
 from .scheduling.call_batch import ToolExecutionResult
 from .scheduling.scheduler import ToolScheduler
 from .scheduling.steering_poll import SteeringGetter
@@ -74,40 +70,6 @@ async def execute_tool_calls(
             return await scheduler.finish()
         scheduler.submit_all(calls.tool_calls)
         return await scheduler.finish(answer=calls)
-
-
-def skip_tool_call(
-    call: ToolCall, bus: Publisher, *, reason: SkipReason = "steering", index: int = 0
-) -> ToolResultMessage:
-    """Answer one call with an error result that says why it was skipped (S0-21, S2-13), without any hook (S0-22).
-
-    Publishes `tool.queued` < `tool.ended` < `message.started` < `message.ended`. Not for calls that are passed to
-    `execute_tool_calls`, which skips calls by itself.
-
-    Raises:
-        ConfigurationError: the reason is unknown.
-    """
-    if reason not in get_args(SkipReason):
-        raise ConfigurationError(f"unknown reason {reason!r}; use one of {', '.join(get_args(SkipReason))}")
-    outcome = skipped(reason)
-    message = ToolResultMessage(
-        call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
-    )
-    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index))
-    bus.publish(
-        ToolEnded(
-            call_id=call.id,
-            name=call.name,
-            index=index,
-            status=outcome.status,
-            is_error=message.is_error,
-            content=message.content,
-            error_kind=outcome.error_kind,
-        )
-    )
-    bus.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=call.id))
-    bus.publish(MessageEnded(message_id=message.id, message=message))
-    return message
 
 
 def _expect_call(name: str, call: object) -> None:

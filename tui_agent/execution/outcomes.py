@@ -5,13 +5,14 @@ A refusal is the outcome of a call that never ran; no stage of the pipeline rais
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.callbacks import Crash
 from tui_agent.protocol.cancellation import NOT_BEGUN, PROGRAM_QUIT
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.events import ToolStatus
-from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.errors import ConfigurationError, OperationCancelledError, ToolError
+from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued, ToolStatus
+from tui_agent.protocol.messages import TextBlock, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.tool import ToolResult
@@ -94,6 +95,40 @@ def skipped(reason: SkipReason) -> Outcome:
     """Return the outcome of a call that is not run for a reason outside the call (S0-21)."""
     status, text = _SKIP_TEXTS[reason]
     return failure(status, text, f"skipped_{reason}")
+
+
+def skip_tool_call(
+    call: ToolCall, bus: Publisher, *, reason: SkipReason = "steering", index: int = 0
+) -> ToolResultMessage:
+    """Answer one call with an error result that says why it was skipped (S0-21, S2-13), without any hook (S0-22).
+
+    Publishes `tool.queued` < `tool.ended` < `message.started` < `message.ended`. Not for calls that are passed to
+    `execute_tool_calls`, which skips calls by itself.
+
+    Raises:
+        ConfigurationError: the reason is unknown.
+    """
+    if reason not in get_args(SkipReason):
+        raise ConfigurationError(f"unknown reason {reason!r}; use one of {', '.join(get_args(SkipReason))}")
+    outcome = skipped(reason)
+    message = ToolResultMessage(
+        call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
+    )
+    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index))
+    bus.publish(
+        ToolEnded(
+            call_id=call.id,
+            name=call.name,
+            index=index,
+            status=outcome.status,
+            is_error=message.is_error,
+            content=message.content,
+            error_kind=outcome.error_kind,
+        )
+    )
+    bus.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=call.id))
+    bus.publish(MessageEnded(message_id=message.id, message=message))
+    return message
 
 
 def sibling_failed(name: str, call_id: str, *, started: bool) -> Outcome:

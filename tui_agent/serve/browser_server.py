@@ -24,9 +24,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from tui_agent.protocol.errors import ConfigurationError
 
-from .app_packets import PageSize, read_page_message
 from .browser_page import FILES, PAGE_SCRIPT, PROTECTION, page_for
-from .served_app import ServedApp
+from .served_app import PageSize, ServedApp, read_page_message
 
 MOST_PAGES = 4
 """Most pages with an app at the same time."""

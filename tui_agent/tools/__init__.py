@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 
-from .bash_output_tool import BashOutputTool
 from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
-from .kill_bash_tool import KillBashTool
+from .job_tools import BashOutputTool, KillBashTool
 from .processes.background_jobs import BackgroundJobs
 from .read_tool import ReadTool
 from .todo_tool import TodoTool

@@ -1,25 +1,33 @@
-"""One layer: the command line that runs a command in it, what the walls refused, and its changes."""
+"""One layer: the command line of a command in it, what the walls refused, and what it changed of the real files."""
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import stat
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChanges, Place, WalledCommand
+from tui_agent.protocol.trial import KeepReport, KeepSelection, LayerChange, LayerChanges, Place, WalledCommand
 from tui_agent.walls.refusals import NETWORK_ERRORS, refusals
 from tui_agent.walls.visible_places import visible_places
 
 from .bubblewrap_walls import BubblewrapWalls
 from .confinement import Confinement
 from .covered_places import LayerRoot
+from .file_comparison import is_same_file
 from .keeping import finish_keeping, keep_changes
 from .landlock_walls import LandlockWalls
-from .layer_changes import read_changes
-from .layer_files import identity_of, status_of
+from .layer_files import identity_of, is_whiteout, kind_of, marks_of, status_of
 from .layer_limits import WatchedCommand
 from .layer_storage import RECORD, is_finished, remove_tree
+from .repository_state import RepositoryState, repository_in
+from .sorting import PathSorter
+
+MEANWHILE = "it changed in the workspace since the command started"
+_DELETED_MEANWHILE = "it was deleted in the workspace since the command started"
+_UNKNOWN_MARKS = {"redirect": "a renamed directory", "metacopy": "a file without its content"}
 
 Walls = BubblewrapWalls | LandlockWalls
 
@@ -41,6 +49,181 @@ _ERRORS = (
     ("its limit for the size of a file was reached", ("File size limit exceeded", "File too large", "EFBIG")),
 )
 """Restrictions, and the messages of programs that meet them."""
+
+
+def read_changes(roots: Sequence[LayerRoot], *, made_ns: int, sorter: PathSorter) -> LayerChanges:
+    """Return what a layer changed. Costs what changed, not what is there. Blocks.
+
+    No process may write to the layer any more.
+
+    Args:
+        roots: the workspace first, then the repository if it is outside.
+        made_ns: `st_ctime_ns` of a file that was created when the layer was made, on the layer's file system.
+        sorter: decides which kind of change each path is.
+    """
+    try:
+        return _read_changes(roots, made_ns, sorter)
+    except (OSError, _UnreadableLayerError) as error:
+        return LayerChanges(problem=f"the changes cannot be read: {error}")
+
+
+def _read_changes(roots: Sequence[LayerRoot], made_ns: int, sorter: PathSorter) -> LayerChanges:
+    found = [change for root in roots for change in _Walk(root, made_ns, root is not roots[0]).run()]
+    places = [root.place for root in roots]
+    repository = repository_in(roots)
+    if repository is None or not found:
+        kept, dropped = sorter.sort(found, places)
+        return LayerChanges(_in_order(kept), dropped=dropped)
+    state = RepositoryState(repository, found, made_ns)
+    kept, dropped = sorter.sort(state.rest, places)
+    for change in kept if state.words else ():
+        change.with_repository = change.sort == "workspace" and state.is_tied(change)
+    return LayerChanges(_in_order(kept), state.words, dropped, repository_changes=_in_order(state.files))
+
+
+def _in_order(changes: Iterable[LayerChange]) -> tuple[LayerChange, ...]:
+    return tuple(sorted(changes, key=lambda change: change.path))
+
+
+class _UnreadableLayerError(Exception):
+    """The layer has a form that is not understood."""
+
+
+@dataclass(slots=True)
+class _Directory:
+    """One directory, of the layer or only of the workspace, that is still to be read."""
+
+    path: str
+    """Below the covered directory; empty or with a final `/`."""
+    has_upper: bool
+    """True if the layer has a directory there; otherwise everything in it is deleted."""
+    has_lower: bool
+    """True if the covered directory has a directory there."""
+    is_hidden: bool
+    """True if nothing of the covered directory shows through."""
+    had_lower: bool = False
+    """True if the covered directory had one when the command used it."""
+    top: str = ""
+    """Topmost directory that is deleted with it."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Walk through the upper directory of one root."""
+
+    root: LayerRoot
+    made_ns: int
+    is_outside: bool
+    _waiting: list[_Directory] = field(default_factory=list[_Directory])
+
+    def run(self) -> Iterator[LayerChange]:
+        """Yield every difference between the layer and the covered directory."""
+        has_lower = kind_of(status_of(self.root.place)) == "directory"
+        is_hidden = marks_of(self.root.upper).get("opaque") == b"y"
+        self._waiting.append(_Directory("", True, has_lower, is_hidden, had_lower=True))
+        while self._waiting:
+            yield from self._read(self._waiting.pop())
+
+    def _read(self, directory: _Directory) -> Iterator[LayerChange]:
+        upper, lower = f"{self.root.upper}/{directory.path}", f"{self.root.place}/{directory.path}"
+        is_changed = directory.has_lower and os.lstat(lower).st_mtime_ns > self.made_ns
+        with _readable(upper) if directory.has_upper else nullcontext():
+            stored: dict[str, os.stat_result] = {}
+            if directory.has_upper:
+                with os.scandir(upper) as entries:
+                    stored = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+            names = {*stored, *(os.listdir(lower) if directory.is_hidden and directory.has_lower else ())}
+            for name in names:
+                yield from self._compare(directory, name, stored.get(name), is_changed)
+
+    def _compare(
+        self, directory: _Directory, name: str, status: os.stat_result | None, is_changed: bool
+    ) -> Iterator[LayerChange]:
+        """Yield the difference at one name, and queue what is below it."""
+        path = directory.path + name
+        upper, target = f"{self.root.upper}/{path}", f"{self.root.place}/{path}"
+        lower = status_of(target) if directory.has_lower else None
+        status = None if status is not None and is_whiteout(upper, status) else status
+        old, new = kind_of(lower), kind_of(status)
+        marks = {} if new in ("absent", "link") else marks_of(upper)
+        for mark, what in _UNKNOWN_MARKS.items():
+            if mark in marks:
+                raise _UnreadableLayerError(f"{path} is {what}")
+        if "directory" in (old, new):
+            is_kept = new == "directory"
+            is_hidden = directory.is_hidden or not is_kept or marks.get("opaque") == b"y"
+            top = "" if is_kept else directory.top or path
+            self._waiting.append(_Directory(f"{path}/", is_kept, old == "directory", is_hidden, "origin" in marks, top))
+        is_same = is_same_file(upper, status, target, lower)
+        # Of a directory with something in it, the changes below say enough.
+        if new == "directory":
+            is_shown = _modes_differ(status, lower) if is_same else lower is not None or _is_empty(upper)
+        elif new == "absent":
+            is_shown = old != "absent" and (old != "directory" or not os.listdir(target))
+        else:
+            is_shown = not is_same or (new == "file" and _modes_differ(status, lower))
+        if is_shown:
+            # A file may also come from elsewhere, by a rename; a directory may not.
+            is_lost = is_changed or new == "directory" or (directory.had_lower and not directory.has_lower)
+            is_deleted = lower is None and "origin" in marks and is_lost
+            conflict = _DELETED_MEANWHILE if is_deleted else self._conflict(lower)
+            yield self._found(path, status, lower, conflict, is_mode=is_same, top=directory.top)
+
+    def _conflict(self, lower: os.stat_result | None) -> str:
+        """Return why a file may not be replaced without an answer. A directory's times change with its entries."""
+        is_later = lower is not None and not stat.S_ISDIR(lower.st_mode) and lower.st_ctime_ns > self.made_ns
+        return MEANWHILE if is_later else ""
+
+    def _found(
+        self,
+        path: str,
+        status: os.stat_result | None,
+        lower: os.stat_result | None,
+        conflict: str,
+        *,
+        is_mode: bool,
+        top: str,
+    ) -> LayerChange:
+        kind = "deleted" if status is None else "added" if lower is None else "changed"
+        target = Path(f"{self.root.place}/{path}")
+        return LayerChange(
+            path=str(target) if self.is_outside else path,
+            target=target,
+            kind="mode" if is_mode else kind,
+            sort="workspace",
+            old=kind_of(lower),
+            new=kind_of(status),
+            source=Path(f"{self.root.upper}/{path}"),
+            size=status.st_size if status is not None and stat.S_ISREG(status.st_mode) else 0,
+            mode=stat.S_IMODE(status.st_mode) if status is not None else 0,
+            conflict=conflict,
+            seen=identity_of(lower),
+            top=self.root.place / top if top else None,
+        )
+
+
+def _modes_differ(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and stat.S_IMODE(one.st_mode) != stat.S_IMODE(other.st_mode)
+
+
+def _is_empty(upper: str) -> bool:
+    """Return True if a directory that the command made has no entries but whiteouts."""
+    with _readable(upper), os.scandir(upper) as entries:
+        return all(is_whiteout(entry.path, entry.stat(follow_symlinks=False)) for entry in entries)
+
+
+@contextmanager
+def _readable(path: str) -> Generator[None, None, None]:
+    """Make a directory of the layer readable for a moment: a command may have taken the permission away."""
+    mode = stat.S_IMODE(os.lstat(path).st_mode)
+    if mode & 0o700 == 0o700:
+        yield
+        return
+    os.chmod(path, mode | 0o700)
+    try:
+        yield
+    finally:
+        os.chmod(path, mode)
 
 
 class TrialLayer:

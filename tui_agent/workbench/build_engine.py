@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from tui_agent.definitions.records import Definitions
     from tui_agent.mcp.server_pool import ServerPool
 
-    from .answer_servers import ServerAnswers
     from .file_hooks import FileHooks
+    from .tool_servers import ServerAnswers
     from .typed_definitions import TypedDefinitions
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
@@ -433,8 +433,7 @@ async def _open_servers(
     if options.mcp_config is None and not start.loaded.settings.mcp and not (options.cwd / SERVERS_FILE).exists():
         return None, None
     # Imported here so that a start without servers does not wait for it.
-    from .answer_servers import ServerAnswers
-    from .tool_servers import configured_servers, open_servers, server_parts
+    from .tool_servers import ServerAnswers, configured_servers, open_servers, server_parts
 
     servers, notes = await asyncio.to_thread(configured_servers, options, folder, start.loaded)
     for note in notes:

@@ -12,7 +12,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.agent.agent_profile import AgentProfile
 from tui_agent.agent.command_run import NEVER_RAN
 from tui_agent.context import ContextLayer
-from tui_agent.definitions.prompt_template import Arguments, PromptTemplate, framed_output
+from tui_agent.definitions.definition_text import Arguments, PromptTemplate, framed_output
 from tui_agent.definitions.records import CommandFile, Definitions, Kind, Skill, is_allowed, kind_of, shortened
 from tui_agent.definitions.skill_tool import SkillTool, skill_catalogue, skill_text
 from tui_agent.protocol.errors import ConfigurationError

@@ -18,17 +18,15 @@ from .built_in_tools import tool_finder
 from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import RuleImpact, RuleStore
 from .live_settings import LiveSettings, UseOnScreen
-from .session_commands import SessionCommands
 from .session_hooks import SessionHooks
+from .session_inputs import SessionCommands, SessionPrompts
 from .session_jobs import SessionJobs
 from .session_models import SessionModels
-from .session_prompts import SessionPrompts
 from .session_rules import SessionRules
 from .session_servers import SessionServers
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
-from .workspace_files import WorkspaceFiles
-from .workspace_symbols import WorkspaceSymbols
+from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
 
 __all__ = ["AgentLoop", "Rewinder", "SteeringQueue", "Workbench"]
 

@@ -18,7 +18,7 @@ from tui_agent.session import StoredSession
 from tui_agent.workbench import build_engine
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.session_commands import SessionCommands
+from tui_agent.workbench.session_inputs import SessionCommands
 from tui_agent.workbench.session_models import SessionModels
 from tui_agent.workbench.sessions.resume import open_session
 

@@ -24,10 +24,9 @@ from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .command_launcher import wrap_argv
-from .detached_commands import GUARD, Keeper, detach, is_detached
+from .detached_commands import GUARD, Keeper, detach, is_detached, record_of
 from .orphans import call_running, is_kept, led_by, unclaimed_orphans
 from .output_pump import OutputPump, Sink
-from .process_record import record_of
 from .process_tree import TreeMark, end_tree, left_running, process_name, some_of, topmost
 
 GRACE = 0.8

@@ -1,4 +1,8 @@
-"""The functions and classes of the workspace for completion: an index that another process builds, file by file."""
+"""Completion of paths and symbols of the workspace.
+
+Paths come from a listing that is kept for a moment, functions and classes from an index that another process builds,
+file by file.
+"""
 
 import asyncio
 import heapq
@@ -14,14 +18,25 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.facts.source_symbol import SourceSymbol
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
 from tui_agent.tools.search import symbol_worker
-from tui_agent.tools.search.file_listing import BoundedBytes
+from tui_agent.tools.search.file_listing import BoundedBytes, list_files
+from tui_agent.tools.search.search_engine import find_ripgrep
 from tui_agent.tools.search.tree_listing import GitFiles
 
-MAX_FOUND = 20
+MAX_PATHS_FOUND = 50
+"""Paths that one query returns."""
+LISTING_AGE = 5.0
+"""Seconds after which the files are listed again."""
+
+_CHECK_INTERVAL = 1_000
+"""Names between two checks for cancellation."""
+
+MAX_SYMBOLS_FOUND = 20
 """Symbols that one query returns."""
 MAX_FILES = 30_000
 """Source files that are read."""
@@ -33,7 +48,74 @@ LEAST_LETTERS = 2
 
 _BUILD_TIME = 90.0
 _OUTPUT_SIZE = 64 * 1024 * 1024
-_CHECK_INTERVAL = 1_000
+
+
+class WorkspaceFiles:
+    """Finds files of a workspace by a part of their path; files that `.gitignore` excludes are left out."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._names: tuple[str, ...] = ()
+        self._listed_at = float("-inf")
+
+    async def find(self, text: str) -> tuple[str, ...]:
+        """Return the paths below the root that match a text, the best first; none if the root cannot be listed.
+
+        A query that is cancelled stops its search.
+        """
+        token = CancellationToken()
+        try:
+            if time.monotonic() - self._listed_at > LISTING_AGE:
+                place = ResolvedPath(await asyncio.to_thread(self._root.resolve))
+                listing = await list_files(place, place.path, find_ripgrep(place.path), token)
+                self._names = await asyncio.to_thread(with_directories, listing.names)
+                self._listed_at = time.monotonic()
+            return await asyncio.to_thread(best_matches, self._names, text, token)
+        except (ToolError, OSError, OperationCancelledError):
+            return ()
+        finally:
+            token.cancel("the search is over")
+
+
+def with_directories(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of files with those of their directories, which end in a slash."""
+    directories: set[str] = set()
+    for name in names:
+        while (name := name.rpartition("/")[0]) and f"{name}/" not in directories:
+            directories.add(f"{name}/")
+    return (*sorted(directories), *names)
+
+
+def best_matches(names: Sequence[str], text: str, cancellation: CancellationToken) -> tuple[str, ...]:
+    """Return the names that contain the letters of a text in order, the best first, at most `MAX_PATHS_FOUND`. Blocks.
+
+    Raises:
+        OperationCancelledError: the search was cancelled.
+    """
+    wanted = text.casefold()
+    # Without backtracking, so that no text takes long.
+    pattern = re.compile("".join(f"[^{re.escape(letter)}]*+{re.escape(letter)}" for letter in text), re.IGNORECASE)
+    found: list[tuple[int, int, str]] = []
+    for place, name in enumerate(names):
+        if place % _CHECK_INTERVAL == 0:
+            cancellation.raise_if_set()
+        # Name by name: one search in all of them would keep the other threads waiting.
+        if pattern.match(name) is not None:
+            found.append((_distance(name.casefold(), wanted, pattern), len(name), name))
+    return tuple(name for _, _, name in heapq.nsmallest(MAX_PATHS_FOUND, found))
+
+
+def _distance(name: str, wanted: str, pattern: re.Pattern[str]) -> int:
+    """Return how far a path is from a text: the file name counts before the directories, whole parts before letters."""
+    base = name.rstrip("/").rpartition("/")[2]
+    checks = (
+        wanted in (name, base, name.rstrip("/")),
+        base.startswith(wanted),
+        wanted in base,
+        wanted in name,
+        pattern.match(base) is not None,
+    )
+    return checks.index(True) if True in checks else len(checks)
 
 
 class WorkspaceSymbols:
@@ -136,4 +218,4 @@ def best_symbols(
             name = symbol.name.casefold()
             checks = (symbol.name == text, name == wanted, name.startswith(wanted), wanted in name, True)
             found.append((checks.index(True), len(name), symbol.path, place, symbol))
-    return tuple(symbol for *_, symbol in heapq.nsmallest(MAX_FOUND, found))
+    return tuple(symbol for *_, symbol in heapq.nsmallest(MAX_SYMBOLS_FOUND, found))

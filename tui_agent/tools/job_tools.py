@@ -1,4 +1,4 @@
-"""The bash_output tool: what a background command has printed since the last look at it."""
+"""The tools for background commands: bash_output reads what one has printed, kill_bash ends it."""
 
 import asyncio
 from contextlib import suppress
@@ -18,9 +18,12 @@ LONGEST_WAIT = 600.0
 
 _WAIT_SLACK = 5.0
 
-_DESCRIPTION = """Returns what a background command has printed since the last call, and whether it still runs.
+_OUTPUT_DESCRIPTION = """Returns what a background command has printed since the last call, and whether it still runs.
 With `wait`, it first waits until the command ends, for that many seconds at most. You need not wait for the end: a \
 message tells you."""
+
+_KILL_DESCRIPTION = """Stops a background command together with everything it started.
+Its output can still be read with bash_output."""
 
 
 class BashOutputArguments(Arguments):
@@ -34,7 +37,7 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
     """Tool that reads the output of background commands; it changes nothing, so it never asks."""
 
     def __init__(self, jobs: BackgroundJobs) -> None:
-        super().__init__("bash_output", _DESCRIPTION, BashOutputArguments, read_only=True)
+        super().__init__("bash_output", _OUTPUT_DESCRIPTION, BashOutputArguments, read_only=True)
         self._jobs = jobs
 
     def call_is_concurrency_safe(self, args: BashOutputArguments) -> bool:
@@ -90,3 +93,37 @@ class BashOutputTool(TypedTool[BashOutputArguments]):
 async def _set_when(first: asyncio.Event, second: asyncio.Event) -> None:
     await first.wait()
     second.set()
+
+
+class KillBashArguments(Arguments):
+    """Arguments of the kill_bash tool."""
+
+    task_id: WordText = Field(description="The id that bash returned, such as bash_1.")
+
+
+class KillBashTool(TypedTool[KillBashArguments]):
+    """Tool that ends background commands. It reaches only what the session itself started, so it asks only before it
+    ends what the user sent there."""
+
+    def __init__(self, jobs: BackgroundJobs) -> None:
+        super().__init__("kill_bash", _KILL_DESCRIPTION, KillBashArguments)
+        self._jobs = jobs
+
+    def call_is_read_only(self, args: KillBashArguments) -> bool:
+        return not any(job.was_sent for job in self._jobs.running if job.task_id == args.task_id)
+
+    def call_is_concurrency_safe(self, args: KillBashArguments) -> bool:
+        # It must not start before the model's message is complete, nor beside other calls.
+        return False
+
+    def call_summary(self, args: KillBashArguments) -> str:
+        job = next((job for job in self._jobs.all if job.task_id == args.task_id), None)
+        return f"{args.task_id} {shortened(job.command)}" if job is not None else args.task_id
+
+    async def run(self, args: KillBashArguments, context: ToolContext) -> ToolResult:
+        had_ended = self._jobs.find(args.task_id).moments.over.is_set()
+        job = self._jobs.kill(args.task_id, by="model")
+        await job.moments.over.wait()
+        text = f"{job.task_id} had ended already: it {job.words}." if had_ended else f"{job.task_id} {job.words}."
+        details: JsonObject = {"outcome": job.words, "task_id": job.task_id}
+        return ToolResult.of_text(text, details=details)
