@@ -28,8 +28,7 @@ from tui_agent.ui.text.styled_lines import wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
-from .form_fields import ChoiceField, FormRow
-from .server_question_rows import question_rows, question_title
+from .server_question_rows import ChoiceField, FormRow, question_rows, question_title
 
 LEAST_OF_FIELDS = 3
 """Rows for the fields in any window."""
