@@ -146,7 +146,7 @@ class SettingActions:
         try:
             said = bench.models.choose_effort(name)
             if not name and not keeps:
-                self._show_efforts(said)
+                self._show_efforts(bench.models.effort, said)
                 return
             if keeps:
                 said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
@@ -154,10 +154,9 @@ class SettingActions:
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
 
-    def _show_efforts(self, state: str) -> None:
+    def _show_efforts(self, current: str, state: str) -> None:
         from tui_agent.ui.dialogs.item_page import EFFORTS, ItemPage, choices
 
-        current = next((name for name in EFFORTS if f" is {name}" in state), "default")
         page = ItemPage("Effort", lambda: choices(EFFORTS, current), state.partition(" /effort")[0], selected=current)
         self._choose_from(page, self._effort)
 
