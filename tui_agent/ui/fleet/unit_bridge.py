@@ -18,9 +18,6 @@ from tui_agent.ui.approval.approval_rows import UNIT
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
-from tui_agent.ui.chat.chat_options import ChatOptions
-from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .fleet_files import FleetFiles
@@ -262,38 +259,3 @@ class UnitBridge(AgentBridge):
                 self._mode = event.mode
             elif isinstance(event, PermissionModeChanged):
                 self._mode = event.new
-
-
-class UnitChat(ChatScreen):
-    """The chat of a unit. Its dialogs ask the questions of all units."""
-
-    def __init__(self, bridge: UnitBridge, options: ChatOptions, questions: UnitQuestions) -> None:
-        """Create the chat of one unit.
-
-        Args:
-            bridge: the connection to the unit.
-            options: the settings of the screen.
-            questions: the open questions of all units.
-        """
-        super().__init__(bridge, options)
-        self.unit = bridge
-        """The connection to the unit."""
-        self._questions = questions
-        self.approvals.show(questions)
-        self.bars.line.back = "all units"
-        self.entry.queue.is_fixed = True
-        self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
-
-    def show_state(self, state: ScreenState) -> None:
-        """Show another state; the questions stay those of all units."""
-        super().show_state(state)
-        self.approvals.show(self._questions)
-
-    def action_interrupt(self) -> None:
-        """Uncover the conversation, else return to the composer, else to all units."""
-        if self.body.drawer_open:
-            self.body.close_drawer()
-        elif self.focused is not self.entry.composer:
-            self.focus_composer()
-        else:
-            self.dismiss(None)
