@@ -20,7 +20,7 @@ from .action_context import ActionContext, Handlers
 from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
 from .session_actions import ConversationActions, RunActions, SessionActions
-from .setting_actions import SettingActions
+from .setting_actions import MODES, SettingActions
 
 CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
 """A request of the list of calls."""
@@ -155,9 +155,6 @@ class CommandProvider(Provider):
         found: object = getattr(self.screen, "commands", None)
         if not isinstance(found, CommandActions):
             return
-        # Pages are loaded on demand.
-        from tui_agent.ui.dialogs.item_page import MODES
-
         commands = found
         settings = commands.settings
         in_order = {command.id: command for command in all_commands() if command.palette}

@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
 
-CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
-"""Modes that the mode key cycles through; the others are set by name only."""
+MODES = {
+    PermissionMode.ASK: "Ask before anything changes that no rule allows",
+    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
+    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
+    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
+    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
+}
+"""Each permission mode, with what it does."""
+CYCLED_MODES = {
+    PermissionMode.ASK: "asks before it changes anything",
+    PermissionMode.ACCEPT_EDITS: "keeps changes of files here, asks about the rest",
+    PermissionMode.PLAN: "keeps no changes, and proposes a plan",
+}
+"""Modes that the mode key cycles through, as the first page explains them; the others are set by name only."""
 
 
 class SettingActions:
@@ -42,8 +54,9 @@ class SettingActions:
     def choose_next_mode(self) -> None:
         """Set the next of `CYCLED_MODES`; after any other mode, the first."""
         mode = self._context.bridge.status.mode
-        place = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
-        self.choose_mode(CYCLED_MODES[place % len(CYCLED_MODES)])
+        cycle = tuple(CYCLED_MODES)
+        place = cycle.index(mode) + 1 if mode in cycle else 0
+        self.choose_mode(cycle[place % len(cycle)])
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -66,7 +79,7 @@ class SettingActions:
                 f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
             )
             return False
-        from tui_agent.ui.dialogs.item_page import MODES, ItemPage, choices
+        from tui_agent.ui.dialogs.item_page import ItemPage, choices
 
         items = choices({mode.value: text for mode, text in MODES.items()}, current.value)
         page = ItemPage("Mode", lambda: items, "What happens to calls that no rule decides", selected=current.value)
