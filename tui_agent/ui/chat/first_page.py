@@ -20,8 +20,8 @@ from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .actions.setting_actions import CYCLED_MODES
 from .app_requests import SessionRequested, SessionService, ThemeRequested
+from .chat_options import CYCLED_MODES
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."

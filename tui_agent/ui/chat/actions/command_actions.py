@@ -11,6 +11,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import all_commands
+from tui_agent.ui.chat.chat_options import MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
 from tui_agent.ui.panel.call_list import CallList
@@ -20,7 +21,7 @@ from .action_context import ActionContext, Handlers
 from .background_actions import JobActions, ServerActions
 from .page_actions import PageActions
 from .session_actions import ConversationActions, RunActions, SessionActions
-from .setting_actions import MODES, SettingActions
+from .setting_actions import SettingActions
 
 CallRequest: TypeAlias = CallList.CancelRequested | CallList.ExtendRequested | CallList.RevertRequested
 """A request of the list of calls."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.chat.app_requests import ThemeRequested
+from tui_agent.ui.chat.chat_options import CYCLED_MODES, MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
@@ -15,21 +16,6 @@ if TYPE_CHECKING:
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
-
-MODES = {
-    PermissionMode.ASK: "Ask before anything changes that no rule allows",
-    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
-    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
-    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
-    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
-}
-"""Each permission mode, with what it does."""
-CYCLED_MODES = {
-    PermissionMode.ASK: "asks before it changes anything",
-    PermissionMode.ACCEPT_EDITS: "keeps changes of files here, asks about the rest",
-    PermissionMode.PLAN: "keeps no changes, and proposes a plan",
-}
-"""Modes that the mode key cycles through, as the first page explains them; the others are set by name only."""
 
 
 class SettingActions:
