@@ -11,7 +11,7 @@ from tests.ui.test_chat_flows import FakeFiles, kinds
 from tui_agent.protocol.facts.prompt_attachment import PromptAttachment
 from tui_agent.protocol.facts.source_symbol import SourceSymbol
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.composer.mention_preview import MAX_LINES
+from tui_agent.ui.composer.message_lines import MAX_LINES
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from textual.containers import VerticalScroll
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.providers.scripted_provider import call, reply
-from tui_agent.ui.app.palette import CommandProvider
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.commands import command, use_keys
+from tui_agent.ui.chat.actions.command_actions import CommandProvider
 from tui_agent.ui.dialogs.help_page import help_text
 
 

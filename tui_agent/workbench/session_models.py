@@ -31,6 +31,11 @@ class SessionModels:
             for model in sorted(self.list(), key=lambda model: not model.is_current)
         )
 
+    @property
+    def effort(self) -> str:
+        """The effort in force, a key of `BUDGETS`."""
+        return self._engine.choice.effort
+
     def list(self) -> tuple[ModelFact, ...]:
         """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""
         model = self._engine.loop.provider.model
@@ -72,9 +77,8 @@ class SessionModels:
             self._engine.choice.use_effort(name)
         tokens = self._engine.loop.config.thinking_tokens
         limit = f", up to {tokens:,} tokens" if tokens and model.thinking == "budget" else ""
-        effort = self._engine.choice.effort
         begin = "From the next request on, the" if name else "The"
-        state = {"off": "is off", "default": "is left to the provider"}.get(effort, f"is {effort}{limit}")
+        state = {"off": "is off", "default": "is left to the provider"}.get(self.effort, f"is {self.effort}{limit}")
         rest = "" if name else f" /effort NAME changes it: {', '.join(BUDGETS)}."
         return f"{begin} model's effort {state}.{rest}"
 
@@ -86,5 +90,5 @@ class SessionModels:
         """
         file = self._engine.locations.user_file
         choice = self._engine.choice
-        await asyncio.to_thread(store_setting, file, setting, choice.model if setting == "model" else choice.effort)
+        await asyncio.to_thread(store_setting, file, setting, choice.model if setting == "model" else self.effort)
         return str(file)

@@ -2,7 +2,7 @@
 
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.approval.approval_marks import danger_marks
+from tui_agent.ui.approval.approval_reasons import danger_marks
 
 
 def marks(command: str, **fields: object) -> tuple[str, ...]:

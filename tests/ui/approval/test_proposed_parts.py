@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.ui.trial_story import CART, NEW_CART, PRICE, changed, everything, formatted
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.trial import KeepSelection, ProposedChanges
-from tui_agent.ui.approval.proposed_parts import (
+from tui_agent.ui.approval.change_parts import (
     ProposedParts,
     can_choose,
     editable,

@@ -10,9 +10,8 @@ from textual.pilot import Pilot
 from tests.ui.fleet.still_fleet import NOW, MemoryFleet
 from tests.ui.stage import PATIENCE, Clock
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.fleet.fleet_app import FleetApp
+from tui_agent.ui.fleet.fleet_app import FleetApp, UnitChat
 from tui_agent.ui.fleet.fleet_screen import FleetScreen
-from tui_agent.ui.fleet.unit_bridge import UnitChat
 
 
 def fleet_app(files: MemoryFleet, clock: Callable[[], float] = lambda: 2_000.0, theme: str = "dark") -> FleetApp:

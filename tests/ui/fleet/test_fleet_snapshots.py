@@ -11,8 +11,7 @@ from tests.ui.fleet.still_fleet import NOW, MemoryFleet, asks, busy_fleet, many_
 from tests.ui.story import working
 from tui_agent.protocol.fleet_records import FleetStatus
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.fleet.fleet_app import FleetApp
-from tui_agent.ui.fleet.unit_bridge import UnitChat
+from tui_agent.ui.fleet.fleet_app import FleetApp, UnitChat
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,7 @@ from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.replay import replay_screen
 from tui_agent.ui.replay.replay_screen import ReplayApp, ReplayScreen
-from tui_agent.ui.replay.replay_timeline import ReplayTimeline
-from tui_agent.ui.replay.scrubber import PlayState, scrubber_row, speed_text, time_text
+from tui_agent.ui.replay.replay_timeline import PlayState, ReplayTimeline, scrubber_row, speed_text, time_text
 
 pytestmark = pytest.mark.slow
 

@@ -72,7 +72,7 @@ QUIT_SECONDS = 2.0
 
 def _command_provider() -> type[Provider]:
     # Imported when the palette opens: the first screen does not need it.
-    from .palette import CommandProvider
+    from tui_agent.ui.chat.actions.command_actions import CommandProvider
 
     return CommandProvider
 

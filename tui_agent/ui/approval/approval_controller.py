@@ -26,8 +26,8 @@ from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine
+from .change_parts import ChangedText, keep_all, proposed_parts
 from .change_parts_screen import ChangePartsScreen
-from .proposed_parts import ChangedText, keep_all, proposed_parts
 from .server_question_screen import ServerQuestionScreen
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from .approval_answers import (
     MAX_ANSWER_ROWS,
     AnswerStep,
     Choice,
+    RuleOffer,
     answer_choices,
     answer_rows,
     first_answers,
@@ -38,10 +39,8 @@ from .approval_answers import (
 )
 from .approval_reasons import why_rows
 from .approval_rows import TITLE_FRAME, ApprovalRows, request_title
-from .change_parts import ChangeParts, change_parts
+from .change_parts import ChangedText, ChangeParts, can_choose, change_parts, editable
 from .input_edit import InputEdit
-from .proposed_parts import ChangedText, can_choose, editable
-from .rule_offer import RuleOffer
 
 WIDE = 110
 """Columns from which the dialog leaves the tool panel free."""

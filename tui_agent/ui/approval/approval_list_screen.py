@@ -22,9 +22,9 @@ from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
-from .approval_marks import danger_marks
+from .approval_answers import RuleOffer
+from .approval_reasons import danger_marks
 from .approval_rows import ApprovalRows, request_title, unread_text
-from .rule_offer import RuleOffer
 
 if TYPE_CHECKING:
     from tui_agent.workbench.configuration.permission_rules import RuleImpact

@@ -32,8 +32,7 @@ from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
 from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
 
-from .approval_marks import OUTSIDE
-from .command_parts import is_split, part_rows, split_rows
+from .approval_reasons import OUTSIDE, is_split, part_rows, split_rows
 from .server_question_rows import question_rows, question_title
 
 _Argument: TypeAlias = tuple[str, str | None]

@@ -27,10 +27,10 @@ from tui_agent.ui.base.screen_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.text.rows_view import Paging, RowsView
 
+from .approval_answers import RuleOffer
 from .approval_dialog import APPROVES, ROOMY, TALL, WIDE, ApprovalDialog, Cover, FootRows
+from .change_parts import ChangedText, keep_all, new_texts, proposed_parts
 from .input_edit import InputEdit
-from .proposed_parts import ChangedText, keep_all, new_texts, proposed_parts
-from .rule_offer import RuleOffer
 from .whole_diffs_page import WholeDiffsPage, whole_diffs
 
 if TYPE_CHECKING:

@@ -1,16 +1,25 @@
-"""The parts of a change that the user can accept one by one, and the input that makes only those. Pure.
+"""The parts of a change that the user can accept or keep one by one, and the answer that makes only those.
 
-The parts are the hunks of the diff. A call whose input cannot be cut along them has none.
+The parts of a call are the hunks of its diff; a call whose input cannot be cut along them has none. A part of what a
+command changed in a trial is a hunk of a text whose whole diff is known, else a whole file, a tree of files, or the
+repository's state.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.diffs import Diff, DiffHunk, hunks_between, split_lines
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.trial import REPOSITORY, KeepSelection, ProposedChanges, ProposedFile
+from tui_agent.ui.text.code_highlighter import language_of
 from tui_agent.ui.text.line import Run
+from tui_agent.ui.text.proposed_rows import CONFLICT, CUT, NO_DIFF, file_facts, tree_runs
+from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
+
+# --- parts of a call --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +129,189 @@ def _fit(hunks: Iterable[DiffHunk], lines: Sequence[str]) -> bool:
         hunk.new_index >= 0 and tuple(lines[hunk.new_index : hunk.new_index + len(hunk.new)]) == hunk.new
         for hunk in hunks
     )
+
+
+# --- parts of what a command changed ----------------------------------------------------------------------------------
+
+MOST_BYTES = 1_000_000
+"""Bytes of a workspace file above which it is kept as a whole or not at all."""
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedParts:
+    """The parts of a proposal. A path with several parts is a text of which some hunks can be kept."""
+
+    parts: tuple[ChangePart, ...]
+    initial: frozenset[int]
+    """Indexes of the parts that are accepted at first: all but conflicts."""
+    _changes: ProposedChanges
+    _paths: tuple[str, ...]
+    """Path of each part."""
+    _texts: Mapping[str, str]
+    """New texts by path, as far as they are known."""
+
+    def decision(self, accepted: Collection[int]) -> ApprovalDecision:
+        """Return the answer that keeps the accepted parts; the model reads which hunks are left out."""
+        conflicts = any(file.conflict for file in self._changes.files)
+        if not accepted:
+            return ApprovalDecision(decision="deny")
+        if len(accepted) == len(self.parts) and not conflicts:
+            return ApprovalDecision(decision="approve")
+        left_out = [
+            (path, part)
+            for index, (path, part) in enumerate(zip(self._paths, self.parts, strict=True))
+            if index not in accepted and self._paths.count(path) > 1
+        ]
+        kept = {self._paths[index] for index in accepted}
+        texts = "\n".join(f"{path}\n{part.text}" for path, part in left_out if path in kept)
+        note = f"I left out these parts of files:\n{texts}" if texts else ""
+        return ApprovalDecision(decision="approve", input=self.selection(accepted), note=note)
+
+    def selection(self, accepted: Collection[int]) -> JsonObject:
+        """Return the fields of `KeepSelection` that keep the accepted parts."""
+        paths = list(dict.fromkeys(path for index, path in enumerate(self._paths) if index in accepted))
+        texts: dict[str, str] = {}
+        for path in paths:
+            own = [index for index, one in enumerate(self._paths) if one == path]
+            if not all(index in accepted for index in own):
+                chosen = [place for place, index in enumerate(own) if index in accepted]
+                texts[path] = text_with(self._texts[path], [self.parts[index] for index in own], chosen)
+        overwrite = tuple(file.path for file in self._changes.files if file.conflict and file.path in paths)
+        # The files that belong to the repository's change are kept with it.
+        return KeepSelection(paths=tuple(paths), texts=texts, overwrite=overwrite).model_dump(mode="json")
+
+    def edit(self, index: int, accepted: Collection[int]) -> "ChangedText | None":
+        """Return the text of the file of a part, to be edited and kept with the accepted parts; None if it has none."""
+        path = self._paths[index]
+        text = self._texts.get(path)
+        if text is None or sanitise(plain := text.replace("\t", " ")) != plain:
+            return None
+        return ChangedText(path, text, self.selection({*accepted, index}))
+
+    def edit_only(self) -> "ChangedText | None":
+        """Return the only text that can be edited, to be kept with everything else that is accepted at first."""
+        places = [index for index, path in enumerate(self._paths) if path in self._texts]
+        return self.edit(places[0], self.initial) if places else None
+
+
+class ChangedText:
+    """The text of one file to edit, and the selection that keeps the edited text."""
+
+    is_json = False
+
+    def __init__(self, path: str, text: str, selection: JsonObject) -> None:
+        self._path, self._selection = path, selection
+        self.text = text
+        """The text to be edited."""
+        self.language = language_of(path)
+        """The language to highlight."""
+        self.file_name = f"text{PurePath(path).suffix or '.txt'}"
+        """A file name for another editor."""
+        self.subject = f"the text of {one_line(visible(path), _LONGEST_NAME)}"
+        """Description of the edited text."""
+
+    def read(self, text: str) -> JsonObject:
+        """Return the selection that keeps an edited text."""
+        chosen = KeepSelection.model_validate(self._selection)
+        texts = chosen.texts if text == self.text else {**chosen.texts, self._path: text}
+        return chosen.model_copy(update={"texts": texts}).model_dump(mode="json")
+
+
+def keep_all(changes: ProposedChanges) -> JsonObject | None:
+    """Return the selection of everything that a plain yes keeps; None if that is all: conflicts are left out."""
+    if not any(file.conflict for file in changes.files):
+        return None
+    parts = proposed_parts(changes, {})
+    return parts.selection(parts.initial)
+
+
+def can_choose(changes: ProposedChanges) -> bool:
+    """True if a proposal has several parts, or one that a plain yes does not keep."""
+    hunks = (len(whole_hunks(file.diff) or ()) if _has_hunks(file) else 1 for file in _decided(changes))
+    is_left_out = any(file.conflict for file in changes.files)
+    return not changes.problem and (is_left_out or sum(hunks) + len(changes.trees) + bool(changes.repository) > 1)
+
+
+def editable(changes: ProposedChanges) -> tuple[str, ...]:
+    """Return the paths of texts that the user can edit."""
+    return tuple(file.path for file in _decided(changes) if _is_known_text(file)) if not changes.problem else ()
+
+
+def proposed_parts(changes: ProposedChanges, texts: Mapping[str, str]) -> ProposedParts:
+    """Return the parts of a proposal.
+
+    Args:
+        changes: the proposal.
+        texts: new texts by path, as `new_texts` returns them; other files are kept as a whole or not at all.
+    """
+    found: list[tuple[str, ChangePart]] = []
+    if changes.repository:
+        words = ", ".join(changes.repository)
+        with_files = f"  with {count_text(len(changes.repository_files), 'file')}" if changes.repository_files else ""
+        found.append((REPOSITORY, _whole("repository", ((f"  {visible(words)}", ""), (with_files, "muted")))))
+    for file in sorted(_decided(changes), key=lambda file: file.sort != "protected"):
+        hunks = whole_hunks(file.diff) if _has_hunks(file) and file.path in texts else None
+        if hunks is not None and len(hunks) > 1:
+            for number, hunk in enumerate(hunks, 1):
+                name = f"{visible(file.path)}, part {number} of {len(hunks)}"
+                found.append((file.path, ChangePart((hunk,), path=file.path, name=name)))
+        else:
+            found.append((file.path, _file_part(file)))
+    found.extend((tree.path, _whole(visible(tree.path), tuple(tree_runs(tree)[-2:]))) for tree in changes.trees)
+    conflicts = {file.path for file in changes.files if file.conflict}
+    initial = frozenset(index for index, (path, _) in enumerate(found) if path not in conflicts)
+    paths, parts = tuple(path for path, _ in found), tuple(part for _, part in found)
+    return ProposedParts(parts, initial, changes, paths, texts)
+
+
+def new_texts(root: Path, changes: ProposedChanges) -> dict[str, str]:
+    """Return the new texts of files: those whose whole diff is known and applies to the workspace's file. Blocks."""
+    found: dict[str, str] = {}
+    for file in _decided(changes):
+        hunks = whole_hunks(file.diff) if _is_known_text(file) else None
+        old = "" if file.kind == "added" else _read_text(root / file.path) if hunks else None
+        text = applied(old, hunks) if hunks and old is not None else None
+        if text is not None:
+            found[file.path] = text
+    return found
+
+
+def _decided(changes: ProposedChanges) -> list[ProposedFile]:
+    """Return the files that are decided one by one."""
+    with_repository = set(changes.repository_files) if changes.repository else set[str]()
+    return [file for file in changes.files if file.sort != "refused" and file.path not in with_repository]
+
+
+def _is_known_text(file: ProposedFile) -> bool:
+    """True if the diff has the whole of a text that can be changed before it is kept."""
+    return file.is_text and bool(file.diff) and not file.has_more and not file.conflict and file.kind != "deleted"
+
+
+def _has_hunks(file: ProposedFile) -> bool:
+    return _is_known_text(file) and file.kind == "changed"
+
+
+def _file_part(file: ProposedFile) -> ChangePart:
+    notes = file_facts(file)
+    if file.conflict:
+        notes.append((f"  {visible(file.conflict)}; {CONFLICT}", "warning"))
+    if file.sort == "protected":
+        notes.append((f"  protected: {visible(file.runs_later)}" if file.runs_later else "  protected", "error"))
+    if file.has_more:
+        notes.append((f"  {CUT if file.diff else NO_DIFF}", "muted"))
+    return ChangePart(file.diff.hunks, path=file.path, name=visible(file.path), facts=tuple(notes))
+
+
+def _whole(name: str, facts: tuple[Run, ...]) -> ChangePart:
+    return ChangePart(name=name, facts=facts)
+
+
+def _read_text(path: Path) -> str | None:
+    """Return a file of the workspace as text; None if it is none, or large."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return None
+        return path.read_bytes().decode("utf-8")
+    except (OSError, ValueError):
+        return None

@@ -21,8 +21,7 @@ from tui_agent.ui.text.sanitiser import visible
 from tui_agent.ui.text.styled_lines import clipped, key_rows, prefixed_lines, width_of_runs, wrapped
 
 from .approval_rows import request_title, unread_text
-from .change_parts import ChangePart, ChangeParts
-from .proposed_parts import ChangedText, ProposedParts
+from .change_parts import ChangedText, ChangePart, ChangeParts, ProposedParts
 
 _MARGIN = 4
 _LEFT_OUT = "The agent reads which parts you left out."

@@ -4,7 +4,7 @@ It begins like an approval: letters answer, any other text goes to the composer.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -28,8 +28,10 @@ from tui_agent.ui.text.styled_lines import wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
-from .form_fields import ChoiceField, FormRow
-from .server_question_rows import question_rows, question_title
+from .server_question_rows import ChoiceField, FormRow, question_rows, question_title
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_servers import SessionServers
 
 LEAST_OF_FIELDS = 3
 """Rows for the fields in any window."""
@@ -41,14 +43,6 @@ _SHOWN = (
 """Answers in the row of keys."""
 _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
-
-
-class OpensPages(Protocol):
-    """Opens pages in the user's browser."""
-
-    async def open_page(self, url: str, /) -> str:
-        """Open a page; return why that is impossible."""
-        ...
 
 
 class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
@@ -67,7 +61,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         position: int = 1,
         total: int = 1,
         *,
-        browser: OpensPages | None = None,
+        browser: "SessionServers | None" = None,
         keys: TypedKeys,
         at_once: bool = False,
         foot: FootRows = lambda: (0, 0),

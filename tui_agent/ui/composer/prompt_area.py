@@ -26,8 +26,7 @@ from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
 from .composer import Composer
-from .mention_preview import MentionPreview
-from .message_lines import NoticeLine, RefusalLine
+from .message_lines import MentionPreview, NoticeLine, RefusalLine
 from .prompt_parser import Suggestion
 from .queue_strip import QueueStrip
 

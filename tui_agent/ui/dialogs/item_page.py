@@ -11,7 +11,6 @@ from textual.binding import BindingType
 
 from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.facts.model_facts import ModelFact
-from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
@@ -21,14 +20,6 @@ from tui_agent.ui.transcript.part_page import PartPage
 from .list_page import ListPage
 from .text_page import POLL_SECONDS
 
-MODES = {
-    PermissionMode.ASK: "Ask before anything changes that no rule allows",
-    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
-    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
-    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
-    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
-}
-"""Each permission mode, with what it does."""
 EFFORTS = {
     "off": "No thinking",
     "low": "Little thinking: quick answers",

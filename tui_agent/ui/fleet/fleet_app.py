@@ -1,4 +1,4 @@
-"""`fleet run --watch`: the app that shows one fleet."""
+"""`fleet run --watch`: the app that shows one fleet, and the chat of a unit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,18 +14,55 @@ from tui_agent.protocol.messages import now_ms
 from tui_agent.ui.app.terminal_signals import Notifications, TerminalSignals
 from tui_agent.ui.app.themes import DEFAULT_THEME
 from tui_agent.ui.app.tui_agent_app import QUIT_SECONDS, TuiAgentApp
-from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_options import ChatOptions
+from tui_agent.ui.chat.chat_screen import ChatScreen
+from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.text.clipboard import copy_text
 
 from .fleet_files import FleetFiles
 from .fleet_screen import FleetScreen
-from .unit_bridge import UnitBridge, UnitChat
+from .unit_bridge import UnitBridge, UnitQuestions
 from .unit_rows import plain_text, repository_of
 
 _STYLES = Path(__file__).parents[1] / "chat" / "chat.tcss"
+
+
+class UnitChat(ChatScreen):
+    """The chat of a unit. Its dialogs ask the questions of all units."""
+
+    def __init__(self, bridge: UnitBridge, options: ChatOptions, questions: UnitQuestions) -> None:
+        """Create the chat of one unit.
+
+        Args:
+            bridge: the connection to the unit.
+            options: the settings of the screen.
+            questions: the open questions of all units.
+        """
+        super().__init__(bridge, options)
+        self.unit = bridge
+        """The connection to the unit."""
+        self._questions = questions
+        self.approvals.show(questions)
+        self.bars.line.back = "all units"
+        self.entry.queue.is_fixed = True
+        self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
+
+    def show_state(self, state: ScreenState) -> None:
+        """Show another state; the questions stay those of all units."""
+        super().show_state(state)
+        self.approvals.show(self._questions)
+
+    def action_interrupt(self) -> None:
+        """Uncover the conversation, else return to the composer, else to all units."""
+        if self.body.drawer_open:
+            self.body.close_drawer()
+        elif self.focused is not self.entry.composer:
+            self.focus_composer()
+        else:
+            self.dismiss(None)
 
 
 class FleetApp(TuiAgentApp):
@@ -77,7 +114,7 @@ class FleetApp(TuiAgentApp):
         self.fleet = FleetScreen(files, self.chat.options.surroundings, now=now)
         """The screen with all units."""
 
-    def get_default_screen(self) -> AnyScreen:
+    def get_default_screen(self) -> FleetScreen:
         """Return the screen with all units, at the bottom of the stack."""
         return self.fleet
 

@@ -41,7 +41,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_rows
 
 from .fleet_files import FleetFiles, InputRejected
 from .fleet_state import FleetState, UnitFilter
-from .unit_questions import UnitAnswers, UnitQuestions
+from .unit_bridge import UnitAnswers, UnitQuestions
 from .unit_rows import RowLayout, column_row, layout_of, plain_text, title_row, total_rows, unit_row, unit_text
 from .workers_screen import WorkersScreen, heading_row, lane_rows, lanes_of
 

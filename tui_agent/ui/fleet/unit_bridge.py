@@ -1,6 +1,7 @@
-"""The conversation of a unit of a fleet, whose agent runs in another process, perhaps on another machine.
+"""The units of a fleet as the chat sees them; their agents run in other processes, perhaps on other machines.
 
-Events are read from the fleet's files, and what the user does becomes commands of stream-json.
+Events are read from the fleet's files, and what the user does becomes commands of stream-json. The questions of all
+units wait in one queue; an answer goes to the unit that asked.
 """
 
 import time
@@ -10,18 +11,102 @@ from dataclasses import replace
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunStarted
-from tui_agent.protocol.messages import UserKind, now_ms
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.fleet_records import UnitQuestion
+from tui_agent.protocol.messages import JsonObject, UserKind, now_ms
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.ui.approval.approval_rows import UNIT
 from tui_agent.ui.base.commands import command, hint
 from tui_agent.ui.bridge.agent_bridge import AgentBridge, Post
 from tui_agent.ui.bridge.bridge_messages import AgentEvents, AgentStatus, StatusPublished
-from tui_agent.ui.chat.chat_options import ChatOptions
-from tui_agent.ui.chat.chat_screen import ChatScreen
-from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.state.approval_folds import PendingApprovals
 
 from .fleet_files import FleetFiles
 from .fleet_state import FleetState
-from .unit_questions import UnitAnswers, UnitQuestions
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+class UnitQuestions(PendingApprovals):
+    """The questions in order of arrival. Changed by the driver's updates and by the user's answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._answered: set[str] = set()
+        """Questions that were answered here; the driver may still list them."""
+
+    def update(self, questions: Sequence[UnitQuestion]) -> bool:
+        """Take the open questions; return False if nothing changed."""
+        listed = {key_of(one): one for one in questions}
+        self._answered &= listed.keys()
+        gone = [key for key in self._requests if key not in listed]
+        new = [key for key in listed if key not in self._requests and key not in self._answered]
+        for key in gone:
+            super().settle(key)
+        for key in new:
+            self._requests[key] = _request_of(key, listed[key])
+        return bool(gone or new)
+
+    def settle(self, request_id: str) -> bool:
+        """Remove a question that was answered here; return False if it was not open."""
+        is_open = super().settle(request_id)
+        if is_open:
+            self._answered.add(request_id)
+        return is_open
+
+    def ask_again(self) -> None:
+        """Let questions whose answers had no effect return with the next update."""
+        self._answered.clear()
+
+    def oldest_of(self, unit_id: str) -> ApprovalRequest | None:
+        """Return the oldest question of a unit; None if it has none."""
+        return next((one for key, one in self._requests.items() if key.startswith(f"{unit_id}/")), None)
+
+
+class UnitAnswers:
+    """Sends answers to the units that asked."""
+
+    shares_rules = False
+
+    def __init__(self, files: FleetFiles) -> None:
+        """Send answers to the units of a fleet."""
+        self._files = files
+        self.bench = None
+        """A unit's session is open in another process: its rules last as long as it, and no browser opens here."""
+
+    def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """Send an answer to the unit of a question. The first answer wins; a refusal follows as an update."""
+        unit_id, _, own_id = request_id.partition("/")
+        self._files.send(unit_id, approval_command(own_id, decision))
+        return True
+
+
+def key_of(question: UnitQuestion) -> str:
+    """Return an id of a question that is unique in the fleet: a unit's id has no slash."""
+    return f"{question.unit_id}/{question.request.request_id}"
+
+
+def approval_command(request_id: str, decision: ApprovalDecision) -> JsonObject:
+    """Return an answer as a command of stream-json."""
+    command: JsonObject = {"type": "approval", "request_id": request_id, "decision": decision.decision}
+    if decision.decision == "approve":
+        # Units offer no rule for a user's file, so the scope is never `user`.
+        command["scope"] = "session" if decision.scope != "once" else "once"
+        if decision.input is not None:
+            command["input"] = decision.input
+    if decision.note:
+        command["note"] = decision.note
+    return command
+
+
+def _request_of(key: str, question: UnitQuestion) -> ApprovalRequest:
+    """Return a request with the name of its unit. It offers one rule: the command has no field for another one."""
+    request = question.request
+    agent = "" if request.agent == "main" else f" · {request.agent}"
+    name = f"{UNIT}{question.unit_id}{agent}"
+    return request.model_copy(update={"request_id": key, "agent": name, "rules": ()})
+
+
+# --- the conversation of a unit ---------------------------------------------------------------------------------------
 
 _MAX_BATCH = 1_000
 """Events handed over at once, so that the screen answers keys in between."""
@@ -174,38 +259,3 @@ class UnitBridge(AgentBridge):
                 self._mode = event.mode
             elif isinstance(event, PermissionModeChanged):
                 self._mode = event.new
-
-
-class UnitChat(ChatScreen):
-    """The chat of a unit. Its dialogs ask the questions of all units."""
-
-    def __init__(self, bridge: UnitBridge, options: ChatOptions, questions: UnitQuestions) -> None:
-        """Create the chat of one unit.
-
-        Args:
-            bridge: the connection to the unit.
-            options: the settings of the screen.
-            questions: the open questions of all units.
-        """
-        super().__init__(bridge, options)
-        self.unit = bridge
-        """The connection to the unit."""
-        self._questions = questions
-        self.approvals.show(questions)
-        self.bars.line.back = "all units"
-        self.entry.queue.is_fixed = True
-        self.entry.idle_text = self.entry.composer.placeholder = "This unit takes no messages: it does not run"
-
-    def show_state(self, state: ScreenState) -> None:
-        """Show another state; the questions stay those of all units."""
-        super().show_state(state)
-        self.approvals.show(self._questions)
-
-    def action_interrupt(self) -> None:
-        """Uncover the conversation, else return to the composer, else to all units."""
-        if self.body.drawer_open:
-            self.body.close_drawer()
-        elif self.focused is not self.entry.composer:
-            self.focus_composer()
-        else:
-            self.dismiss(None)

@@ -24,8 +24,7 @@ from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.workbench.sessions.replay_source import ReplaySource
 
-from .replay_timeline import ReplayTimeline
-from .scrubber import PlayState, Scrubber
+from .replay_timeline import PlayState, ReplayTimeline, Scrubber
 
 FRAME = 1 / 20
 """Seconds between two updates."""

@@ -14,14 +14,10 @@ from typing import TypeAlias
 from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
-from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.diffs import Diff
-from tui_agent.protocol.events import ToolStatus
-from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
-from tui_agent.protocol.status_words import REFUSED_BY
 from tui_agent.protocol.visible_text import without_sequences
-from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines, wait_text
-from tui_agent.ui.state.call_records import FileChange, question_text, settled_text, tool_kind
+from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines
+from tui_agent.ui.state.call_records import FileChange, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_rows import diff_rows
@@ -30,6 +26,7 @@ from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, 
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
+from .call_outcome import first_line, outcome_of, state_of
 from .transcript_model import Part, Piece, shifted
 from .transcript_parts import BODY, HEAD
 
@@ -55,22 +52,6 @@ _SKIPPED_LINES = 40
 _NAMES_IN_A_ROW = 20
 _LONGEST = 400
 
-_WORDS: dict[ToolStatus, str] = {
-    "overridden": "replaced by a hook",
-    "denied_user": "you denied it",
-    "denied_policy": "denied",
-    "denied_hook": "denied by a hook",
-    "denied_guardrail": "denied by a guardrail",
-    "withheld": "withheld from the model",
-    "skipped_steering": "skipped: you steered",
-    "skipped_hook": "skipped by a hook",
-    "skipped_user": "you skipped it",
-    "cancelled": "cancelled",
-    "interrupted": "outcome unknown",
-    "timeout": "timed out",
-    "not_found": "no such tool",
-}
-"""Texts for results that the tool did not produce."""
 _SIGN_STYLES = {
     "waiting": "muted",
     "asking": "warning",
@@ -80,7 +61,6 @@ _SIGN_STYLES = {
     "stopped": "warning",
 }
 """Styles of the conversation for those of the panel's signs."""
-_PROBLEMS: frozenset[ToolStatus] = frozenset({"error", "timeout", "invalid", "not_found", "output_limit"})
 
 
 @dataclass(slots=True)
@@ -350,52 +330,6 @@ def _is_quiet_read(view: CallViewState) -> bool:
     return is_plain and "command" not in view.arguments.effective
 
 
-def outcome_of(view: CallViewState) -> tuple[str, str]:
-    """Return the result of a call in one line, with its style; empty while there is none."""
-    if view.status is None:
-        return "", ""
-    details = view.outcome.details or {}
-    reported, first = details.get("outcome"), _first_line(view.outcome.result)
-    if view.outcome.error_kind == ASKED_AGAIN:
-        return "asks again when the session resumes", "muted"
-    if view.status in _WORDS:
-        return _refusal(view, _WORDS[view.status]), "warning"
-    if view.status in _PROBLEMS:
-        failure = (reported if isinstance(reported, str) and reported else first) or "failed"
-        return " · ".join(filter(None, (failure, settled_text(view.changes)))), "error"
-    settled, answer = settled_text(view.changes), view.approval.resolution
-    # The user knows that it was their own answer.
-    reason = answer.note if answer is not None and answer.by == "user" else view.changes.trial.reason
-    if settled.startswith("discarded") and reason:
-        settled = f"{settled}: {reason}"
-    return " · ".join(filter(None, (reported if isinstance(reported, str) else "", settled))), "muted"
-
-
-def _state_of(view: CallViewState, context: CallContext) -> tuple[str, str]:
-    """Return the state or the result of a call in one line, with its style."""
-    match view.phase:
-        case "asking":
-            return question_text(view.approval.request), "warning"
-        case "waiting" | "queued":
-            return wait_text(view, context.find), "muted"
-        case "running":
-            return view.live.progress, "muted"
-        case "ended":
-            return outcome_of(view)
-
-
-def _refusal(view: CallViewState, words: str) -> str:
-    """Return who kept a call from running, and why."""
-    resolution, reason = view.approval.resolution, _reason(view)
-    if view.status == "denied_user" and resolution is not None:
-        words = REFUSED_BY.get(resolution.by, words)
-    if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
-        return reason
-    if reason.lower().startswith(words):
-        return reason
-    return f"{words}{f': {reason}' if reason else ''}"
-
-
 def _changed_rows(view: CallViewState, width: int) -> list[Line]:
     """Return the row that says who changed the input of a call before it ran, and what the model asked for."""
     asked, resolution = view.arguments.asked, view.approval.resolution
@@ -423,7 +357,7 @@ def _agent_rows(call: LedgerCall, context: CallContext, width: int) -> list[Line
         said = (count_text(len(call.children), "call"), tokens, doing)
     else:
         # The result counts the calls.
-        said = (tokens, _first_line(view.outcome.result) if view.status == "ok" else "")
+        said = (tokens, first_line(view.outcome.result) if view.status == "ok" else "")
     text = " · ".join(filter(None, said))
     if not text:
         return []
@@ -447,7 +381,7 @@ def _agent_steps(call: LedgerCall, context: CallContext, width: int) -> list[Lin
 
 def _inner_row(view: CallViewState, context: CallContext, width: int) -> Line:
     """Return the row of a sub-agent's call."""
-    (sign, sign_style), (outcome, style) = sign_of(view), _state_of(view, context)
+    (sign, sign_style), (outcome, style) = sign_of(view), state_of(view, context.find)
     runs: list[Run] = [
         (f"{BODY}  {sign} ", _SIGN_STYLES[sign_style]),
         (f"{one_line(view.name, 16)} ", f"tool-{tool_kind(view.name)}"),
@@ -458,23 +392,11 @@ def _inner_row(view: CallViewState, context: CallContext, width: int) -> Line:
     return Line(clipped(runs, width), indent=len(BODY) + 4)
 
 
-def _reason(view: CallViewState) -> str:
-    """Return why a call was denied or skipped, as the user, the rule or the hook said it."""
-    resolution, decision = view.approval.resolution, view.approval.decision
-    if view.status in ("denied_user", "skipped_user"):
-        return resolution.note if resolution is not None else ""
-    if view.status == "denied_policy" and decision is not None:
-        return decision.rule or decision.reason
-    if view.status in ("denied_hook", "skipped_hook"):
-        return next((run.reason for run in reversed(view.approval.hooks) if run.reason), "")
-    return ""
-
-
 def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
     """Return the row of a call, and below it a result that does not fit."""
     view = call.view
     sign, sign_style = sign_of(view)
-    outcome, style = _state_of(view, context)
+    outcome, style = state_of(view, context.find)
     name = one_line(view.name, 16)
     summary = one_line(view.marked_summary, _LONGEST)
     # A tool may have put its result into the summary, too, as `edit` does with its counts.
@@ -677,13 +599,6 @@ def _output_row(runs: Sequence[Run], width: int) -> Line:
 
 def _body_row(text: str, width: int) -> Line:
     return Line(clipped(((f"{BODY}  ", ""), (text, "muted")), width), indent=len(BODY) + 2)
-
-
-def _first_line(text: str) -> str:
-    """Return the first line with text; with the second if it only announces that."""
-    lines = [line for line in text[:_LONGEST].split("\n") if line.strip()][:2]
-    is_heading = len(lines) > 1 and lines[0].endswith(":")
-    return f"{lines[0]} {lines[1].strip().removeprefix('- ')}" if is_heading else "".join(lines[:1])
 
 
 def _searched(view: CallViewState) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from tui_agent.protocol.amounts import bytes_text, count_text, names_text
-from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -67,6 +66,7 @@ from tui_agent.ui.state.session_status import StepNumbers
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold
+from .call_outcome import RESUMED
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
 from .markdown.markdown_part import MarkdownPart, ThinkingPart
 from .rewind_marks import RewindMarks
@@ -101,8 +101,6 @@ _ENDING = frozenset(("stop_requested", "abort_requested"))
 """Codes of notices that a run is about to end because the user said so."""
 MOST_PICTURES = 4
 """Most images shown of a result."""
-_RESUMED = frozenset((ASKED_AGAIN, NOT_BEGUN))
-"""Reasons for which a call ended that a resumed session starts again."""
 
 
 class TranscriptFold:
@@ -344,7 +342,7 @@ class TranscriptFold:
         self.redraw(call_id)
         if isinstance(event, ToolEnded) and event.status == "skipped_steering":
             self._skipped.append(call_id)
-        if isinstance(event, ToolEnded) and event.error_kind not in _RESUMED:
+        if isinstance(event, ToolEnded) and event.error_kind not in RESUMED:
             part = self._shown.pop(call_id, None)
             if part is not None and self._shows_pictures:
                 self._add_pictures(part, event.content)
@@ -365,7 +363,7 @@ class TranscriptFold:
         self._shown = {
             call_id: part
             for call_id, part in self._shown.items()
-            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind in _RESUMED
+            if (call := self._find(call_id)) is not None and call.view.outcome.error_kind in RESUMED
         }
 
     def _forget_parts(self, gone: Iterable[Part]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.chat.app_requests import ThemeRequested
+from tui_agent.ui.chat.chat_options import CYCLED_MODES, MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
-
-CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
-"""Modes that the mode key cycles through; the others are set by name only."""
 
 
 class SettingActions:
@@ -42,8 +40,9 @@ class SettingActions:
     def choose_next_mode(self) -> None:
         """Set the next of `CYCLED_MODES`; after any other mode, the first."""
         mode = self._context.bridge.status.mode
-        place = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
-        self.choose_mode(CYCLED_MODES[place % len(CYCLED_MODES)])
+        cycle = tuple(CYCLED_MODES)
+        place = cycle.index(mode) + 1 if mode in cycle else 0
+        self.choose_mode(cycle[place % len(cycle)])
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -66,7 +65,7 @@ class SettingActions:
                 f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
             )
             return False
-        from tui_agent.ui.dialogs.item_page import MODES, ItemPage, choices
+        from tui_agent.ui.dialogs.item_page import ItemPage, choices
 
         items = choices({mode.value: text for mode, text in MODES.items()}, current.value)
         page = ItemPage("Mode", lambda: items, "What happens to calls that no rule decides", selected=current.value)
@@ -146,7 +145,7 @@ class SettingActions:
         try:
             said = bench.models.choose_effort(name)
             if not name and not keeps:
-                self._show_efforts(said)
+                self._show_efforts(bench.models.effort, said)
                 return
             if keeps:
                 said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
@@ -154,10 +153,9 @@ class SettingActions:
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
 
-    def _show_efforts(self, state: str) -> None:
+    def _show_efforts(self, current: str, state: str) -> None:
         from tui_agent.ui.dialogs.item_page import EFFORTS, ItemPage, choices
 
-        current = next((name for name in EFFORTS if f" is {name}" in state), "default")
         page = ItemPage("Effort", lambda: choices(EFFORTS, current), state.partition(" /effort")[0], selected=current)
         self._choose_from(page, self._effort)
 
