@@ -257,6 +257,7 @@ def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(
         app.wait_for_all("1 of 2", "first.txt")
         # The keys of y and n, with full width and on a Greek layout.
         app.write("ｙ")
+        app.press("enter")
         app.wait_for("2 of 2")
         app.wait_for_question("write")
         app.write("ν")
@@ -289,7 +290,10 @@ def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(
         assert (machine.work / "ab").exists()
         assert not (machine.work / "a").exists()
 
-        ask_for("write", "write a long file")
+        app.wait_for_status("ready")
+        app.say("write a long file")
+        app.wait_for("▲ Create ")
+        # A yes is dim until the end was seen.
         app.wait_until_armed("n no")
         app.press("y")
         app.read(0.5)

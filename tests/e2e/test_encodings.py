@@ -165,8 +165,10 @@ def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMach
     with ServerThread([outside, says("Not made."), outside]) as server, machine.app_on(server) as app:
         app.ready()
         for focus, bells in (("\x1b[O\x1b[I", 0), ("\x1b[O", 1)):
-            app.say("make it")
-            app.write(focus)
+            app.type("make it")
+            app.wait_for_draft("make it")
+            # In one write: the question must not come before the focus has gone.
+            app.write(f"\r{focus}")
             app.wait_for_status("waiting for you")
             app.wait_for(lambda _, bells=bells: b"\x1b]2;waiting for you" in app.raw and rung(app) == bells)
             if not bells:
