@@ -53,7 +53,7 @@ def test_no_injected_control_sequence_reaches_the_terminal(hostile_machine: User
         app.press("w")
         app.wait_until_gone("every rule and check")
         app.wait_until_armed("n no")
-        # Two letters without a pause are no answer; a key that pages ends the first one.
+        # Two letters without a pause answer nothing; a key that pages ends the first one.
         app.press("pageup")
         app.press("n")
         app.wait_for_words("All told.")

@@ -138,7 +138,6 @@ def test_the_smallest_windows_are_usable(machine: UserMachine) -> None:
                     if app.comes(f"Written {number}.", 0.2 if more else 1.0):
                         break
                 app.wait_for(f"Written {number}.")
-                app.press("ctrl+c")
                 app.wait_for(lambda screen: " ›" in screen.text)
                 assert all(len(line) <= size[0] for line in app.screen.lines)
                 assert (machine.work / f"b{number}.txt").read_text("utf-8") == "beta\n"
