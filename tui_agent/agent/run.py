@@ -114,7 +114,11 @@ class AgentRun:
         return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
     def extend_call(self, call_id: str, seconds: float) -> float | None:
-        """Give one running call more time; return its new limit, or None if it has none or does not run."""
+        """Give one running call more time.
+
+        Returns:
+            Its new limit in seconds from its start; None: it has no limit, or does not run.
+        """
         scheduler = self._active_scheduler
         return scheduler.extend_call(call_id, seconds) if scheduler is not None else None
 

@@ -76,7 +76,9 @@ class Turn:
         self._step_is_open = False
 
     async def take(self) -> None:
-        """Ask the model until it answers or finally fails, and run its calls.
+        """Ask the model until it answers or finally fails, and run its calls; a guardrail may end it before.
+
+        After a cancellation with something to complete it returns, and `ending` may have the reason.
 
         Raises:
             OperationCancelledError: the run must end, and nothing had to be completed first.

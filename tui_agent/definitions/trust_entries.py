@@ -11,7 +11,7 @@ HEADINGS: dict[Kind, str] = {
 
 
 def trust_entry(definition: Definition) -> str:
-    """Return a definition with its file: with the commands it would run, or the tools and the model it would use."""
+    """Return the text for the trust question: name, file, what it would run or use, and for most its description."""
     if isinstance(definition, AgentFile):
         tools = "all tools" if definition.tools is None else f"the tools {', '.join(definition.tools) or 'none'}"
         model = f" and the model {definition.model}" if definition.model else ""

@@ -48,7 +48,10 @@ class WatchedFiles:
         self._ending = ending
 
     def look(self) -> frozenset[Mark]:
-        """Return a value that changes with the files. Links are followed; files that cannot be read count as absent."""
+        """Return a value that changes with the files, and each second while one is younger than two seconds.
+
+        Links are followed; files that cannot be read count as absent.
+        """
         return frozenset(mark for path in self._paths() if (mark := _mark(path)) is not None)
 
     def watchable_directories(self) -> frozenset[tuple[str, int, int]]:

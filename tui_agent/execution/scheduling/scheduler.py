@@ -256,7 +256,7 @@ class ToolScheduler:
         """Give one running call more time.
 
         Returns:
-            Its new time limit in seconds; None: it has no limit, does not run, or is unknown.
+            Its new time limit in seconds from its start; None: it has no limit, does not run, or is unknown.
         """
         state = self._stoppable(call_id)
         return None if state is None else self._executor.extend_time_limit(state, seconds)
