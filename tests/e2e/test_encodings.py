@@ -60,9 +60,9 @@ KEYS = (
 
 
 def draft_of(app: App) -> str:
-    """Return all lines of the composer."""
+    """Return all lines of the composer; empty while the screen shows half of a frame."""
     lines = app.screen.lines
-    first = max(place for place, line in enumerate(lines) if line.startswith(" › "))
+    first = max((place for place, line in enumerate(lines) if line.startswith(" › ")), default=len(lines) - 1)
     rows = [lines[first][3:], *(f"\n{line}" for line in lines[first + 1 : -1])]
     return "".join(row.rstrip() for row in rows)
 

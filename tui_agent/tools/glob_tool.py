@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import missing_file_error, os_errors_as
 from .pinned_directory import ResolvedPath
-from .search.file_listing import UNREADABLE_NOTE, list_matching, list_matching_ignored, without_denied
+from .search.file_listing import UNREADABLE_NOTE, existing, list_matching, list_matching_ignored, without_denied
 from .search.glob_pattern import GlobPattern
 from .search.search_engine import find_ripgrep
 from .text_format import counted, printable
@@ -74,8 +74,11 @@ class GlobTool(TypedTool[GlobArguments]):
             where = (place, self._workspace.root, ripgrep, pattern, context.cancellation)
             listing = await list_matching(*where)
             ignored = () if listing.names else await list_matching_ignored(*where)
-        matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
-        left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
+            matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
+            left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
+            # ripgrep may have looked into a link that stood in the place of a directory for a moment.
+            matching[:MOST_SHOWN] = await asyncio.to_thread(existing, place, matching[:MOST_SHOWN])
+            left_out[:MOST_SHOWN] = await asyncio.to_thread(existing, place, left_out[:MOST_SHOWN])
         shown = [self._shown(place, name) for name in matching[:MOST_SHOWN]]
         nothing = [] if matching else [_nothing_note(args.pattern, [self._shown(place, name) for name in left_out])]
         if nothing and (link := await asyncio.to_thread(_first_link, place.path, pattern)):

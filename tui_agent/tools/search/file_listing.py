@@ -262,7 +262,7 @@ async def list_matching(
     Raises:
         ToolError, OperationCancelledError, OSError: as for `list_files`.
     """
-    literal = await asyncio.to_thread(_existing, place, pattern.choices, regular=regular)
+    literal = await asyncio.to_thread(existing, place, pattern.choices, regular=regular)
     names, complete, has_errors = set(literal), True, False
     # A path that does not exist may look equal to one that does.
     for base in pattern.bases or (() if literal else pattern.folders):
@@ -298,7 +298,7 @@ def _matching(base: str, names: Sequence[str], pattern: GlobPattern) -> list[str
     return [name for below in names if pattern.matches(name := start + below)]
 
 
-def _existing(place: ResolvedPath, paths: Sequence[str], *, regular: bool) -> list[str]:
+def existing(place: ResolvedPath, paths: Sequence[str], *, regular: bool = False) -> list[str]:
     """Return those of `paths` that exist, reached without a symbolic link; directories with a slash at the end.
 
     Raises:
