@@ -76,7 +76,7 @@ class GlobTool(TypedTool[GlobArguments]):
             ignored = () if listing.names else await list_matching_ignored(*where)
             matching, denied = await asyncio.to_thread(without_denied, listing.names, context.is_denied)
             left_out, _ = await asyncio.to_thread(without_denied, ignored, context.is_denied)
-            # ripgrep may have looked into a link that stood in the place of a directory for a moment.
+            # ripgrep may have followed a link that replaced a directory for a moment.
             matching[:MOST_SHOWN] = await asyncio.to_thread(existing, place, matching[:MOST_SHOWN])
             left_out[:MOST_SHOWN] = await asyncio.to_thread(existing, place, left_out[:MOST_SHOWN])
         shown = [self._shown(place, name) for name in matching[:MOST_SHOWN]]
