@@ -241,7 +241,7 @@ async def test_questions_with_one_rule_are_answered_together_and_each_unit_gets_
         page = on.app.screen
         assert isinstance(page, ApprovalListScreen)
         await on.press("s")
-        await on.until(lambda: page._offer is not None)
+        await on.until(lambda: page._offer is not None and page.guard.was_drawn and not page._unread)
         on.clock.now += 1.0
         await answer(on, "s")
         assert on.files.sent == [
