@@ -32,9 +32,10 @@ from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.protocol.script_input import script_reader_of_line
+from tui_agent.protocol.toml_text import parse_toml
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 from tui_agent.protocol.trial import TrialSetting
 

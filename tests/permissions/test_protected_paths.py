@@ -7,7 +7,7 @@ import pytest
 
 from tests.permissions.conftest import Desk
 from tui_agent.git.protected_names import fold_name, protected_name
-from tui_agent.git.repository import data_directories, protected_repository
+from tui_agent.git.repository_layout import data_directories, protected_repository
 
 
 def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.git.repository import data_directories, protected_repository
+from tui_agent.git.repository_layout import data_directories, protected_repository
 from tui_agent.protocol.regular_file import read_regular_file
 
 

@@ -250,7 +250,7 @@ def test_git_does_not_read_a_layer_without_walls(
     """The question then says in plain words that the repository changed, with the files that go with it."""
     layer = RealLayer.over(tmp_path / "layer", repository)
     layer.run("echo 5 > a; git commit -qam Five")
-    monkeypatch.setattr("tui_agent.git.git_walls._works", lambda *_: False)
+    monkeypatch.setattr("tui_agent.git.git_bubblewrap._works", lambda *_: False)
     changes = layer.changes()
     assert changes.repository == ("the repository changed",)
     assert [(change.path, change.with_repository) for change in changes.changes] == [("a", True)]

@@ -41,10 +41,11 @@ from .agent_stream import AgentStream, StreamedRun
 from .checkpoints import restore_state, restored_config, save_checkpoint, take_snapshot
 from .command_run import CommandRun
 from .conversation_editor import ConversationEditor
-from .current_run import CurrentRun, SubAgents
+from .current_run import CurrentRun
 from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
+from .running_sub_agents import SubAgents
 from .side_answers import SideAnswer, answer_beside, ask_user
 from .snapshot import AgentLoopSnapshot
 from .steering_queue import SteeringQueue

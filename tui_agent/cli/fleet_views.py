@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
-from tui_agent.fleet.control_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.driver import FleetDriver
+from tui_agent.fleet.driver_client import LOOK_SECONDS, FleetConnection, StopUnits, connected
 from tui_agent.fleet.fleet_directory import is_driven, read_status, read_tasks
 from tui_agent.fleet.unit_events import UnitLines
 from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text

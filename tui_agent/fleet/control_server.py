@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from tui_agent.protocol.background import run_service
 
-from .control_client import ORDERS, OrderRefused, SendInput
 from .driver import FleetDriver
+from .driver_client import ORDERS, OrderRefused, SendInput
 
 LONGEST_LINE = 4 * 1024 * 1024
 """Bytes of an order."""

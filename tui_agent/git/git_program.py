@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_agent.protocol.programs import find_program, outside_search_path
 
-from .git_walls import EVERYTHING, walls_around
+from .git_bubblewrap import EVERYTHING, walls_around
 
 READ_ONLY_SETTINGS = (
     ("core.fsmonitor", "false"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tui_agent.protocol.secret_variables import is_secret_variable
 
+from .git_bubblewrap import EVERYTHING
 from .git_program import find_git, start_git, users_environment, usual_files
-from .git_walls import EVERYTHING
 
 _SECONDS = 2.0
 _LEFT_OUT = ("include", "includeif", "credential")

@@ -7,7 +7,7 @@ import unicodedata
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from .repository import REPOSITORY_NAMES
+from .repository_layout import REPOSITORY_NAMES
 
 
 def _names(text: str) -> frozenset[str]:

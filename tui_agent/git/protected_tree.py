@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from .protected_names import PROTECTED_NAMES, is_definition, protected_name
-from .repository import OWN_DIRECTORY, data_directories, files_of_repository, holds_repository, is_within
+from .repository_layout import OWN_DIRECTORY, data_directories, files_of_repository, holds_repository, is_within
 
 MAX_DIRECTORIES = 100_000
 """Maximum number of directories to scan."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .git_settings import list_settings
-from .repository import OWN_DIRECTORY, is_within, pointer, possible_data
+from .repository_layout import OWN_DIRECTORY, is_within, pointer, possible_data
 
 MAX_ENTRIES = 100_000
 """Maximum number of entries of a repository's data to look at."""

@@ -12,7 +12,7 @@ from itertools import islice
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .git_settings import list_settings
-from .repository import (
+from .repository_layout import (
     OWN_DIRECTORY,
     is_within,
     nested_repositories,

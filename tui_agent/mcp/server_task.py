@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import AgentEvent, McpStatus
-from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer

@@ -5,17 +5,13 @@ Read without blocking the event loop, each operation on a file runs in a thread,
 
 import asyncio
 import os
-import re
 import stat
-import tomllib
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-from .messages import JsonObject, nests_deeper
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedReader
@@ -96,12 +92,6 @@ def _close(opened: Future[Any]) -> None:
 MAX_BYTES = 1024 * 1024
 """Default size limit in bytes."""
 
-MAX_KEY_PARTS = 50
-"""Maximum parts of a dotted key: the time to parse one grows with the square of their number."""
-
-_KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
-
 
 def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
     """Return the content of a file; links are followed.
@@ -175,41 +165,3 @@ def sync_directory(path: str | os.PathLike[str], dir_fd: int | None = None) -> N
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def parse_toml(content: bytes) -> JsonObject:
-    """Return the values of a TOML file.
-
-    Raises:
-        ValueError: the content is not valid TOML; the text has the reason and the line.
-    """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"cannot be read: {error} (at line {line})") from error
-    if long_key := _LONG_KEY.search(text):
-        line = text.count("\n", 0, long_key.start()) + 1
-        raise ValueError(f"not valid TOML: a key has more than {MAX_KEY_PARTS} parts (at line {line})")
-    try:
-        values = tomllib.loads(text)
-    except RecursionError as error:
-        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"not valid TOML: {error}") from error
-    except ValueError as error:
-        # Python refuses to parse integers of more than some thousand digits.
-        line = next((at for at, part in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(part)), 1)
-        raise ValueError(f"not valid TOML: a number is too long (at line {line})") from error
-    if nests_deeper(values):
-        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})")
-    return values
-
-
-_LONG_NUMBER = re.compile(r"[\d_]{4000}")
-
-
-def _deepest_line(text: str) -> int:
-    """Return the line with the most opening brackets, for an error message; brackets in strings count, too."""
-    counts = [line.count("[") + line.count("{") for line in text.split("\n")]
-    return counts.index(max(counts)) + 1

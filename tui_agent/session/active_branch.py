@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRewound
+from tui_agent.protocol.lazy_events import events_of
 
 
 def active_events(envelopes: Iterable[Envelope]) -> Sequence[Envelope]:

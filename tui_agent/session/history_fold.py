@@ -12,7 +12,6 @@ from typing import assert_never
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -40,6 +39,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStarted,
 )
+from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,

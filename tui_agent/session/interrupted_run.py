@@ -9,7 +9,6 @@ from itertools import chain
 
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
@@ -42,6 +41,7 @@ from tui_agent.protocol.events import (
     TurnEnded,
     TurnStarted,
 )
+from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage
 from tui_agent.protocol.past_state import Fate
 from tui_agent.protocol.trial import REPOSITORY

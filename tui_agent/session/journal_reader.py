@@ -16,8 +16,8 @@ from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
-from tui_agent.protocol.event_lines import PADDING, EventLines
 from tui_agent.protocol.events import SessionLoaded, SessionRewound, ToolQueued
+from tui_agent.protocol.lazy_events import PADDING, LazyEvents
 from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3
@@ -85,7 +85,7 @@ def scan_journal(path: Path, each: Callable[[Envelope], None]) -> JournalContent
         SessionError: the file cannot be read at all.
     """
     data = _bytes_of(path)
-    lines = EventLines(data)
+    lines = LazyEvents(data)
 
     def take(start: int, envelope: Envelope) -> None:
         lines.add(start, envelope)

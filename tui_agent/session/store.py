@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError, SessionWriteError
-from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
+from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.regular_file import sync_directory

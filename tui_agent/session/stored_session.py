@@ -8,7 +8,6 @@ from pathlib import Path
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.event_lines import events_of
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
@@ -18,6 +17,7 @@ from tui_agent.protocol.events import (
     SessionLoaded,
     SessionRepaired,
 )
+from tui_agent.protocol.lazy_events import events_of
 from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.past_state import PastCompaction
 from tui_agent.protocol.reports import AgentRunReport

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tui_agent.git.git_bubblewrap import find_bubblewrap
 from tui_agent.git.git_program import bare_environment, find_git, start_git
-from tui_agent.git.git_walls import find_bubblewrap
-from tui_agent.git.repository import data_directories, repository_roots
+from tui_agent.git.repository_layout import data_directories, repository_roots
 from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.trial import FileKind, LayerChange
 

@@ -31,9 +31,9 @@ from tui_agent.permissions.commands.safe_commands import safe_commands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError
-from tui_agent.protocol.event_lines import drop_superseded
 from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
-from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.installation import install_command
+from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.protocol.tool import Tool

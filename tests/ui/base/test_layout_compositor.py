@@ -6,7 +6,7 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.screen_layout import report_each_layout
+from tui_agent.ui.base.immediate_layout import report_each_layout
 
 
 class Sized(Static):

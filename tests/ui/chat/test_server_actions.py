@@ -10,7 +10,7 @@ from tests.ui.still import notes, pressing, still_app
 from tests.ui.story import Story
 from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.protocol.prompt_command import PromptCommand
-from tui_agent.ui.dialogs import item_page, text_page
+from tui_agent.ui.dialogs import chooser_page, text_page
 from tui_agent.ui.dialogs.servers_page import ServersPage
 from tui_agent.ui.dialogs.text_page import TextPage
 
@@ -53,7 +53,7 @@ class Servers:
 
 @pytest.mark.slow
 async def test_the_open_pages_follow_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (text_page, item_page):
+    for module in (text_page, chooser_page):
         monkeypatch.setattr(module, "POLL_SECONDS", 0.02)
     servers = Servers()
     async with stage([]) as on:

@@ -14,19 +14,19 @@ from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items
 from tui_agent.ui.dialogs.fact_items import definition_items, file_items
-from tui_agent.ui.dialogs.item_page import ItemPage, model_items
 from tui_agent.ui.transcript.part_page import PartPage
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-round(x)\n+x\n"
 
 
-async def opened(on: Stage, command: str) -> ItemPage:
+async def opened(on: Stage, command: str) -> ChooserPage:
     """Type a command and return the page that it opens."""
     await on.say(command)
-    await on.until(lambda: isinstance(on.app.screen, ItemPage))
+    await on.until(lambda: isinstance(on.app.screen, ChooserPage))
     page = on.app.screen
-    assert isinstance(page, ItemPage)
+    assert isinstance(page, ChooserPage)
     await on.until(lambda: page.selected)
     return page
 

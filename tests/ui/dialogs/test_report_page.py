@@ -8,8 +8,8 @@ from tests.ui.trial_story import formatted, settle, trial
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, RunStarted
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, StepReport, ToolCallReport
+from tui_agent.ui.dialogs.chooser_page import ChooserPage
 from tui_agent.ui.dialogs.info_pages import ReportPage, kept_text
-from tui_agent.ui.dialogs.item_page import ItemPage
 from tui_agent.ui.dialogs.permissions_screen import PermissionsScreen
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.state.call_records import CallTrial
@@ -121,8 +121,8 @@ async def test_tools_are_listed_before_the_first_call() -> None:
     async with stage() as on_stage:
         set_up(on_stage)
         await on_stage.say("/tools")
-        await on_stage.until(lambda: isinstance(on_stage.app.screen, ItemPage) and on_stage.app.screen.selected)
-        assert isinstance(on_stage.app.screen, ItemPage)
+        await on_stage.until(lambda: isinstance(on_stage.app.screen, ChooserPage) and on_stage.app.screen.selected)
+        assert isinstance(on_stage.app.screen, ChooserPage)
 
         texts = {item.id: " ".join(row.plain for row in item.rows(200)) for item in on_stage.app.screen.all_items}
         assert "only reads, runs beside others" in texts["read"]

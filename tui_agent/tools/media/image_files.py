@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock, JsonObject
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process

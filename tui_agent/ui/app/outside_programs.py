@@ -16,7 +16,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.extras import install_command
+from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.ui.chat.app_requests import PictureRequested

@@ -15,7 +15,8 @@ from textual.theme import BUILTIN_THEMES, Theme
 import tui_agent
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.file_watch import WatchedFiles
-from tui_agent.protocol.regular_file import parse_toml, read_regular_file, read_regular_file_async
+from tui_agent.protocol.regular_file import read_regular_file, read_regular_file_async
+from tui_agent.protocol.toml_text import parse_toml
 
 DEFAULT_THEME = "dark"
 """Name of the theme that is used if none is chosen."""

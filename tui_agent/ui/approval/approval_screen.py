@@ -23,7 +23,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.trial import ProposedChanges
 from tui_agent.ui.base.commands import bindings_for, command
-from tui_agent.ui.base.screen_layout import apply_initial_breakpoints
+from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import QuestionScreen, TypedKeys
 from tui_agent.ui.text.rows_view import Paging, RowsView
 

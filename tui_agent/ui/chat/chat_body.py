@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.immediate_layout import ImmediateLayout
 from tui_agent.ui.base.row_strips import RowStrips
-from tui_agent.ui.base.screen_layout import ImmediateLayout
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.panel.call_list import CallList
 from tui_agent.ui.panel.tool_panel import PanelStrip

@@ -14,7 +14,7 @@ from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped
 
-from .item_page import Item
+from .chooser_page import Item
 
 MAX_NUMBERS = 6
 """Calls of one file that its row names, the newest ones."""

@@ -11,7 +11,7 @@ from tui_agent.protocol.facts.server_facts import ServerFact
 from tui_agent.ui.base.commands import bindings_for
 from tui_agent.ui.text.sanitiser import sanitise, visible
 
-from .item_page import Item, ItemPage
+from .chooser_page import ChooserPage, Item
 from .list_page import ListPage
 from .text_page import TextPage
 
@@ -26,7 +26,7 @@ _SERVER_STATES = {
 """Words and style for the state of a server."""
 
 
-class ServersPage(ItemPage):
+class ServersPage(ChooserPage):
     """The tool servers: enter shows the log of one, and a key starts it anew."""
 
     WHERE = "servers"

@@ -27,7 +27,7 @@ from tui_agent.ui.approval.approval_rows import request_in_short
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import bindings_for, command, hint
-from tui_agent.ui.base.screen_layout import report_each_layout
+from tui_agent.ui.base.immediate_layout import report_each_layout
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.dialogs.confirm_screen import ConfirmScreen
 from tui_agent.ui.dialogs.help_page import fleet_help_text

@@ -11,7 +11,8 @@ from tomlkit.items import Table
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.private_directory import make_private_directories
-from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.toml_text import parse_toml
 from tui_agent.tools.atomic_write import write_atomically
 
 from .permission_rules import directory_lock

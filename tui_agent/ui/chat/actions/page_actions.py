@@ -16,7 +16,7 @@ from tui_agent.ui.text.sanitiser import sanitise
 from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
-    from tui_agent.ui.dialogs.item_page import ItemPage
+    from tui_agent.ui.dialogs.chooser_page import ChooserPage
 
 
 class PageActions:
@@ -123,29 +123,29 @@ class PageActions:
         )
 
     def _show_files(self, _: str) -> None:
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage
         from tui_agent.ui.dialogs.fact_items import file_items
-        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if not self._state().files.files:
             self._context.say("This session has changed no files.")
             return
         state = f"{count_text(len(self._state().files.files), 'file')} changed, the newest first"
         items = lambda: file_items(self._state().files, self._state().ledger)  # noqa: E731
-        self._push(ItemPage("Changed files", items, state, opens=True))
+        self._push(ChooserPage("Changed files", items, state, opens=True))
 
     def _show_tools(self, _: str) -> None:
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage
         from tui_agent.ui.dialogs.fact_items import tool_items
-        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if (bench := self._context.bench()) is None:
             return
         tools = bench.rules.tools()
         state = f"The model can call {count_text(len(tools), 'tool')}."
-        self._push(ItemPage("Tools", lambda: tool_items(tools), state, opens=True))
+        self._push(ChooserPage("Tools", lambda: tool_items(tools), state, opens=True))
 
     def _show_skills(self, _: str) -> None:
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage
         from tui_agent.ui.dialogs.fact_items import definition_items
-        from tui_agent.ui.dialogs.item_page import ItemPage
 
         if (bench := self._context.bench()) is None:
             return
@@ -155,10 +155,10 @@ class PageActions:
             self._context.say(f"No file defines any. They are Markdown files in {where}.")
             return
         state = f"{count_text(sum(not fact.problem for fact in facts), 'definition')} in use"
-        page = ItemPage("Skills, commands, sub-agents", lambda: definition_items(facts), state, opens=True)
+        page = ChooserPage("Skills, commands, sub-agents", lambda: definition_items(facts), state, opens=True)
         self._push(page)
 
-    def _push(self, page: "ItemPage") -> None:
+    def _push(self, page: "ChooserPage") -> None:
         self._context.screen.app.push_screen(page)
 
     def _show_cost(self, _: str) -> None:
@@ -180,8 +180,8 @@ class PageActions:
         return found.number if found is not None else None
 
     def _show_hooks(self, _: str) -> bool:
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage
         from tui_agent.ui.dialogs.fact_items import hook_items
-        from tui_agent.ui.dialogs.item_page import ItemPage
 
         context = self._context
         if (bench := context.bench()) is None:
@@ -191,5 +191,5 @@ class PageActions:
             context.say("No hook is defined: neither [[hooks]] in your settings nor hooks in .claude/settings.json.")
             return True
         state = f"{count_text(sum(bool(fact.event) for fact in hooks.list()), 'hook')}"
-        self._push(ItemPage("Hooks", lambda: hook_items(hooks.list()), state, opens=True, follows=True))
+        self._push(ChooserPage("Hooks", lambda: hook_items(hooks.list()), state, opens=True, follows=True))
         return True

@@ -12,7 +12,7 @@ from tui_agent.ui.chat.screen_state import ScreenState
 from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
-    from tui_agent.ui.dialogs.item_page import ItemPage
+    from tui_agent.ui.dialogs.chooser_page import ChooserPage
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
@@ -65,14 +65,14 @@ class SettingActions:
                 f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
             )
             return False
-        from tui_agent.ui.dialogs.item_page import ItemPage, choices
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 
         items = choices({mode.value: text for mode, text in MODES.items()}, current.value)
-        page = ItemPage("Mode", lambda: items, "What happens to calls that no rule decides", selected=current.value)
+        page = ChooserPage("Mode", lambda: items, "What happens to calls that no rule decides", selected=current.value)
         self._choose_from(page, lambda chosen: self.choose_mode(modes[chosen]))
         return True
 
-    def _choose_from(self, page: "ItemPage", act: Callable[[str], object]) -> None:
+    def _choose_from(self, page: "ChooserPage", act: Callable[[str], object]) -> None:
         """Open a chooser, and act on the choice."""
 
         def chosen(name: str | None) -> None:
@@ -88,13 +88,13 @@ class SettingActions:
         if name:
             self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
             return False
-        from tui_agent.ui.dialogs.item_page import SAMPLE, THEMES, ItemPage, choices
+        from tui_agent.ui.dialogs.chooser_page import SAMPLE, THEMES, ChooserPage, choices
 
         app = self._context.screen.app
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
         items = choices({name: THEMES.get(name, "Your own") for name in self.theme_names}, before, SAMPLE)
         state = "Each theme shows as the cursor moves; the settings keep one: theme = NAME"
-        page = ItemPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
+        page = ChooserPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
         app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
         return True
 
@@ -112,10 +112,10 @@ class SettingActions:
     def _show_models(self) -> None:
         bench = self._context.bridge.bench
         if bench is not None and (models := bench.models.list()):
-            from tui_agent.ui.dialogs.item_page import ItemPage, model_items
+            from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items
 
             current = next((model.name for model in models if model.is_current), "")
-            page = ItemPage("Model", lambda: model_items(models), "From the next request on", selected=current)
+            page = ChooserPage("Model", lambda: model_items(models), "From the next request on", selected=current)
             self._choose_from(page, lambda name: self._context.start("model", self._choose_model(name, keeps=False)))
         else:
             model = self._state().status.model or self._context.options.model or "not known yet"
@@ -154,9 +154,10 @@ class SettingActions:
             self._context.say(str(error), wrong=True)
 
     def _show_efforts(self, current: str, state: str) -> None:
-        from tui_agent.ui.dialogs.item_page import EFFORTS, ItemPage, choices
+        from tui_agent.ui.dialogs.chooser_page import EFFORTS, ChooserPage, choices
 
-        page = ItemPage("Effort", lambda: choices(EFFORTS, current), state.partition(" /effort")[0], selected=current)
+        state = state.partition(" /effort")[0]
+        page = ChooserPage("Effort", lambda: choices(EFFORTS, current), state, selected=current)
         self._choose_from(page, self._effort)
 
 

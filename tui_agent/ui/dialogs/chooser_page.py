@@ -76,7 +76,7 @@ class Item:
         return [*rows, *self.diffs(width)]
 
 
-class ItemPage(ListPage[Item, str]):
+class ChooserPage(ListPage[Item, str]):
     """The page; letters search. Returns the id of the chosen item, or None if the user closes it."""
 
     WHERE = "items"

@@ -461,7 +461,7 @@ async def test_an_invalid_line_is_reported_and_the_program_continues(line: bytes
 
 
 async def test_an_endless_line_is_refused_without_being_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.LineReader", lambda stdin: LineReader(stdin, longest=50))
+    monkeypatch.setattr("tui_agent.headless.print_run.LineReader", lambda stdin: LineReader(stdin, longest=50))
     _, output, _, agent = await headless(
         SERVE, answering(), lines=('{"type":"user","text":"' + "x" * 90 + '"}', {"type": "user", "text": "go"})
     )
@@ -558,7 +558,7 @@ async def test_a_second_signal_cancels_a_run_that_does_not_end() -> None:
 
 
 async def test_a_run_that_does_not_end_is_cancelled_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.ABORT_TIMEOUT", 0.01)
+    monkeypatch.setattr("tui_agent.headless.print_run.ABORT_TIMEOUT", 0.01)
 
     async def deaf(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         await asyncio.Event().wait()
@@ -581,7 +581,7 @@ async def flooding(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
 
 
 async def test_a_reader_that_does_not_read_does_not_delay_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.OUTPUT_FLUSH_TIMEOUT", 0.05)
+    monkeypatch.setattr("tui_agent.headless.print_run.OUTPUT_FLUSH_TIMEOUT", 0.05)
     agent = ScriptedAgent(flooding)
     read, write = os.pipe()
     streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, os.open(os.devnull, os.O_WRONLY))
@@ -668,7 +668,7 @@ def test_the_prompt_may_come_from_a_pipe(argument: str | None) -> None:
 
 
 def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.SILENCE_OF_A_PIPE", 0.01)
+    monkeypatch.setattr("tui_agent.headless.print_run.SILENCE_OF_A_PIPE", 0.01)
     diff = tmp_path / "a.diff"
     diff.write_bytes("+é\n".encode())
     read, write = os.pipe()

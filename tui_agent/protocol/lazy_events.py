@@ -15,7 +15,7 @@ PADDING = b"\0 \t\r\n"
 """Bytes around the event of a line."""
 
 
-class EventLines(Sequence[Envelope]):
+class LazyEvents(Sequence[Envelope]):
     """The events of a journal's bytes. Each access parses: iterate once, or over the kinds that matter."""
 
     def __init__(self, data: bytes) -> None:
@@ -65,14 +65,14 @@ class EventLines(Sequence[Envelope]):
 
 def events_of(envelopes: Iterable[Envelope], kinds: Collection[type[FrozenModel]]) -> Iterator[Envelope]:
     """Yield the events of some classes, in order."""
-    if isinstance(envelopes, EventLines):
+    if isinstance(envelopes, LazyEvents):
         return envelopes.of(kinds)
     return (one for one in envelopes if type(one.event) in kinds)
 
 
 def kind_at(envelopes: Sequence[Envelope], place: int) -> type[FrozenModel]:
     """Return the class of one of the events."""
-    return envelopes.kind_at(place) if isinstance(envelopes, EventLines) else type(envelopes[place].event)
+    return envelopes.kind_at(place) if isinstance(envelopes, LazyEvents) else type(envelopes[place].event)
 
 
 LAST_COUNTS: frozenset[type[FrozenModel]] = frozenset((StatusChanged, ContextUsage, RequestBuilt))
