@@ -8,7 +8,7 @@ from tui_agent.execution import ExecutionOptions, Sequential
 from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SteeringDelivered, SteeringQueued, SteeringRequeued, ToolEnded, TurnStarted
-from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage, user_message
+from tui_agent.protocol.messages import UserMessage, user_message
 from tui_agent.providers import Wait, call, fail, reply
 
 from .harness import Bench, BenchMaker, ScriptedTool
@@ -155,32 +155,20 @@ async def test_continuing_after_results_leaves_follow_ups_for_the_end(bench: Ben
     assert [message.text for message in b.loop.waiting_messages] == ["later"]
 
 
-async def test_an_image_stays_with_a_message_whose_text_changes(bench: BenchMaker) -> None:
-    b = bench(["Fine."])
-    picture = ImageBlock(media_type="image/png", data="eA==")
-    said = b.loop.follow_up(UserMessage(content=(TextBlock(text="look"), picture)))
-
-    edited = b.loop.edit_message(said.id, "look at that")
-
-    assert edited is not None
-    assert edited.content == (TextBlock(text="look at that"), picture)
-
-
-async def test_a_steering_message_can_be_recalled_or_changed_until_delivery(bench: BenchMaker) -> None:
+async def test_a_steering_message_can_be_recalled_until_delivery(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Fine."], held)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(b.loop.run("Go"))
         await held.started.wait()
-        first, second = b.loop.steer("first"), b.loop.steer("second")
+        first, _ = b.loop.steer("first"), b.loop.steer("second")
         for _ in range(10):  # The executor polls for messages while calls run.
             await asyncio.sleep(0)
         assert b.loop.drop_message(first.id) == first
-        assert b.loop.edit_message(second.id, "changed") is not None
         held.go_on.set()
 
-    assert b.texts[-2:] == ["user: changed", "assistant: Fine."]
+    assert b.texts[-2:] == ["user: second", "assistant: Fine."]
     assert not any("first" in text for text in b.texts)
     assert b.loop.waiting_messages == ()
 

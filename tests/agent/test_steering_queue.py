@@ -12,6 +12,7 @@ from tui_agent.protocol.events import (
     SteeringRequeued,
 )
 from tui_agent.protocol.messages import TextBlock, UserMessage, user_message
+from tui_agent.protocol.run_events import HELD_REASON
 
 
 class QueueAgainstLists(RuleBasedStateMachine):
@@ -42,24 +43,10 @@ class QueueAgainstLists(RuleBasedStateMachine):
                 assert self.queue.drop(message.id) == message
                 self._is_over(message.id)
 
-    @rule(place=st.integers(0, 5))
-    def one_is_edited(self, place: int) -> None:
-        for waiting in (self.steers, self.follow_ups):
-            if place < len(waiting):
-                old = waiting[place]
-                edited = self.queue.edit(old.id, "edited")
-                assert edited is not None
-                assert (edited.text, edited.kind) == ("edited", old.kind)
-                self.taken += [edited.id] if old.id in self.taken else []
-                self._is_over(old.id)
-                waiting[place] = edited
-                self.put += 1
-
     @rule()
     def what_is_not_waiting_cannot_be_changed(self) -> None:
         for message_id in ["unknown", *self.over]:
             assert self.queue.drop(message_id) is None
-            assert self.queue.edit(message_id, "x") is None
 
     @rule()
     def steers_are_taken(self) -> None:
@@ -126,13 +113,14 @@ def test_events_carry_position_kind_text_and_the_message_itself() -> None:
     queue.put(user_message("one"))
     message = queue.put(user_message("two"))
 
-    queue.edit(message.id, "three")
+    queue.hold(message.id)
+    queue.release(message.id, (TextBlock(text="three"),))
     (first, second) = queue.take_steers()
     queue.commit(first, "after step 1")
     queue.requeue("the run was aborted")
 
     assert events[1] == SteeringQueued(message_id=message.id, kind="steer", text="two", position=1, message=message)
-    assert events[2] == SteeringDropped(message_id=message.id, kind="steer", text="two", reason="edited")
+    assert events[2] == SteeringDropped(message_id=message.id, kind="steer", text="two", reason=HELD_REASON)
     assert isinstance(events[3], SteeringQueued)
     assert (events[3].text, events[3].position) == ("three", 1)
     assert events[4] == SteeringDelivered(message_id=first.id, kind="steer", text="one", boundary="after step 1")

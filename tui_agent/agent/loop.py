@@ -288,15 +288,6 @@ class AgentLoop:
         """Queue a notice by the program for the model; unlike a steering message, it skips and withdraws nothing."""
         return self._queue(text, "notice")
 
-    def edit_message(self, message_id: str, text: str) -> UserMessage | None:
-        """Replace the text of a queued message, which gets a new id; None if it is no longer queued.
-
-        Raises:
-            ConfigurationError: `text` is not text.
-        """
-        expect_kind("the text of a message", text, str, "text")
-        return self._agent.queue.edit(message_id, text)
-
     def drop_message(self, message_id: str) -> UserMessage | None:
         """Remove a message from the queue of this agent or of a sub-agent; None if it is no longer queued."""
         return self._agent.queue.drop(message_id) or self._sub_agents.drop_message(message_id)

@@ -12,7 +12,6 @@ queued again restores it as it was.
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
-from tui_agent.execution.json_coercion import replace_lone_surrogates
 from tui_agent.protocol.events import (
     AgentEvent,
     SteeringDelivered,
@@ -20,7 +19,7 @@ from tui_agent.protocol.events import (
     SteeringQueued,
     SteeringRequeued,
 )
-from tui_agent.protocol.messages import TextBlock, UserBlock, UserKind, UserMessage, new_id
+from tui_agent.protocol.messages import UserBlock, UserKind, UserMessage, new_id
 from tui_agent.protocol.run_events import HELD_REASON
 
 
@@ -148,23 +147,6 @@ class SteeringQueue:
         queue.insert(len(queue) if steers else self._first_free(queue), message)
         self._placed(message)
         return message
-
-    def edit(self, message_id: str, text: str) -> UserMessage | None:
-        """Replace the text of a waiting message, which gets a new id; None if it no longer waits."""
-        for queue in (self._steers, self._follow_ups):
-            for position, message in enumerate(queue):
-                if message.id == message_id:
-                    pictures = (block for block in message.content if not isinstance(block, TextBlock))
-                    content = (TextBlock(text=replace_lone_surrogates(text)), *pictures)
-                    edited = message.model_copy(update={"id": new_id("msg"), "content": content})
-                    queue[position] = edited
-                    if message_id in self._taken:
-                        self._taken = self._taken - {message_id} | {edited.id}
-                    self._held.discard(message_id)
-                    self._publish(_dropped(message, "edited"))
-                    self._publish_queued(edited, position)
-                    return edited
-        return None
 
     @property
     def steers(self) -> bool:

@@ -21,15 +21,13 @@ A `before_tool` hook that raises or does not answer in time denies its call, unl
 """
 
 import difflib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolEnded
-from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, BeforeUpdate, FailureAnswer, ToolFailed
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.value_checks import expect_seconds
 
 from .contained_calls import asked
@@ -37,13 +35,6 @@ from .contained_calls import asked
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
 ]
-
-BeforeToolHook = Callable[[BeforeTool], BeforeToolAnswer | bool | Awaitable[BeforeToolAnswer | bool | None] | None]
-BeforeUpdateHook = Callable[[BeforeUpdate], bool | Awaitable[bool | None] | None]
-AfterUpdateHook = Callable[[BeforeUpdate], Awaitable[None] | None]
-ToolErrorHook = Callable[[ToolFailed], FailureAnswer | Awaitable[FailureAnswer | None] | None]
-AfterToolHook = Callable[[AfterTool], ToolResult | Awaitable[ToolResult | None] | None]
-ToolObserver = Callable[[ToolEnded], Awaitable[None] | None]
 
 H = TypeVar("H", bound=Callable[..., Any])
 

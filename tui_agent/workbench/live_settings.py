@@ -2,11 +2,10 @@
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
-from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
@@ -18,32 +17,8 @@ from .configuration.effective_settings import load_effective_settings
 from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import parse_rules
 
-T = TypeVar("T")
 UseOnScreen: TypeAlias = Callable[[Settings, LoadedSettings], Sequence[str]]
 """Applies the settings of the screen after a change; returns warnings about those that cannot be applied."""
-
-
-async def with_live_settings(
-    engine: Engine,
-    options: LaunchOptions,
-    work: Callable[[], Awaitable[T]],
-    use_on_screen: UseOnScreen | None = None,
-) -> T:
-    """Watch the settings files while `work` runs, and return its result.
-
-    Args:
-        engine: gets the changed settings.
-        options: the command line, whose settings override those of the files.
-        work: runs meanwhile.
-        use_on_screen: applies the settings of the screen; None without one.
-    """
-    async with asyncio.TaskGroup() as tasks:
-        live = LiveSettings(engine, options, use_on_screen)
-        watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
-        try:
-            return await work()
-        finally:
-            watching.cancel()
 
 
 class LiveSettings:

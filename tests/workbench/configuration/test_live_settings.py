@@ -2,15 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles
 from tui_agent.settings import LoadedSettings, Locations, Settings
@@ -18,8 +20,9 @@ from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.built_in_tools import built_in_tools
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.project_trust import TrustStore, trust_request_for
-from tui_agent.workbench.live_settings import LiveSettings, with_live_settings
+from tui_agent.workbench.live_settings import LiveSettings
 
+T = TypeVar("T")
 DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
 
 
@@ -31,6 +34,16 @@ def options_for(folder: Path) -> LaunchOptions:
 async def engine_in(folder: Path) -> AsyncGenerator[tuple[Engine, LiveSettings]]:
     async with open_engine(options_for(folder), watched=True) as engine:
         yield engine, LiveSettings(engine, options_for(folder))
+
+
+async def with_live_settings(engine: Engine, options: LaunchOptions, work: Callable[[], Awaitable[T]]) -> T:
+    async with asyncio.TaskGroup() as tasks:
+        live = LiveSettings(engine, options)
+        watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
+        try:
+            return await work()
+        finally:
+            watching.cancel()
 
 
 def write(file: Path, text: str) -> None:
