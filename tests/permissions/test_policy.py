@@ -288,6 +288,30 @@ def test_equal_grants_are_stored_once(desk: Desk) -> None:
     assert policy.check(desk.tools["bash"], {"command": "make"}).trace.count("granted bash(make): answers 'make'") == 1
 
 
+def test_a_rule_of_the_session_is_added_once_and_can_be_removed(desk: Desk) -> None:
+    policy = desk.policy()
+    for verdict in ("allow", "deny"):
+        assert policy.add_session_rule(verdict, "bash(make)") is not None
+        assert policy.add_session_rule(verdict, "bash(make)") is None
+        assert policy.check(desk.tools["bash"], {"command": "make"}).decision == verdict
+
+    assert policy.remove_session_rule("deny", "bash(make)")
+    assert not policy.remove_session_rule("deny", "bash(make)")
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
+    assert policy.remove_session_rule("allow", "bash(make)")
+    assert policy.session_rules == ()
+
+
+def test_a_search_leaves_out_what_a_rule_denies_and_an_earlier_one_does_not_allow(desk: Desk) -> None:
+    policy = desk.policy("allow read(secrets/public/**)", "deny read(secrets/**)")
+    is_denied = policy.denied_below(desk.tools["read"], {"path": "."})
+
+    assert is_denied("secrets/key.pem")
+    assert not is_denied("secrets/public/key.pem")
+    assert not is_denied("src/lib.py")
+    assert not policy.denied_below(desk.tools["bash"], {"command": "ls"})("secrets/key.pem")
+
+
 def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
     policy = PermissionPolicy(desk.root, private_paths=(tmp_path,), readable_paths=(tmp_path / "kept",))
     read = desk.tools["read"]
