@@ -19,8 +19,8 @@ from acp.schema import (
 )
 
 from tests.support.messages_server import ScriptedMessagesServer
+from tui_agent.acp.editor_agent import serve_editor
 from tui_agent.acp.editor_host import EditorBench, EditorHost
-from tui_agent.acp.editor_service import serve_editor
 from tui_agent.agent import AgentLoop
 from tui_agent.cli.screen_parts import question_lines
 from tui_agent.settings import Locations

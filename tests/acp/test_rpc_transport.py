@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.script import says
 from tests.support.table import table
-from tui_agent.acp import editor_service
+from tui_agent.acp import editor_agent
 from tui_agent.acp.rpc_transport import LINES_AHEAD, MOST_REQUESTS, RpcTransport
 from tui_agent.protocol.pipes import LONGEST_LINE
 
@@ -128,7 +128,7 @@ async def test_nothing_is_read_for_a_client_that_does_not_read() -> None:
 async def test_the_end_does_not_wait_for_a_client_that_does_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(editor_service, "END_TIMEOUT", 0.3)
+    monkeypatch.setattr(editor_agent, "END_TIMEOUT", 0.3)
     many_words = says("word " * 400_000, piece=50_000)
     async with connected([many_words], connect=False) as link:
         link.to_agent.write(line(method="session/new", id=1, params={"cwd": str(tmp_path), "mcpServers": []}))

@@ -1,8 +1,7 @@
 """The model's input: conversation history, layers of the system prompt, instruction files (AGENTS.md)."""
 
 from .guard import Compaction, ContextGuard, GuardOptions
-from .history import ConversationHistory
-from .history_entries import HistoryEntry, HistorySnapshot, MessageView
+from .history import ConversationHistory, HistoryEntry, HistorySnapshot, MessageView
 from .instructions import (
     cut_instructions,
     foreign_instructions,

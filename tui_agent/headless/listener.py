@@ -26,9 +26,7 @@ INPUT_ENDED = "the input has ended, so no one can approve; the call was denied."
 
 class Listener:
     """Writes the events of a subscription until it is closed. Each event is saved before it is written, so that a
-    reader
-    sees nothing that a killed program would forget.
-    """
+    reader sees nothing that a killed program would forget."""
 
     def __init__(
         self,

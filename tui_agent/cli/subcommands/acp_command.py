@@ -33,8 +33,8 @@ def acp(**values: Any) -> int:
     log_to_file(locations, verbose=values["verbose"])
     options = launch_options({**values, "plain": True, "cwd": Path.cwd()})
     stdin, stdout = _private_streams()
+    from tui_agent.acp.editor_agent import serve_editor
     from tui_agent.acp.editor_host import EditorHost
-    from tui_agent.acp.editor_service import serve_editor
     from tui_agent.cli.process.process_setup import end_start
     from tui_agent.cli.screen_parts import question_lines, screen_problems
     from tui_agent.workbench.leftover_commands import adopt_orphans
