@@ -11,9 +11,9 @@ import pytest
 
 from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
-from tui_agent.tools import tree_watch
-from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of
+from tui_agent.tools import file_states, tree_watch
+from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
+from tui_agent.tools.file_states import TreeChange, content_of, read_file_state
 from tui_agent.tools.search import tree_listing
 from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 
@@ -185,6 +185,33 @@ def test_a_file_too_large_to_be_stored_is_still_reported(root: Path) -> None:
 
     assert change.before is not None
     assert (change.before.kept, change.before.size) == (False, tree_watch.KEPT_LIMIT + 1)
+
+
+def test_a_large_file_has_a_digest_and_no_stored_content_and_a_huge_one_only_its_size(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents = ContentStore(root / "contents")
+    file, other = root / "large", root / "other"
+    for path, end in ((file, b"a"), (other, b"b")):
+        with path.open("wb") as writing:
+            writing.truncate(CONTENT_LIMIT)
+            writing.seek(CONTENT_LIMIT)
+            writing.write(end)
+    one, two = (read_file_state(path, contents) for path in (file, other))
+    monkeypatch.setattr(file_states, "HASHED_LIMIT", CONTENT_LIMIT)
+    huge = read_file_state(file, contents)
+
+    assert one is not None
+    assert two is not None
+    assert (one.size, one.kept) == (two.size, two.kept) == (CONTENT_LIMIT + 1, False)
+    assert one.digest != two.digest
+    assert huge == one.model_copy(update={"digest": ""})
+
+
+def test_a_pipe_has_no_state(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+
+    assert read_file_state(root / "pipe", ContentStore(root / "contents")) is None
 
 
 def test_a_tree_with_too_many_files_is_not_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
