@@ -155,6 +155,12 @@ async def test_a_command_is_kept_after_a_yes_and_its_files_are_reported_in_betwe
             "discarded: a, b (the user did not want them. The user said: keep my names)",
         ),
         ([ApprovalDecision(decision="skip")], {"a": "old a", "b": "old b"}, "discarded: a, b (skipped)"),
+        (
+            [ApprovalDecision(decision="skip", note="later")],
+            {"a": "old a", "b": "old b"},
+            "discarded: a, b (the user skipped the question. The user said: later)",
+        ),
+        ([selecting("a", overwrite=["b"]), YES], {"a": "new a", "b": "new b"}, "kept: a, b"),
         ([selecting("b")], {"a": "old a", "b": "new b"}, "kept: b; discarded: a (not chosen by the user)"),
         (
             [selecting("a", texts={"a": "mine"})],
@@ -175,6 +181,14 @@ async def test_answers(bench: Bench, answers: list[ApprovalDecision], files: dic
     assert bench.layers.left == []
     unfit = len(ran.of(ApprovalRequested)) - ("no answer" not in note)
     assert len([event for event in ran.of(Warned) if event.code == "bad_selection"]) == unfit
+
+
+async def test_a_note_reaches_the_model_and_a_result_of_the_user_replaces_the_output(bench: Bench) -> None:
+    said = ApprovalDecision(decision="approve", note="well done", override_result=ToolResult.of_text("other text"))
+    ran = await bench.run(BOTH, answers=answering(said))
+
+    assert bench.files == {"a": "new a", "b": "new b"}
+    assert ran.texts == ["[The user said: well done]\nother text\n[kept: a, b]"]
 
 
 @pytest.mark.parametrize(
