@@ -68,6 +68,12 @@ def test_only_an_observer_can_request_the_input() -> None:
         HookBus().add("after_tool", print, with_input=True)
 
 
+def test_only_a_hook_whose_failure_hides_the_result_can_hide_what_was_reported() -> None:
+    for event, fail_open in (("before_tool", False), ("after_tool", True)):
+        with pytest.raises(ConfigurationError, match="hides needs an after_tool hook that is not fail_open"):
+            HookBus().add(event, print, hides=True, fail_open=fail_open)
+
+
 def test_a_bus_takes_the_hooks_of_another_one_but_not_their_right_to_approve() -> None:
     own, other = HookBus(), HookBus(timeout=3.0)
     own.add("before_tool", print, name="mine")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
+from tests.support.table import table
 from tests.support.trial_directories import CopiedChanges, CopiedLayer, CopiedLayers, TrialTool
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
@@ -22,7 +24,9 @@ from tui_agent.execution import (
     Parallel,
     Sequential,
 )
+from tui_agent.execution.pipeline.settle_changes import check_changes, preview_of
 from tui_agent.protocol.cancellation import PROGRAM_QUIT, CancellationToken
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -42,7 +46,14 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
 )
 from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult
-from tui_agent.protocol.trial import KeepSelection, KeptChanges, Place, ProposedChanges
+from tui_agent.protocol.trial import (
+    KeepSelection,
+    KeptChanges,
+    Place,
+    ProposedChanges,
+    ProposedFile,
+    ProposedTree,
+)
 
 YES, NO = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny")
 
@@ -346,6 +357,41 @@ async def test_many_paths_are_counted_and_not_named(bench: Bench) -> None:
     assert ran.texts == ["ran c0\n[kept: 60 files]"]
     (kept,) = ran.of(ChangesKept)
     assert (kept.count, len(kept.paths)) == (60, 60)
+
+
+def test_a_preview_names_what_no_diff_shows() -> None:
+    diff = Diff("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n")
+    files = (
+        ProposedFile(path="a", kind="changed", sort="workspace", diff=diff),
+        ProposedFile(path="b", kind="changed", sort="workspace", diff=diff, conflict="it changed", has_more=True),
+        ProposedFile(path="c", kind="added", sort="workspace", note="binary"),
+        ProposedFile(path="d", kind="changed", sort="protected", diff=diff, runs_later="git runs it"),
+        ProposedFile(path="e", kind="added", sort="refused", note="a device"),
+    )
+    trees = (ProposedTree(path="build/", sort="workspace", files=2),)
+    preview = preview_of(ProposedChanges(layer="x", files=files, trees=trees, repository=("1 commit",)))
+
+    assert preview.note.splitlines() == [
+        *("b changed (in conflict: it changed; cut)", "c added (binary)", "protected: d changed (git runs it)"),
+        *("never kept: e (a device)", "build/: 2 files", "in the repository: 1 commit"),
+    ]
+
+
+@table(
+    ("changes", "reason"),
+    [
+        (ProposedChanges(layer="x", problem="it is too large"), "it is too large"),
+        (
+            ProposedChanges(layer="x", files=(ProposedFile(path="e", kind="added", sort="refused"),)),
+            "nothing of it can be kept",
+        ),
+    ],
+)
+def test_what_cannot_be_kept_is_not_asked_about(changes: ProposedChanges, reason: str) -> None:
+    services: Any = SimpleNamespace(policy=TrialPolicy())
+    decision = check_changes(services, changes)
+
+    assert (decision.decision, decision.reason) == ("deny", reason)
 
 
 async def test_changes_that_cannot_be_shown_are_discarded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,6 +163,7 @@ NULL_ARGUMENTS: dict[str, tuple[JsonObject, bool]] = {
     "a choice with null": ({"enum": ["x", None]}, False),
     "alternatives with null": ({"anyOf": [{"type": "string"}, {"type": "null"}]}, False),
     "anything": ({}, False),
+    "nothing": (False, True),
 }
 
 
