@@ -262,21 +262,45 @@ async def test_a_rule_is_stored_and_decides_the_questions_that_wait(bench: Bench
     assert ran.of(ApprovalResolved)[0].rule == "edit(/**)"
 
 
-async def test_a_changed_mode_answers_the_question(bench: Bench) -> None:
+async def test_a_rule_that_cannot_be_stored_keeps_the_changes_this_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(rule: str, scope: str) -> str | None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(bench.policy, "grant", full)
+    answer = ApprovalDecision(decision="approve", scope="session", rule="edit(/**)")
+    ran = await bench.run(BOTH, answers=answering(answer))
+
+    assert bench.files == {"a": "new a", "b": "new b"}
+    assert [event.rule for event in ran.of(ChangesKept)] == [None]
+    assert any("no space left" in event.text for event in ran.of(Warned))
+
+
+@pytest.mark.parametrize(
+    ("mode", "files", "note"),
+    [
+        (PermissionMode.PLAN, {"a": "old a", "b": "old b"}, "discarded: a, b (plan mode changes nothing)"),
+        (PermissionMode.ALLOW, {"a": "new a", "b": "new b"}, "kept: a, b"),
+    ],
+)
+async def test_a_changed_mode_answers_the_question(
+    bench: Bench, mode: PermissionMode, files: dict[str, str], note: str
+) -> None:
     gate = ApprovalGate(interactive=True)
 
     async def user() -> None:
         while not gate.pending:
             await asyncio.sleep(0)
-        bench.policy.mode = PermissionMode.PLAN
+        bench.policy.mode = mode
         gate.reconsider()
 
     async with asyncio.TaskGroup() as group:
         group.create_task(user())
         ran = await bench.run(BOTH, gate=gate)
 
-    assert bench.files == {"a": "old a", "b": "old b"}
-    assert ran.texts == ["ran c0\n[discarded: a, b (plan mode changes nothing)]"]
+    assert bench.files == files
+    assert ran.texts == [f"ran c0\n[{note}]"]
 
 
 async def test_a_conflict_is_kept_by_a_choice_only(bench: Bench) -> None:
@@ -323,6 +347,24 @@ async def test_a_cancelled_question_discards_and_an_exit_leaves_it(bench: Bench,
     assert (ended.status, ended.error_kind) == ("cancelled", "not_begun" if left else "cancelled")
     assert "ran c0" in ran.texts[0]
     assert len(ran.of(ChangesDiscarded)) == (0 if left else 1)
+    assert not ran.of(ChangesKept)
+
+
+async def test_a_command_that_is_cancelled_while_it_runs_keeps_nothing(bench: Bench) -> None:
+    token = CancellationToken()
+
+    async def user() -> None:
+        while not bench.tool.ran:
+            await asyncio.sleep(0)
+        token.cancel("cancelled by the user")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(user())
+        ran = await bench.run({**BOTH, "seconds": 60}, answers=answering(YES), cancellation=token)
+
+    assert bench.files == {"a": "old a", "b": "old b"}
+    assert (bench.layers.left, ran.statuses) == ([], ["cancelled"])
+    assert not ran.of(ApprovalRequested)
     assert not ran.of(ChangesKept)
 
 
