@@ -133,7 +133,7 @@ class EarlyExecutions:
         self._unowned: list[ToolExecution] = []
         self._unclaimed: list[ToolExecution] = []
         self._begun: list[ToolExecution] = []
-        self._forget: Callable[[], None] | None = None
+        self._forget: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> "EarlyExecutions":
         await self._task_group.__aenter__()
@@ -143,9 +143,7 @@ class EarlyExecutions:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._forget is not None:
-            self._forget()
-            self._forget = None
+        self._forget()
         self.drop_all()
         try:
             await self._task_group.__aexit__(kind, error, trace)
