@@ -12,8 +12,11 @@ import pytest
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepSelection
+from tui_agent.trial import trials as trials_module
 from tui_agent.trial.layer_limits import LayerLimits
+from tui_agent.trial.layer_storage import make_private
 from tui_agent.trial.trials import Trials
+from tui_agent.walls.bubblewrap import Bubblewrap
 
 Made = tuple[Trials, Path, Callable[..., Ran]]
 
@@ -349,3 +352,52 @@ def test_the_cache_of_a_project_is_limited(trial: Made, tmp_path: Path, monkeypa
     assert run_in(other.open("call"), "ls $XDG_CACHE_HOME").text == "numbers\n"
     other.close()
     assert run_in(trials.open("call"), "ls $XDG_CACHE_HOME || mkdir -p $XDG_CACHE_HOME").text.count("numbers") == 0
+
+
+def test_where_bubblewrap_fails_the_kernel_builds_the_walls_and_the_reason_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho it is forbidden here >&2; exit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(trials_module, "found_bubblewraps", lambda _: [Bubblewrap(broken, True)])
+    (root := tmp_path / "work").mkdir()
+    (root / "file").write_text("there")
+    (root / "secret").write_text("words")
+    # Without an overlay, a denied path inside the workspace must be left out of what a command may read.
+    trials = Trials(root, tmp_path / "state" / "trials", "one", unreadable=lambda: (root / "secret",))
+
+    assert (trials.facts.backend, trials.facts.place) == ("read_only", "read_only")
+    assert "it is forbidden here" in trials.facts.problem
+    ran = run_in(trials.open("call"), "cat file; cat secret; echo x > new")
+    assert ran.text.startswith("there")
+    assert "words" not in ran.text
+    assert sorted(os.listdir(root)) == ["file", "secret"]
+    trials.close()
+
+
+def test_without_any_walls_no_trial_opens_and_each_reason_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials_module, "found_bubblewraps", lambda _: [])
+    monkeypatch.setattr(trials_module, "landlock_problem", lambda: "the kernel does not offer Landlock")
+    (root := tmp_path / "work").mkdir()
+    trials = Trials(root, tmp_path / "state" / "trials", "one")
+
+    assert not trials.facts.is_available
+    assert "bubblewrap is not installed; the kernel does not offer Landlock" in trials.facts.problem
+    assert trials.waiting("call") is None
+    with pytest.raises(ToolError, match="no trial works here: bubblewrap is not installed"):
+        trials.open("call")
+    trials.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_storage_that_belongs_to_someone_else_is_refused(tmp_path: Path) -> None:
+    (storage := tmp_path / "storage").mkdir()
+    os.chown(storage, 12345, 12345)
+    (file := tmp_path / "file").touch()
+
+    for place, reason in ((storage, "belongs to someone else"), (file, "File exists")):
+        with pytest.raises(ToolError, match=reason):
+            make_private(place)
