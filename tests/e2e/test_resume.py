@@ -100,6 +100,7 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMac
             app.wait_for_words("The first answer.")
             app.wait_for_status("ready")
             app.quit()
+            assert "tui-agent --resume mine" in app.screen.text
 
         with machine.app_on(server, "--resume", "mi") as app:
             app.ready()

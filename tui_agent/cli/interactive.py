@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from tui_agent.prelude.early_start import early_terminal
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
@@ -193,6 +195,8 @@ async def _run(
     # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
     if not app.return_code and (prompts := app.chat.bridge.prompts) is not None:
         prompts.forget_draft()
+    if not app.return_code and app.chat.state.begun and app.chat.bridge.is_saved:
+        click.echo(f"The session is saved: tui-agent --resume {app.chat.bridge.session_id}")
     return app.return_code or 0
 
 
