@@ -19,6 +19,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     PermissionDecided,
     RunEnded,
+    SessionCreated,
     SessionLoaded,
     SubagentEnded,
     SubagentStarted,
@@ -34,6 +35,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
+from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
 from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
 
@@ -69,7 +71,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
         MessageEnded,
     )
@@ -88,6 +90,8 @@ class CallLedger:
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
+    root: str = ""
+    """Working directory of the session; empty until an event reports it."""
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
@@ -106,7 +110,11 @@ class CallLedger:
                 return (self._add(call_id, envelope),)
             case RunEnded():
                 return self._close_run(envelope)
-            case SessionLoaded():
+            case SessionCreated(cwd=root):
+                self.root = root
+                return ()
+            case SessionLoaded(cwd=root):
+                self.root = root
                 # The program that ran these calls has ended, so their outcome is unknown.
                 return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
             case UsageUpdated(total=total):
@@ -129,6 +137,8 @@ class CallLedger:
                 place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
+                if isinstance(event, ToolStarted | ApprovalRequested | FileChanged):
+                    self._spell_paths(self.calls[place].view)
                 if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
                     # It runs once, whichever of the two calls its changes are reported for.
                     self.calls[place].view.changes = source.view.own_changes()
@@ -160,6 +170,7 @@ class CallLedger:
         """Add a call, or continue the one that is resumed; return its index."""
         view = CallViewState(call_id)
         view.apply(envelope)
+        self._spell_paths(view)
         known = self._position_of.get(call_id)
         self._closed.discard(call_id)
         # Only a resume queues calls outside a step, all of the last answer. Other calls may reuse an id: some servers
@@ -193,6 +204,13 @@ class CallLedger:
         self._position_of[call_id] = place
         self._place_of[number] = place
         return place
+
+    def _spell_paths(self, view: CallViewState) -> None:
+        """Spell the paths of a call's newest summary and change as the screen does."""
+        view.summary = shown_summary(view.summary, view.arguments.effective, self.root)
+        if view.changes.files:
+            newest = view.changes.files[-1]
+            view.changes.files[-1] = replace(newest, path=shown_path(newest.path, self.root))
 
     def _resume(self, call: LedgerCall, view: CallViewState) -> None:
         """Continue a call that was cancelled or interrupted; a finished one keeps its result."""
