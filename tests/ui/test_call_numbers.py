@@ -13,7 +13,7 @@ from tui_agent.protocol.events import RunEnded, RunStarted, SessionLoaded, ToolE
 from tui_agent.session.journal_reader import JournalTail, read_tail
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.panel.timeline import TimeWindow, timeline_rows
+from tui_agent.ui.panel.time_strip import TimeWindow, timeline_rows
 
 NAMES = ("a", "b", "c")
 

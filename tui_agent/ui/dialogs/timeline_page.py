@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.panel.timeline import TICK, TimeWindow, lane_bars, length_of, total_parts
+from tui_agent.ui.panel.time_strip import TICK, TimeWindow, lane_bars, length_of, total_parts
 from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.story import Story, working
-from tui_agent.ui.panel.timeline import TimeWindow, timeline_rows
+from tui_agent.ui.panel.time_strip import TimeWindow, timeline_rows
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.styled_lines import text_of_runs
