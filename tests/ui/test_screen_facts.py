@@ -9,9 +9,9 @@ from tests.ui.screen_facts import Fact, facts_of, repeated, replayed
 
 pytestmark = pytest.mark.slow
 
-MOST = 111
+MOST = 61
 """Most facts on a screen of 120x40."""
-MOST_REPEATED = 5
+MOST_REPEATED = 2
 """Most facts that are on it more than once."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -97,8 +97,6 @@ class CallLedger:
     _closed: set[str] = field(default_factory=set[str])
     """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
     _newest: int = 0
-    _last: Origin | None = None
-    """Origin of the newest call that is not below another one."""
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -180,26 +178,15 @@ class CallLedger:
             self._resume(self.calls[known], view)
             return known
         parent = self._position_of.get(envelope.origin.parent_call_id or "")
-        last, place = self._last, len(self.calls)
-        opens = parent is None and (
-            last is None
-            or (last.run_id, last.agent_id, last.step)
-            != (
-                view.origin.run_id,
-                view.origin.agent_id,
-                view.origin.step,
-            )
-        )
-        if parent is None:
-            self._last = view.origin
-        else:
+        place = len(self.calls)
+        if parent is not None:
             above = self.calls[parent]
             above.children = above.children or []
             above.children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
             number = self._newest = self.total + 1
-        self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
+        self.calls.append(LedgerCall(view, number, place, parent=parent))
         self.places["waiting"].add(place)
         self._position_of[call_id] = place
         self._place_of[number] = place
