@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.panel.time_lanes import TimeWindow, lane_bars, length_of
+from tui_agent.ui.panel.time_bars import TimeWindow, lane_bars, length_of
 from tui_agent.ui.panel.time_strip import TICK
 from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger

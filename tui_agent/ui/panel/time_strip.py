@@ -15,7 +15,7 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.line import Run
 
-from .time_lanes import lane_bars, length_of
+from .time_bars import lane_bars, length_of
 
 TICK = 0.5
 """Seconds between two updates during a run."""
