@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.table import table
 from tests.ui.story import Story
-from tui_agent.protocol.events import RunEnded, ToolQueued, ToolStatus
+from tui_agent.protocol.events import FileChanged, RunEnded, SessionCreated, ToolQueued, ToolStatus
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -39,6 +39,22 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
     assert ledger.apply(story.blocked(edit).envelopes[-1]) == (1,)
     story.asks(edit, "edit", "a.py", "no rule")
     assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
+
+
+def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() -> None:
+    story = Story().run("x").step(0)
+    story.tell(SessionCreated(id="s1", cwd="/w"))
+    story.tell(
+        ToolQueued(
+            call_id="c", name="edit", args_raw={"path": "/w/a.py"}, index=0, summary="/w/a.py (+1 −1)", safe=True
+        )
+    )
+    story.tell(FileChanged(path="/w/a.py", change="modified", call_id="c", added=1, removed=1))
+    story.tell(FileChanged(path="/etc/hosts", change="modified", call_id="c"))
+    view = fold(story).calls[0].view
+
+    assert view.summary == "a.py (+1 −1)"
+    assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
 
 
 @table(

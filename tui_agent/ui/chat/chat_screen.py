@@ -28,7 +28,7 @@ from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
 from .actions.command_actions import CallRequest, CommandActions
-from .chat_body import WIDE, ChatBody, ScrollTarget
+from .chat_body import TINY, WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
@@ -45,7 +45,7 @@ class ChatScreen(AnyScreen):
     AUTO_FOCUS = "#composer"
     # Not annotated: Textual declares both as `ClassVar[...] | None`, which type checkers take for instance variables.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (24, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (TINY, "-short"), (24, "-tall")]  # noqa: RUF012
     # `escape` has a binding in both lists; `check_action` decides which of them counts.
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("chat"), *bindings_for("interrupt")]
 
@@ -92,7 +92,7 @@ class ChatScreen(AnyScreen):
         """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
-        self.body.fit(self.app.size.width)
+        self.body.fit(self.app.size)
         yield self.bars.title
         yield self.body
         yield self.entry
@@ -121,7 +121,7 @@ class ChatScreen(AnyScreen):
     def on_resize(self, event: Resize) -> None:
         """Adapt the parts to the window."""
         self.entry.fit(event.size)
-        self.body.fit(event.size.width)
+        self.body.fit(event.size)
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -141,10 +141,9 @@ class ChatScreen(AnyScreen):
         if changes.files:
             call(body.side.files.changed)
         if changes.calls or changes.plan or changes.files:
-            call(body.side_changed)
             call(body.strip.changed)
         if changes.times:
-            call(body.timeline.changed)
+            call(body.side.times.changed)
         if changes.status:
             call(self.bars.title.changed)
             call(self.bars.line.changed)

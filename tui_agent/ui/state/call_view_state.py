@@ -355,8 +355,6 @@ class LedgerCall:
     """Number from 1, in the order of the first `tool.queued` of each call."""
     place: int
     """Index in the ledger."""
-    opens_step: bool
-    """True if it is the first call of its step."""
     kind: CallKind = "waiting"
     is_resumed: bool = False
     """True if the call was queued again when its session was resumed."""
