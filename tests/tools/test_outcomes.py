@@ -28,7 +28,7 @@ TRACEBACK = "printf 'Traceback (most recent call last):\\n  File x\\nValueError:
         ("todo", {"items": [{"text": "a", "status": "done"}, {"text": "b", "status": "pending"}]}, "1 of 2 done"),
         ("bash", {"command": "true"}, "no output"),
         ("bash", {"command": "echo ready"}, "ready"),
-        ("bash", {"command": "echo one; echo two"}, "2 lines · two"),
+        ("bash", {"command": "echo one; echo two"}, "two"),
         ("bash", {"command": "false"}, "exit 1"),
         ("bash", {"command": FAILED_TESTS}, "exit 1 · FAILED test_a.py::test_b - assert 1"),
         ("bash", {"command": TRACEBACK}, "exit 2 · ValueError: too small"),

@@ -24,18 +24,22 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
+from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.call_part import (
     BRIEF_DIFF_ROWS,
     HEAD_ROWS,
+    LIVE_ROWS,
     MAX_FILES,
     MOST_READS,
     OPEN_DIFF_ROWS,
     TAIL_ROWS,
 )
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_parts import CommandPart
 from tui_agent.ui.transcript.transcript_search import TranscriptSearch
 
 
@@ -114,7 +118,7 @@ def test_a_failure_shows_its_first_line() -> None:
     assert len(row) < 60
 
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
-    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
+    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found +2 lines #1"]
 
     announced = done(
         "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso", status="error"
@@ -180,6 +184,35 @@ def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     assert rows[4 : 4 + HEAD_ROWS] == lines[:HEAD_ROWS]
     assert rows[4 + HEAD_ROWS] == f"… {100 - HEAD_ROWS - TAIL_ROWS} more lines …"
     assert rows[5 + HEAD_ROWS :] == lines[-TAIL_ROWS:]
+
+
+def test_what_was_cut_is_counted_as_it_was_before() -> None:
+    """FLOOD: its result has the first and the last 200 of 3,001 lines."""
+    lines = [f"line {number}" for number in range(3_000)] + ["error"]
+    note = left_out_note("30,000 of 90,000 bytes", 3_001 - 400, "the full output is in /tmp/x")
+    text = "\n".join([*lines[:200], note, *lines[-200:], "[exit code 1]"])
+    details: JsonObject = {"outcome": "exit 1 · error", "lines": 3_001}
+    first, began, end = done("c1", "bash", "make", text=text, status="error")
+    talk = Talk(first, began, end.model_copy(update={"details": details}))
+    assert talk.rows() == ["✖ bash make exit 1 · error +3,001 lines #1"]
+
+    talk.toggle()
+    assert talk.rows()[0] == "✖ bash make exit 1 · error #1"
+    assert talk.rows()[1 + HEAD_ROWS] == "… 2,978 more lines …"
+
+    command = CommandPart("make")
+    command.end("error", text)
+    assert "… 2,978 more lines above" in "".join(row.plain for row in command.layout(80))
+
+
+def test_a_command_that_changed_files_still_shows_its_output() -> None:
+    events = done("c1", "bash", "make", text="one\ntwo\nthree")
+    changed = FileChanged(path="a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
+    talk = Talk(*events[:2], changed, events[2])
+    assert "+3 lines" in talk.rows()[0]
+
+    talk.toggle()
+    assert talk.rows()[-3:] == ["one", "two", "three"]
 
 
 def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
@@ -326,15 +359,37 @@ def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None
     assert talk.rows()[1] == "◌ bash make waits its turn #2"
 
 
-def test_a_running_command_shows_its_newest_output_where_the_panel_does_not() -> None:
-    first, began, _ = done("c1", "bash", "make")
-    talk = Talk(first, began, ToolOutput(call_id="c1", stream="stdout", chunk="one\ntwo\n", bytes_total=8))
-    assert talk.rows() == ["◐ bash make #1"]
+@pytest.mark.parametrize("is_alone", [False, True], ids=["beside the panel", "alone"])
+def test_a_running_call_shows_the_end_of_its_output_in_colour_at_every_width(is_alone: bool) -> None:
+    first, began, end = done("c1", "bash", "make", "3,000 lines")
+    talk = Talk(first, began)
+    talk.fold.show_alone(is_alone)
+    assert len(talk.rows()) == 1
 
+    lines = [f"\x1b[32m[{number:04}]\x1b[0m compiling module_{number}.c\n" for number in range(3_000)]
+    for place in range(0, len(lines), 100):
+        chunk = "".join(lines[place : place + 100])
+        talk.tell(ToolOutput(call_id="c1", stream="stdout", chunk=chunk, bytes_total=len(chunk)))
+    for width in (60, 80, 118, 200):
+        shown = [f"[{number:04}] compiling module_{number}.c" for number in range(3_000 - LIVE_ROWS, 3_000)]
+        assert talk.rows(width)[1:] == shown
+    runs = [run for row in range(talk.transcript.total) for run in talk.transcript.line(row).runs]
+    assert ("[2999]", "muted sgr-f2") in runs
+    assert len(talk.fold.calls.find("c1").view.live.text) <= LIVE_LIMIT
+
+    talk.tell(end)
+    assert talk.rows() == ["✔ bash make 3,000 lines #1"]
+
+
+def test_clocks_are_shown_where_the_panel_is_not() -> None:
+    first, began, _ = done("c1", "bash", "make")
+    talk = Talk(first, began)
     view = talk.fold.calls.find("c1").view
     talk.fold.calls.clock = lambda: view.timing.started_at + 12
+    assert talk.rows() == ["◐ bash make #1"]
+
     assert talk.fold.show_alone(True)
-    assert talk.rows() == ["◐ bash make 12 s #1", "one", "two"]
+    assert talk.rows() == ["◐ bash make 12 s #1"]
     assert not talk.fold.show_alone(True)
 
 
@@ -390,7 +445,7 @@ def test_rows_that_a_search_has_found_are_shown_where_a_diff_is_cut() -> None:
     assert rows == [
         f"… {300 - OPEN_DIFF_ROWS} more rows",
         "301 + line 300 needle",
-        "… 1698 more rows",
+        "… 1,698 more rows",
         "2000 + line 1999 needle",
     ]
     assert "line 1999 needle" in part.line(80, search.row()).plain

@@ -16,7 +16,7 @@ from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.text.terminal_output import OutputReader
 
 TAIL_ROWS = 3
-"""Most rows of live output under a running call."""
+"""Most rows of live output under a running call in the panel, and of a sub-agent's words anywhere."""
 _TAIL_READ = 4_096
 """Most characters of output read for these rows."""
 _BLANKS = " \t\r"
@@ -128,12 +128,12 @@ def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
     return tuple(((indent, ""), (one_line(text, max(0, width - len(indent) - 1)), "tail")) for text in texts)
 
 
-def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
-    """Return the newest lines of a running call's output with their colours, over `style`; at most `TAIL_ROWS`."""
+def tail_lines(view: CallViewState, style: str = "", most: int = TAIL_ROWS) -> Sequence[Sequence[Run]]:
+    """Return the newest lines of a running call's output with their colours, over `style`; at most `most`."""
     if view.phase != "running":
         return ()
     if view.live.text:
-        return _newest_lines(view.live.text[-2 * _TAIL_READ :], style)
+        return _newest_lines(view.live.text[-2 * _TAIL_READ :], style, most)
     if view.live.progress:
         return [[(sanitise(view.live.progress), style)]]
     said = sanitise(settle(view.subagent.words))
@@ -141,19 +141,19 @@ def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
 
 
 @lru_cache(maxsize=32)
-def _newest_lines(text: str, style: str) -> Sequence[Sequence[Run]]:
+def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
     """Return the last lines that show something; colours set within `_TAIL_READ` characters before them count."""
     blank_from = text.find("\n", len(text.rstrip(_BLANKS + "\n")))
     text = text[:blank_from] if blank_from >= 0 else text
     lines = text[-_TAIL_READ:].split("\n")
     used = [place for place, line in enumerate(lines) if line.strip(_BLANKS)]
-    count = TAIL_ROWS
+    count = most
     while True:
         newest = "\n".join(lines[used[-count] if count <= len(used) else 0 :])
         reader = OutputReader(style)
         reader.skip(text[: len(text) - len(newest)])
-        found = [line for line in reader.lines(newest) if text_of_runs(line).strip()][-TAIL_ROWS:]
-        if len(found) == TAIL_ROWS or count >= len(used):
+        found = [line for line in reader.lines(newest) if text_of_runs(line).strip()][-most:]
+        if len(found) == most or count >= len(used):
             return found
         # Lines of control sequences alone show nothing.
         count *= 4

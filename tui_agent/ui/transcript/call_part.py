@@ -15,6 +15,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.diffs import Diff
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines
 from tui_agent.ui.state.call_records import FileChange, tool_kind
@@ -36,6 +37,8 @@ OPEN_DIFF_ROWS = 60
 """Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
 LONGEST_COMMAND = 20_000
 """Most characters shown of a command."""
+LIVE_ROWS = 6
+"""Most rows shown of a running call's newest output."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
@@ -74,7 +77,7 @@ class CallContext:
     root: str = ""
     """Working directory; paths below it are shown without it."""
     is_alone: bool = False
-    """True if the panel is not beside the conversation: calls show their newest output, clocks and sizes here."""
+    """True if the panel is not beside the conversation: calls show their clocks and sizes here."""
     clock: Callable[[], float] = monotonic
     """Returns monotonic seconds."""
 
@@ -241,8 +244,8 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
     head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
-    if view.phase == "running" and (context.is_alone or is_open) and not (is_open and view.subagent.label):
-        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
+    if view.phase == "running" and not (is_open and view.subagent.label):
+        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted", LIVE_ROWS)]))
     if is_open:
         groups.append(("input", list(_facts(view, width))))
         groups.append(("", _agent_steps(call, context, width)))
@@ -251,9 +254,25 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         groups.append(("diff", _diff_rows(view, files, context, width, is_open=is_open, sought=sought)))
     elif files:
         groups.append(("diff", _names_row(view, context.root, width)))
-    if is_open and not files:
+    if is_open and shows_output(view):
         groups.append(("output", _output_rows(view, width, sought)))
     return groups
+
+
+def shows_output(view: CallViewState) -> bool:
+    """Return True if the output says more than the changed files: always that of a command."""
+    return not _files_of(view) or "command" in view.arguments.effective
+
+
+def hidden_lines(view: CallViewState) -> int:
+    """Return the number of lines of output that a folded call does not show; 0 if its row says enough."""
+    details = view.outcome.details or {}
+    if view.status is None or view.timing.started_at is None or not shows_output(view):
+        return 0
+    if not isinstance(lines := details.get("lines"), int):
+        text = view.outcome.result.strip("\n\r")
+        lines = whole_count(text) if text and "outcome" not in details else 0
+    return lines if lines > 1 else 0
 
 
 def flattened(groups: CallRows) -> list[Line]:
@@ -402,7 +421,7 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     # A tool may have put its result into the summary, too, as `edit` does with its counts.
     outcome = "" if f"({outcome})" in summary else one_line(outcome, _LONGEST)
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
-    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 2 if outcome else 0)
+    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 3 if outcome else 0)
     forms = _amounts(call, context, is_open=is_open)
     right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
     room = whole - cell_len(right)
@@ -436,11 +455,12 @@ def _amounts(call: LedgerCall, context: CallContext, *, is_open: bool) -> Sequen
         waited = view.elapsed_ms(now) if view.phase == "running" else view.waited_ms(now)
         return (f"{seconds_text(waited / 1000, tenths=False)}  {number}" if is_moving and waited >= 1000 else number,)
     clock = seconds_text(timing.latency_ms / 1000) if timing.latency_ms >= 1000 else ""
-    forms = [(clock, number)]
+    lines = "" if is_open or not (hidden := hidden_lines(view)) else f"+{count_text(hidden, 'line')}"
+    forms = [(lines, clock, number), (clock, number)]
     if context.is_alone or is_open:
         you = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
-        size = bytes_text(view.outcome.size_bytes) if view.outcome.size_bytes >= 1000 else ""
-        forms = [(you, size, clock, number), (you, clock, number), *forms]
+        size = bytes_text(view.outcome.size_bytes) if view.outcome.size_bytes >= 1000 and not lines else ""
+        forms = [(you, size, lines, clock, number), (you, lines, clock, number), *forms]
     return ["  ".join(filter(None, form)) for form in forms]
 
 
@@ -587,7 +607,8 @@ def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -
     for stop in (*found[:MAX_FOUND_ROWS], end):
         if stop > place:
             reader.skip("\n".join(lines[max(place, stop - _SKIPPED_LINES) : stop]))
-            result.append(_body_row(f"… {count_text(stop - place, 'more line')} …", width))
+            count = whole_count("\n".join(lines[place:stop]))
+            result.append(_body_row(f"… {count_text(count, 'more line')} …", width))
         result.extend(rows(lines[stop : stop + 1]) if stop < end else ())
         place = stop + 1
     return [*result, *rows(lines[end:])]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem, ToolStatus
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
@@ -262,7 +263,7 @@ class CommandPart(Part):
         # A line that redraws itself shows its end; of others the beginning fits the row.
         cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
         lines = [runs for line in cut for runs in reader.lines(line)]
-        hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
+        hidden = self._lines_gone + (whole_count(before) if before else 0)
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; {hint('conversation.open_part', 'opens all of it')}"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
