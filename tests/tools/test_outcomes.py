@@ -23,7 +23,7 @@ TRACEBACK = "printf 'Traceback (most recent call last):\\n  File x\\nValueError:
         ("grep", {"pattern": "foo", "output_mode": "files_with_matches"}, "2 files"),
         ("grep", {"pattern": "nowhere"}, "no matches"),
         ("glob", {"pattern": "*.py"}, "2 files"),
-        ("write", {"path": "new.py", "content": "x\ny\n"}, "new file +2 −0"),
+        ("write", {"path": "new.py", "content": "x\ny\n"}, "new file +2"),
         ("edit", {"path": "b.py", "old_string": "foo", "new_string": "one\ntwo"}, "+2 −1"),
         ("todo", {"items": [{"text": "a", "status": "done"}, {"text": "b", "status": "pending"}]}, "1 of 2 done"),
         ("bash", {"command": "true"}, "no output"),

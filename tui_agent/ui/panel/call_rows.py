@@ -98,12 +98,12 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     if facts := _agent_facts(call):
         forms = (*(f"{fact}  {forms[0]}" for fact in facts), *forms)
     right = next((form for form in forms if cell_len(form) + 2 + kept <= room), "")
-    if not right and view.status != "ok" and (path := _fitted_summary(text, kept)).startswith(f"{ELLIPSIS}/"):
+    if not right and view.status != "ok" and (path := fitted_summary(text, kept)).startswith(f"{ELLIPSIS}/"):
         # Cut at a slash, the path leaves some of its half to the state.
         right = next((form for form in forms if cell_len(form) + 2 + cell_len(path) <= room), "")
     if (words := _trial_words(view)) and words not in right and cell_len(words) + 2 + context.width // 4 <= room:
         right = words  # What the command did to files is worth more than the end of its text.
-    summary = _fitted_summary(text, max(0, room - (cell_len(right) + 2 if right else 0)))
+    summary = fitted_summary(text, max(0, room - (cell_len(right) + 2 if right else 0)))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return (
         (head, style),
@@ -161,6 +161,8 @@ def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     """Return sign and style name of a call's state."""
+    if view.outcome.job:
+        return "»", "running"
     if view.status is not None:
         sign, style, _ = _ENDINGS[view.status]
         return sign, style
@@ -175,6 +177,8 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
 
 def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str]:
     """Return the forms of a row's right end, the longest first, and its style: clock, reason for waiting, or result."""
+    if view.outcome.job:
+        return (f"runs as {view.outcome.job}", view.outcome.job), "amount"
     if view.status is not None:
         return _endings(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
     match view.phase:
@@ -220,7 +224,7 @@ def _agent_facts(call: LedgerCall) -> Sequence[str]:
     return (f"{calls} · {used} tokens", f"{calls} · {used}", calls) if tokens else (calls,)
 
 
-def _fitted_summary(summary: str, width: int) -> str:
+def fitted_summary(summary: str, width: int) -> str:
     """Return the summary cut to the width; keep the end of a long path, and a count such as `(+2 −1)` after it."""
     shown = one_line(summary, _LONGEST_SUMMARY)
     path, bracket, rest = shown.rpartition(" (")

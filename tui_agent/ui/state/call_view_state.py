@@ -13,6 +13,7 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
     BlockedOn,
     ChangesDiscarded,
     ChangesKept,
@@ -57,7 +58,9 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"]
+CallKind = Literal[
+    "waiting", "running", "background", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"
+]
 """Kinds of calls that the panel counts and filters."""
 
 PLACE_MARKS: Mapping[Place, str] = {"trial": "trial", "read_only": "read-only"}
@@ -71,6 +74,14 @@ DATA_LIMIT = 50
 CHANGES_LIMIT = 500
 """Most changed files kept for a call; others are only counted."""
 
+_JOB_ENDS: Mapping[str, ToolStatus] = {
+    "killed": "cancelled",
+    "ended_with_session": "cancelled",
+    "timeout": "timeout",
+    "failed": "error",
+    "unknown": "interrupted",
+}
+"""Status of a call whose background command ended in one of these ways; otherwise its exit code says it."""
 _NO_OUTPUT, _NO_SUBAGENT, _NO_CHANGES = LiveOutput(), Subagent(), CallChanges()
 """Records of calls that have ended without any; never changed."""
 
@@ -267,6 +278,16 @@ class CallViewState:
         if timing.started_at is not None:
             timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
         return True
+
+    def end_job(self, event: BackgroundEnded) -> None:
+        """End the background command that the call became: from now on its state is that of the command."""
+        self.outcome.job = ""
+        code = event.code or 0
+        self.status = _JOB_ENDS.get(event.status, "error" if code else "ok")
+        self.outcome.is_error = self.status != "ok"
+        ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+        words = " · ".join(filter(None, (ending if self.status == "error" else "", "ran in the background")))
+        self.outcome.details = (self.outcome.details or {}) | {"outcome": words}
 
     def own_changes(self) -> CallChanges:
         """Return the call's changes, which may then be changed."""
