@@ -117,7 +117,7 @@ def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
         ("bash", "echo ready", "ready", "bash echo ready ready"),
     ],
 )
-def test_a_state_is_told_once_in_a_row(name: str, summary: str, outcome: str, row: str) -> None:
+def test_a_row_has_each_state_once(name: str, summary: str, outcome: str, row: str) -> None:
     assert Talk(*done("c1", name, summary, outcome)).rows() == [f"✔ {row} #1"]
 
 

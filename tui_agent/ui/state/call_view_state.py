@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast, get_args
 
+from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
@@ -434,7 +435,7 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
 def _block_words(block: UserBlock) -> str:
     match block:
         case ImageBlock():
-            return f"[image {block.media_type}, {len(block.data) * 3 // 4:,} bytes]"
+            return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
         case DocumentBlock():
             return block.label
         case _:
