@@ -5,10 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.containers import Vertical
 from textual.pilot import Pilot
 
 from tests.ui.row_kit import HostApp, Teller
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
+from tests.ui.still import still_app
+from tests.ui.story import Story
 from tui_agent.protocol.events import ToolOutput
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.panel.call_detail_screen import FULL_OUTPUT_LIMIT, CallDetailScreen
@@ -142,3 +145,33 @@ async def test_it_fits_every_size() -> None:
             await pilot.pause()
 
             assert rows(screen)
+
+
+@pytest.mark.slow
+async def test_a_key_opens_the_newest_call_from_the_composer() -> None:
+    story = Story().run("go").step(0)
+    story.call("bash", "make")
+    story.call("bash", "pytest -q")
+    story.queued("edit", "waits.py")
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert isinstance(app.screen, CallDetailScreen)
+        assert "pytest -q" in str(app.screen.query_one(Vertical).border_title)
+
+        await pilot.press("escape")
+        app.chat.entry.composer.show("\n".join("line" for _ in range(20)))
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.screen is app.chat
+        assert app.chat.entry.composer.text.count("line") == 20
+
+
+@pytest.mark.slow
+async def test_without_a_call_the_key_does_nothing() -> None:
+    app = still_app(Story().run("go"))
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.screen is app.chat
