@@ -30,6 +30,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         palette=True, priority=True),
     row("chat.show_side", "alt+t", "close tools",
         "Open or close the right column", action="toggle_panel(True)", palette=True, priority=True),
+    row("chat.open_newest", "ctrl+o", "newest call",
+        "Show the newest call in full screen: output, changes, input and who allowed it"),
     row("chat.page_up", "pageup", "scroll up",
         "Scroll the conversation one page up", action="scroll('page_up')", priority=True),
     row("chat.page_down", "pagedown", "scroll down",

@@ -9,6 +9,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     ChangesDiscarded,
     ChangesKept,
     ChangesProposed,
@@ -73,6 +75,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
+        *(BackgroundStarted, BackgroundEnded),
         MessageEnded,
     )
 )
@@ -96,6 +99,8 @@ class CallLedger:
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
     """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
+    _jobs: dict[str, int] = field(default_factory=dict[str, int])
+    """Indexes of the calls that became background commands, by id of those that run; -1 until the call has ended."""
     _newest: int = 0
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
@@ -108,6 +113,11 @@ class CallLedger:
                 return (self._add(call_id, envelope),)
             case RunEnded():
                 return self._close_run(envelope)
+            case BackgroundStarted(task_id=task_id):
+                self._jobs[task_id] = -1
+                return ()
+            case BackgroundEnded(task_id=task_id):
+                return self._end_job(task_id, event)
             case SessionCreated(cwd=root):
                 self.root = root
                 return ()
@@ -140,6 +150,8 @@ class CallLedger:
                 if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
                     # It runs once, whichever of the two calls its changes are reported for.
                     self.calls[place].view.changes = source.view.own_changes()
+                if isinstance(event, ToolEnded):
+                    self._note_job(place, str((event.details or {}).get("task_id")))
                 has_moved = self._sort(place)
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)
@@ -219,6 +231,20 @@ class CallLedger:
                 ended.append(place)
         return tuple(ended)
 
+    def _note_job(self, place: int, task_id: str) -> None:
+        """Mark a call that has ended, if it is the first one that names a background command which runs."""
+        if self._jobs.get(task_id) == -1:
+            self._jobs[task_id], self.calls[place].view.outcome.job = place, task_id
+
+    def _end_job(self, task_id: str, event: BackgroundEnded) -> tuple[int, ...]:
+        """End the background command that a call became."""
+        place = self._jobs.pop(task_id, -1)
+        if place < 0:
+            return ()
+        self.calls[place].view.end_job(event)
+        self._sort(place)
+        return (place,)
+
     def _sort(self, place: int) -> bool:
         """Move a call to its kind; return False if it has the same kind as before."""
         call = self.calls[place]
@@ -259,5 +285,7 @@ def kind_of(view: CallViewState) -> CallKind:
             return "needs_you"
         case "running":
             return "running"
+        case "ended" if view.outcome.job:
+            return "background"
         case "ended":
             return _KINDS[view.status] if view.status is not None else "failed"

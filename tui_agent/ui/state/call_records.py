@@ -95,6 +95,8 @@ class CallOutcome:
     metrics: tuple[tuple[str, float | str | bool], ...] = ()
     took_over: bool = False
     """True if the result is that of the same call in an interrupted response, so that the tool ran once."""
+    job: str = ""
+    """Id of the background command that the call became, while that runs."""
 
 
 @dataclass(frozen=True, slots=True)
