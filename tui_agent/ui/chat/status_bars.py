@@ -268,8 +268,9 @@ class StatusLine(CoalescedRefresh):
         """Return status, background commands, step, tokens, cost, time of the run and share of the cache, the most
         important first."""
         status = self._status
-        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
-        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.shown]
+        words_style = "$text" if status.shown == "idle" else style
+        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), words_style))]
         if status.unsaved:
             facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
@@ -298,11 +299,11 @@ class StatusLine(CoalescedRefresh):
             waited = now - self._created_at
             words = "opening" if waited < LONG_OPENING else f"opening {seconds_text(waited, tenths=False)}"
             return f"{words} · {count_text(self.unsent, 'message')} to be sent" if self.unsent else words
-        if status.status == "idle":
+        if status.shown == "idle":
             return _ENDINGS.get(status.ended or "done", "ready")
-        if status.status == "retrying" and status.retry is not None:
+        if status.shown == "retrying" and status.retry is not None:
             return f"retrying {status.retry.number} in {seconds_text(status.retry.at - now, tenths=False)}"
-        if status.status == "waiting_approval":
+        if status.shown == "waiting_approval":
             changes = [status.progress.waiting_changes.get(request_id) for request_id in status.asking]
             if len(changes) < 2:
                 return next(filter(None, changes), "waiting for you")

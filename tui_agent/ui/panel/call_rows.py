@@ -165,6 +165,8 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
         sign, style, _ = _ENDINGS[view.status]
         return sign, style
     match view.phase:
+        case "running" if view.agent_asks:
+            return "▲", "asking"
         case "running":
             return SPINNER[frame % len(SPINNER)], "running"
         case "asking":
@@ -178,6 +180,8 @@ def _right(view: CallViewState, context: RowContext) -> tuple[Sequence[str], str
     if view.status is not None:
         return _endings(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
     match view.phase:
+        case "running" if view.agent_asks:
+            return ("needs you",), "asking"
         case "running":
             clock = seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths)
             share = view.live.fraction

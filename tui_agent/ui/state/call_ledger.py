@@ -152,6 +152,11 @@ class CallLedger:
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
+    def asker(self, call_id: str) -> LedgerCall | None:
+        """Return the call whose sub-agent made a call; None for calls of the root agent."""
+        call = self.find(call_id)
+        return None if call is None or call.parent is None else self.calls[call.parent]
+
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
@@ -220,10 +225,19 @@ class CallLedger:
         kind = kind_of(call.view)
         if kind == call.kind:
             return False
+        if "needs_you" in (kind, call.kind):
+            self._count_question(call, 1 if kind == "needs_you" else -1)
         self.places[call.kind].discard(place)
         self.places[kind].add(place)
         call.kind = kind
         return True
+
+    def _count_question(self, call: LedgerCall, change: int) -> None:
+        """Count a question of a sub-agent, or its end, for each call above it."""
+        while call.parent is not None:
+            call = self.calls[call.parent]
+            agent = call.view.subagent
+            call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
         """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
@@ -243,6 +257,11 @@ class CallLedger:
             where = f"; the whole of it is in {path}" if path else ""
             old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
             old.live.text = ""
+
+
+def asker_text(call: LedgerCall | None) -> str:
+    """Return who asks in one line, such as `#2 Check the tests of cart`; empty for the agent itself."""
+    return f"#{call.number} {call.view.summary}".strip() if call is not None else ""
 
 
 def kind_of(view: CallViewState) -> CallKind:

@@ -113,6 +113,11 @@ class CallViewState:
         return self.phase == "ended"
 
     @property
+    def agent_asks(self) -> bool:
+        """True while a call of its sub-agent waits for the user."""
+        return self.phase == "running" and self.subagent.asks > 0
+
+    @property
     def marked_summary(self) -> str:
         """The summary, with a mark before it while the call runs in a trial."""
         place = self.changes.trial.place

@@ -172,6 +172,11 @@ class SessionStatus:
         """True during a run."""
         return self.status != "idle"
 
+    @property
+    def shown(self) -> Status:
+        """The status, or `waiting_approval` while a sub-agent or a tool server asks, whatever else runs."""
+        return "waiting_approval" if self.asking and self.status != "stopping" else self.status
+
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return False if it changed nothing."""
         event = envelope.event
