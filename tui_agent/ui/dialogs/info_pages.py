@@ -57,7 +57,7 @@ def context_text(
     spoken = (("you", breakdown.user), ("the model", breakdown.assistant), ("condensed", breakdown.condensed))
     largest = [(_call_name(call.tool_name, number_of(call.call_id)), call.tokens) for call in breakdown.calls]
     parts = [
-        _size_row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
+        _size_row("tokens in the window", total, max(window, total), f"{tokens_text(total)}{room}", width),
         *_section("System prompt", [(_LAYERS.get(name, name), size) for name, size in breakdown.layers], total, width),
         *_section("Tools", breakdown.tools, total, width),
         *_section("Messages", [entry for entry in spoken if entry[1]], total, width),

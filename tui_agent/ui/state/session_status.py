@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, field
 
-from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -156,7 +155,7 @@ class SessionStatus:
     compacting: int | None = None
     """Tokens of the conversation that is being compacted; None if it is not."""
     notice: StatusNotice = StatusNotice()
-    """Newest short message about a mode, the settings or a compaction."""
+    """Newest short message about a mode or the settings."""
     progress: RunProgress = field(default_factory=RunProgress)
     """Times and effects of the newest run."""
     ended: RunReason | None = None
@@ -220,11 +219,9 @@ class SessionStatus:
             case StepStarted(index=index):
                 self.step, self.retry = self._steps.begin_step(index) - 1, None
             case CompactionStarted(tokens_before=tokens):
-                self.compacting = tokens
-            case CompactionEnded(ok=ok, tokens_before=before, tokens_after=after):
-                self.compacting = None
-                if ok:
-                    self._notify(f"compacted {tokens_text(before)} → {tokens_text(after)} tokens", envelope)
+                self.compacting = self.tokens = tokens
+            case CompactionEnded(tokens_after=tokens):
+                self.compacting, self.tokens = None, tokens
             case Noticed(code=code, text=text, context=context) if code in STATUS_NOTICES:
                 if code == "model_chosen":
                     self.model = str(context.get("model", self.model))
