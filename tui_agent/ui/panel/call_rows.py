@@ -280,7 +280,9 @@ def _endings(view: CallViewState) -> list[str]:
     waited = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
     queued = f"queued {seconds_text(timing.queued_ms / 1000, tenths=False)}" if timing.queued_ms >= 1000 else ""
     size = bytes_text(view.outcome.size_bytes) if executed and view.outcome.size_bytes >= 1000 else ""
-    clock = seconds_text(timing.latency_ms / 1000) if executed else ""
+    # Of a call whose process has ended no one knows how long it ran.
+    is_timed = executed and not (view.status == "interrupted" and not timing.latency_ms)
+    clock = seconds_text(timing.latency_ms / 1000) if is_timed else ""
     forms = (
         (status, files, waited, queued, size, clock),
         (status, files, waited, queued, clock),

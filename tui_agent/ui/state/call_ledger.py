@@ -108,7 +108,7 @@ class CallLedger:
                 return self._close_run(envelope)
             case SessionLoaded():
                 # The program that ran these calls has ended, so their outcome is unknown.
-                return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+                return self._close_run(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")

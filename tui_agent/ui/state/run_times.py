@@ -13,6 +13,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     RunEnded,
     RunStarted,
+    SessionForked,
     SessionLoaded,
     SteeringDelivered,
     StepRetry,
@@ -30,7 +31,7 @@ SpanKind = Literal["model", "waits", "asks", "runs", "trial", "failed", "stopped
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
-        *(RunStarted, RunEnded, SessionLoaded, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
+        *(RunStarted, RunEnded, SessionLoaded, SessionForked, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, SteeringDelivered),
     )
 )
@@ -93,6 +94,7 @@ class RunTimes:
         """Times at which messages of the user were delivered."""
         self.started: float | None = None
         self.ended: float | None = None
+        self._newest = 0.0
 
     @property
     def in_progress(self) -> bool:
@@ -102,6 +104,9 @@ class RunTimes:
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return False if it changed nothing."""
         event, at = envelope.event, envelope.mono
+        if isinstance(event, SessionLoaded):
+            at = self._newest  # Another process: its clock does not continue that of the run.
+        self._newest = at
         match event:
             case ToolQueued(call_id=call_id):
                 lane = self.calls[call_id] = Lane()
@@ -143,6 +148,9 @@ class RunTimes:
                 self.model.begin("model", at)
             case MessageEnded(message=AssistantMessage()) | MessageDiscarded() | StepRetry():
                 self.model.finish(at)
+            case SessionForked():
+                self.model, self.calls, self.steers = Lane(), {}, []
+                self.started = self.ended = None
             case SteeringDelivered():
                 self.steers.append(at)
             case RunEnded() | SessionLoaded():
