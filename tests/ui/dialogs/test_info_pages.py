@@ -70,7 +70,7 @@ def test_a_report_cannot_hide_anything() -> None:
         final_text="",
     )
 
-    assert "asked: a\\u202eb" in run_text(report).plain
+    assert "asked: a\\u202eb" in run_text(report, None, 80).plain
 
 
 def test_the_help_lists_the_commands_of_files() -> None:

@@ -38,6 +38,10 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
 """Events that may change the times."""
 
 
+LEAST_SAVED = 1.0
+"""Seconds below which saved time is not worth a word."""
+
+
 @dataclass(slots=True)
 class Span:
     """A span of time, in seconds on the monotonic clock of the events."""
@@ -94,7 +98,11 @@ class RunTimes:
         """Times at which messages of the user were delivered."""
         self.started: float | None = None
         self.ended: float | None = None
+        self.last: Totals | None = None
+        """Totals of the last run that ended."""
         self._newest = 0.0
+        self._inner: set[str] = set()
+        """Calls of sub-agents: their time is part of that of the call that started them."""
 
     @property
     def in_progress(self) -> bool:
@@ -111,6 +119,8 @@ class RunTimes:
             case ToolQueued(call_id=call_id):
                 lane = self.calls[call_id] = Lane()
                 lane.begin("waits", at)
+                if envelope.origin.depth:
+                    self._inner.add(call_id)
             case ApprovalRequested(call_id=call_id):
                 self._begin(call_id, "asks", at)
             case ApprovalResolved(call_id=call_id):
@@ -128,7 +138,8 @@ class RunTimes:
         if self.started is None or self.ended is None:
             return None
         model = [_stretch(span) for span in self.model.spans]
-        tools = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind in _EXECUTING]
+        own = [lane for call_id, lane in self.calls.items() if call_id not in self._inner]
+        tools = [_stretch(span) for lane in own for span in lane.spans if span.kind in _EXECUTING]
         asking = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind == "asks"]
         busy = sum(end - start for start, end in tools)
         return Totals(
@@ -142,15 +153,15 @@ class RunTimes:
     def _apply_own(self, event: AgentEvent, at: float) -> bool:
         match event:
             case RunStarted():
-                self.model, self.calls, self.steers = Lane(), {}, []
+                self._forget()
                 self.started, self.ended = at, None
             case StepStarted():
                 self.model.begin("model", at)
             case MessageEnded(message=AssistantMessage()) | MessageDiscarded() | StepRetry():
                 self.model.finish(at)
             case SessionForked():
-                self.model, self.calls, self.steers = Lane(), {}, []
-                self.started = self.ended = None
+                self._forget()
+                self.started = self.ended = self.last = None
             case SteeringDelivered():
                 self.steers.append(at)
             case RunEnded() | SessionLoaded():
@@ -159,9 +170,14 @@ class RunTimes:
                 for lane in (self.model, *self.calls.values()):
                     lane.finish(at)
                 self.ended = at
+                self.last = self.totals()
             case _:
                 return False
         return True
+
+    def _forget(self) -> None:
+        self.model, self.calls, self.steers = Lane(), {}, []
+        self._inner.clear()
 
     def _begin(self, call_id: str, kind: SpanKind, at: float) -> None:
         if (lane := self.calls.get(call_id)) is not None and lane.open:

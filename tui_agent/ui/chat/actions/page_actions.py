@@ -86,7 +86,7 @@ class PageActions:
         views = [call.view for call in found if call is not None and call.view.changes.trial.kept]
         kept = [(view.summary, view.changes.trial) for view in views]
         rules = context.bridge.bench.rules if context.bridge.bench is not None else None
-        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept)
+        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept, state.times.last)
         context.screen.app.push_screen(page)
 
     def show_permissions(self) -> None:
