@@ -7,6 +7,7 @@ import pytest
 from tests.support.table import table
 from tests.ui.story import Story
 from tui_agent.protocol.events import RunEnded, ToolQueued, ToolStatus
+from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -122,3 +123,17 @@ def test_a_finished_call_of_a_resumed_answer_keeps_its_row_and_its_result() -> N
     (call,) = fold(story).calls
 
     assert (call.number, call.view.status, call.view.outcome.result) == (1, "ok", "written")
+
+
+def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", status="error")
+    story.end().run("again", "r2").step(0)
+    story.call("bash", "make", status="denied_user")
+    story.queued("bash", "make")
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+
+    assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
+    assert counts(ledger).plain == "1 waiting · 1 denied"

@@ -1,6 +1,6 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -19,6 +19,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     PermissionDecided,
     RunEnded,
+    RunStarted,
     SessionLoaded,
     SubagentEnded,
     SubagentStarted,
@@ -71,7 +72,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
-        MessageEnded,
+        *(MessageEnded, RunStarted),
     )
 )
 """Events that may change a call."""
@@ -88,6 +89,9 @@ class CallLedger:
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
+    of_run: Counter[CallKind] = field(default_factory=Counter[CallKind])
+    """Number of calls of each kind in the newest run."""
+    _first_of_run: int = 0
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
@@ -104,6 +108,11 @@ class CallLedger:
         match event:
             case ToolQueued(call_id=call_id):
                 return (self._add(call_id, envelope),)
+            case RunStarted():
+                if envelope.origin.depth == 0:
+                    self._first_of_run = len(self.calls)
+                    self.of_run.clear()
+                return ()
             case RunEnded():
                 return self._close_run(envelope)
             case SessionLoaded():
@@ -195,6 +204,7 @@ class CallLedger:
             number = self._newest = self.total + 1
         self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
         self.places["waiting"].add(place)
+        self.of_run["waiting"] += 1
         self._position_of[call_id] = place
         self._place_of[number] = place
         return place
@@ -229,6 +239,9 @@ class CallLedger:
             self._count_question(call, 1 if kind == "needs_you" else -1)
         self.places[call.kind].discard(place)
         self.places[kind].add(place)
+        if place >= self._first_of_run:
+            self.of_run[call.kind] -= 1
+            self.of_run[kind] += 1
         call.kind = kind
         return True
 
