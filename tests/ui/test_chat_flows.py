@@ -555,7 +555,7 @@ async def test_commands_by_name_do_what_they_say_and_answer_in_words() -> None:
             await on.pilot.press("shift+tab")
             seen.append(on.policy.mode.value)
         assert seen == ["accept_edits", "plan", "ask", "accept_edits"]
-        await on.until(lambda: "accept edits" in on.chat.bars.title.render().plain)
+        await on.until(lambda: "accept edits" in on.chat.bars.frame.render().plain)
 
         await on.say("/mode plan")
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
@@ -840,7 +840,7 @@ async def test_context_and_report_show_what_fills_the_window_and_what_the_last_r
         await on.say("/context")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         text = page_of(on)
-        for words in ("estimated tokens", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
+        for words in ("tokens in the window", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
             assert words in text
 
         await on.pilot.press("escape")

@@ -173,7 +173,7 @@ class PermissionPolicy:
 
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call as in another mode."""
-        trace = [f"mode {mode.value}"]
+        trace = [f"mode {mode.words}"]
         try:
             subject = tool.subject(arguments)
         except _PREDICATE_ERRORS as error:

@@ -15,6 +15,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
     ToolStatus,
 )
+from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -199,3 +200,17 @@ def test_a_command_that_ended_before_its_call_was_never_in_the_background() -> N
     story.ended(call_id, "bash", details={"task_id": "bash_1"})
 
     assert [call.kind for call in fold(story).calls] == ["done"]
+
+
+def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", status="error")
+    story.end().run("again", "r2").step(0)
+    story.call("bash", "make", status="denied_user")
+    story.queued("bash", "make")
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+
+    assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
+    assert counts(ledger).plain == "1 waiting · 1 denied"

@@ -49,7 +49,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "Go back to an earlier point: files, conversation or both; shows the changes first"),
     row("chat.stop", "/stop", "stop", "End the run after this step"),
     row("chat.mode", "/mode [NAME]", "mode",
-        "Show or set the permission mode: ask, accept_edits, plan, allow, deny", palette=False),
+        "Show or set the permission mode: ask, accept edits, plan, allow, deny", palette=False),
     row("chat.theme", "/theme [NAME]", "theme", "Choose the colours", palette=False),
     row("chat.cost", "/cost", "cost", "Tokens and cost of this session"),
     row("chat.compact", "/compact [KEEP | undo]", "compact",

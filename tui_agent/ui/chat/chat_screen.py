@@ -61,7 +61,7 @@ class ChatScreen(AnyScreen):
         """Everything that the parts show."""
         tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree)
-        """Title bar and status line."""
+        """Frame of the composer and status line."""
 
         def put_back(text: str) -> None:
             self.entry.composer.put_back(text)
@@ -79,7 +79,8 @@ class ChatScreen(AnyScreen):
             root=lambda: self.state.transcript.calls.root,
         )
         """Dialogs of approval requests."""
-        self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
+        above = (self.approvals.line, self.bars.frame)
+        self.entry = PromptArea(self.state.waiting, self.state.status, *above, id="entry")
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)
@@ -93,7 +94,6 @@ class ChatScreen(AnyScreen):
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
         self.body.fit(self.app.size)
-        yield self.bars.title
         yield self.body
         yield self.entry
         yield self.bars.line
@@ -145,7 +145,7 @@ class ChatScreen(AnyScreen):
         if changes.times:
             call(body.side.times.changed)
         if changes.status:
-            call(self.bars.title.changed)
+            call(self.bars.frame.changed)
             call(self.bars.line.changed)
         if changes.waiting or (changes.status and self.state.waiting.all):
             call(self.entry.queue.changed)
@@ -206,7 +206,7 @@ class ChatScreen(AnyScreen):
         if status.pending:
             # No event reports the mode yet, and the end of an earlier run may have reported another one.
             self.state.status.mode = status.mode
-            self.bars.title.changed()
+            self.bars.frame.changed()
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self.run_worker(work, name=name, group=name, exit_on_error=False)

@@ -93,6 +93,8 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     if view.status is not None:
         return _ENDINGS[view.status]
     match view.phase:
+        case "running" if view.agent_asks:
+            return "▲", "asking"
         case "running":
             return SPINNER[frame % len(SPINNER)], "running"
         case "asking":

@@ -94,6 +94,8 @@ def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
         seconds = seconds_text(view.timing.latency_ms / 1000) if view.timing.started_at is not None else ""
         return _ENDED.get(view.status, seconds), "failed" if sign_of(view)[1] == "failed" else "amount"
     match view.phase:
+        case "running" if view.agent_asks:
+            return "needs you", "asking"
         case "running":
             return seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths), "running"
         case "asking":

@@ -1,6 +1,6 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -21,6 +21,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     PermissionDecided,
     RunEnded,
+    RunStarted,
     SessionCreated,
     SessionLoaded,
     SubagentEnded,
@@ -76,7 +77,7 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
         *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
         *(BackgroundStarted, BackgroundEnded),
-        MessageEnded,
+        *(MessageEnded, RunStarted),
     )
 )
 """Events that may change a call."""
@@ -95,6 +96,9 @@ class CallLedger:
     """Indexes of the calls of each kind."""
     root: str = ""
     """Working directory of the session; empty until an event reports it."""
+    of_run: Counter[CallKind] = field(default_factory=Counter[CallKind])
+    """Number of calls of each kind in the newest run."""
+    _first_of_run: int = 0
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
@@ -111,6 +115,11 @@ class CallLedger:
         match event:
             case ToolQueued(call_id=call_id):
                 return (self._add(call_id, envelope),)
+            case RunStarted():
+                if envelope.origin.depth == 0:
+                    self._first_of_run = len(self.calls)
+                    self.of_run.clear()
+                return ()
             case RunEnded():
                 return self._close_run(envelope)
             case BackgroundStarted(task_id=task_id):
@@ -124,7 +133,7 @@ class CallLedger:
             case SessionLoaded(cwd=root):
                 self.root = root
                 # The program that ran these calls has ended, so their outcome is unknown.
-                return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+                return self._close_run(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
@@ -172,6 +181,11 @@ class CallLedger:
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
+    def asker(self, call_id: str) -> LedgerCall | None:
+        """Return the call whose sub-agent made a call; None for calls of the root agent."""
+        call = self.find(call_id)
+        return None if call is None or call.parent is None else self.calls[call.parent]
+
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
@@ -200,6 +214,7 @@ class CallLedger:
             number = self._newest = self.total + 1
         self.calls.append(LedgerCall(view, number, place, parent=parent))
         self.places["waiting"].add(place)
+        self.of_run["waiting"] += 1
         self._position_of[call_id] = place
         self._place_of[number] = place
         return place
@@ -251,10 +266,22 @@ class CallLedger:
         kind = kind_of(call.view)
         if kind == call.kind:
             return False
+        if "needs_you" in (kind, call.kind):
+            self._count_question(call, 1 if kind == "needs_you" else -1)
         self.places[call.kind].discard(place)
         self.places[kind].add(place)
+        if place >= self._first_of_run:
+            self.of_run[call.kind] -= 1
+            self.of_run[kind] += 1
         call.kind = kind
         return True
+
+    def _count_question(self, call: LedgerCall, change: int) -> None:
+        """Count a question of a sub-agent, or its end, for each call above it."""
+        while call.parent is not None:
+            call = self.calls[call.parent]
+            agent = call.view.subagent
+            call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
         """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
@@ -274,6 +301,11 @@ class CallLedger:
             where = f"; the whole of it is in {path}" if path else ""
             old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
             old.live.text = ""
+
+
+def asker_text(call: LedgerCall | None) -> str:
+    """Return who asks in one line, such as `#2 Check the tests of cart`; empty for the agent itself."""
+    return f"#{call.number} {call.view.summary}".strip() if call is not None else ""
 
 
 def kind_of(view: CallViewState) -> CallKind:
