@@ -1,9 +1,9 @@
 """Opens approval dialogs and passes their answers to the agent.
 
-A dialog opens by itself only after the user has stopped typing; until then a line announces the request. An open dialog
-is never replaced; if its request is resolved elsewhere, it closes. If the user types a text instead of an answer, it
-folds to that line until the user opens it or sends the message. The answer carries the id of the request that was
-drawn, and reaches the agent once no text can continue it (`ui/dialogs/answer_rules.py`).
+A dialog opens by itself only after the user has stopped typing, and never over a page; until then a line announces the
+request. An open dialog is never replaced; if its request is resolved elsewhere, it closes. If the user types a text
+instead of an answer, it folds to that line until the user opens it or sends the message. The answer carries the id of
+the request that was drawn, and reaches the agent once no text can continue it (`ui/dialogs/answer_rules.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.events import Key, Paste
 from textual.geometry import Region
-from textual.screen import SystemModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -25,7 +24,7 @@ from tui_agent.ui.state.approval_folds import PendingApprovals
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
-from .attention_line import AttentionLine
+from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
 from .change_parts_screen import ChangePartsScreen
 from .server_question_screen import ServerQuestionScreen
@@ -124,9 +123,6 @@ class ApprovalController(TypedKeys):
         self._first_key = 0
         """Place in the run of the first key pressed over the open dialog."""
         self._look_timer: Timer | None = None
-        self.on_hold = False
-        """True while a replay covers the screen: its questions must not be taken for those of the agent."""
-        self._told_on_hold = False
 
     @property
     def waiting(self) -> int:
@@ -185,7 +181,7 @@ class ApprovalController(TypedKeys):
         if shown is not None and shown.is_current:
             shown.dismiss(None)
         self._typed_at = float("-inf")
-        self._screen.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look, returns=True)
         return True
 
     def settle(self) -> None:
@@ -248,40 +244,35 @@ class ApprovalController(TypedKeys):
         """Show other requests, before a dialog is opened."""
         self._pending = pending
 
-    def look(self, *, follows: bool = False) -> None:
+    def look(self, *, follows: bool = False, returns: bool = False) -> None:
         """Open the next request if it may open now; otherwise announce it.
 
         Args:
             follows: True right after an answer: the next question takes its own at once.
+            returns: True if the user returns to a question, which takes its answer at once if it was seen.
         """
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
-        if self.on_hold:
-            if request is not None and not self._told_on_hold:
-                self._screen.notify("The agent has a question. Close the replay to answer it.", markup=False)
-            self._told_on_hold = request is not None
-            request = None
         if request is not None and self._dialog is None and self._page is None:
             rest = self._typed_at + QUIET_SECONDS - self.clock()
             if rest > _ROUNDING:
                 self._schedule_check(rest)
-            elif not isinstance(self._screen.app.screen, SystemModalScreen):
-                self._open(request, follows=follows)
+            elif self._screen.app.screen is self._screen:
+                self._open(request, at_once=follows or (returns and request.request_id in self._seen))
         self._announce()
 
     def open_next(self) -> None:
         """Open the oldest request at the user's wish."""
         if self._dialog is None and self._page is None and (request := self._pending.first) is not None:
             self._folded = False
-            self._open(request)
+            self._open(request, at_once=request.request_id in self._seen)
             self._announce()
 
-    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, follows: bool = False) -> None:
+    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, at_once: bool = False) -> None:
         position, total = self._pending.position_of(request)
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
-        at_once = follows or request.request_id in self._seen
         if question is not None and question.kind != "sampling":
             form = self._dialog = ServerQuestionScreen(
                 question,
@@ -353,10 +344,9 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
     def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
-        if page is not self._page:
-            decision = None
-        else:
-            self._page = None
+        returns = page is self._page
+        decision = decision if returns else None
+        self._page = None if returns else self._page
         if isinstance(decision, ChangedText):
             if page.request.request_id in self._pending and self._dialog is None:
                 self._open(page.request, decision)
@@ -364,13 +354,12 @@ class ApprovalController(TypedKeys):
             self._answer(page.request.request_id, decision, page.answered_by)
             self.look(follows=True)
             return
-        self._screen.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look, returns=returns)
 
     def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
-        if page is not self._page:
-            answer = None
-        else:
-            self._page = None
+        returns = page is self._page
+        answer = answer if returns else None
+        self._page = None if returns else self._page
         if isinstance(answer, GroupGrant):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
@@ -382,7 +371,7 @@ class ApprovalController(TypedKeys):
             if self._bridge.shares_rules:
                 # One request carries the rule.
                 scope = "once"
-        self.look(follows=answer is not None)
+        self.look(follows=answer is not None, returns=returns)
 
     def _count(self) -> None:
         """Update which of how many requests is on the screen."""
@@ -407,6 +396,7 @@ class ApprovalController(TypedKeys):
             self.settle()
 
     def _announce(self) -> None:
+        announce_on_page(self._screen, self._pending.first if self._dialog is None else None, len(self._pending))
         if self._dialog is None:
             self._cover(0)
         shown = self._pending.first if self._dialog is None else None
