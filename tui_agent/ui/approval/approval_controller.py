@@ -86,6 +86,7 @@ class ApprovalController(TypedKeys):
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
         root: Callable[[], str] = str,
+        asker: Callable[[ApprovalRequest], str] = lambda _: "",
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -98,6 +99,7 @@ class ApprovalController(TypedKeys):
             foot: returns the rows to leave free below a dialog.
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
+            asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
         """
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
@@ -108,6 +110,7 @@ class ApprovalController(TypedKeys):
         self._foot = foot
         self._cover = cover
         self._root = root
+        self._asker = asker
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -287,7 +290,7 @@ class ApprovalController(TypedKeys):
             self._screen.app.push_screen(form, partial(self._answered, form))
             return
         dialog = self._dialog = ApprovalScreen(
-            request,
+            self._named(request),
             position,
             total,
             facts=bench.grants if bench is not None else None,
@@ -326,7 +329,7 @@ class ApprovalController(TypedKeys):
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
-        calls = tuple(request for request in self._pending.all if request.question is None)
+        calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
         page = ApprovalListScreen(calls, facts=facts, keys=self)
         self._page = page
@@ -395,11 +398,17 @@ class ApprovalController(TypedKeys):
         if keys and not self._answers:
             self.settle()
 
+    def _named(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return a request to show, which names the task of the sub-agent that asks instead of its id."""
+        asker = self._asker(request)
+        return request.model_copy(update={"agent": asker}) if asker else request
+
     def _announce(self) -> None:
-        announce_on_page(self._screen, self._pending.first if self._dialog is None else None, len(self._pending))
         if self._dialog is None:
             self._cover(0)
-        shown = self._pending.first if self._dialog is None else None
+        first = self._pending.first if self._dialog is None else None
+        shown = self._named(first) if first is not None else None
+        announce_on_page(self._screen, shown, len(self._pending))
         if self.line.announce(shown, len(self._pending)):
             # In the frame in which the dialog goes, so that the conversation moves only once.
             self._entry().rearrange()
