@@ -1,5 +1,6 @@
 """Snapshots of questions, of pages of text and of menus that need more than a story."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -267,17 +268,25 @@ def edit_asked() -> Story:
 async def test_the_first_frame_of_a_question_has_all_of_it(story: Story) -> None:
     for size in SIZES:
         app = still_app(story, running=True)
-        frames: list[str] = []
         async with app.run_test(size=size) as pilot:
-            display = app._display
-
-            def note_frame(screen: Screen[object], renderable: RenderableType | None) -> None:
-                if app.screen is not app.chat and app.screen._compositor.widgets:
-                    strips = app.screen._compositor.render_strips(app.size)
-                    frames.append("\n".join("".join(segment.text for segment in strip) for strip in strips))
-                display(screen, renderable)
-
-            app._display = note_frame
+            frames = frames_of_dialogs(app)
             await shown(pilot)
         assert frames
         assert set(frames) == {frames[-1]}, frames[0]
+
+
+def frames_of_dialogs(app: TuiAgentApp) -> list[str]:
+    """Return the list to which each frame is added that is drawn from now on with a dialog over the chat."""
+    frames: list[str] = []
+    display = app._display
+
+    def note_frame(screen: Screen[object], renderable: RenderableType | None) -> None:
+        if app.screen is not app.chat and app.screen._compositor.widgets:
+            strips = app.screen._compositor.render_strips(app.size)
+            text = "\n".join("".join(segment.text for segment in strip) for strip in strips)
+            # The scrollbar behind the dialog shows how much of the conversation was laid out.
+            frames.append(re.sub("[▁▂▃▄▅▆▇█]", " ", text))
+        display(screen, renderable)
+
+    app._display = note_frame
+    return frames

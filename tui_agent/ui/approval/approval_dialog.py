@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -19,6 +19,7 @@ from textual.widgets import TextArea
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_rules import AnswerGuard
 from tui_agent.ui.dialogs.question_screen import AnswerRow
@@ -78,6 +79,7 @@ _PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes,
 class ApprovalDialog(Vertical):
     """One request: who asks and why, the whole input, and the answers."""
 
+    app = getters.app(any_app)
     alike = 0
     """Number of other open requests that the same rule would answer; 0: the dialog does not name it."""
 
