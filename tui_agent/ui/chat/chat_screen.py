@@ -118,6 +118,10 @@ class ChatScreen(AnyScreen):
         event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
         self.approvals.look()
 
+    def on_screen_suspend(self) -> None:
+        """Announce a waiting question on the page that covers this screen."""
+        self.approvals.look()
+
     def on_resize(self, event: Resize) -> None:
         """Adapt the parts to the window."""
         self.entry.fit(event.size)
