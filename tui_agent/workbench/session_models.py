@@ -53,34 +53,43 @@ class SessionModels:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
         self._engine.choice.use_model(name)
 
+    def effort_text(self) -> str:
+        """Return how much the model thinks, as a sentence.
+
+        Raises:
+            ConfigurationError: this is the offline demo.
+        """
+        self._refuse_demo()
+        return f"The {self._effort_in_force()}"
+
     def choose_effort(self, name: str, /) -> str:
         """Change how much the model thinks from the next request on, for the rest of the session; return what applies.
-
-        Args:
-            name: a key of `BUDGETS`; empty to change nothing.
 
         Raises:
             ConfigurationError: no effort has this name, the model cannot stop thinking, or this is the offline demo.
         """
-        if self._options.demo:
-            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
-        if name and name not in BUDGETS:
+        self._refuse_demo()
+        if name not in BUDGETS:
             near = difflib.get_close_matches(name, BUDGETS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUDGETS)}."
             raise ConfigurationError(f"Unknown effort {name}; {hint}")
         model = self._engine.loop.provider.model
         if name == "off" and model.thinking == "always":
             raise ConfigurationError(f"{model.name} always thinks. The least effort is low.")
-        if name not in ("", "off", "default") and model.thinking == "none":
+        if name not in ("off", "default") and model.thinking == "none":
             raise ConfigurationError(f"{model.name} does not think, as the settings say.")
-        if name:
-            self._engine.choice.use_effort(name)
-        tokens = self._engine.loop.config.thinking_tokens
+        self._engine.choice.use_effort(name)
+        return f"From the next request on, the {self._effort_in_force()}"
+
+    def _refuse_demo(self) -> None:
+        if self._options.demo:
+            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
+
+    def _effort_in_force(self) -> str:
+        model, tokens = self._engine.loop.provider.model, self._engine.loop.config.thinking_tokens
         limit = f", up to {tokens:,} tokens" if tokens and model.thinking == "budget" else ""
-        begin = "From the next request on, the" if name else "The"
         state = {"off": "is off", "default": "is left to the provider"}.get(self.effort, f"is {self.effort}{limit}")
-        rest = "" if name else f" /effort NAME changes it: {', '.join(BUDGETS)}."
-        return f"{begin} model's effort {state}.{rest}"
+        return f"model's effort {state}."
 
     async def keep_default(self, setting: Literal["model", "effort"], /) -> str:
         """Store the model or the effort in force in the user's settings, for new sessions, and return their file.

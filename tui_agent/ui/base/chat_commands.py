@@ -55,6 +55,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("chat.context", "/context", "context", "Contents of the model's context window, by part and call"),
     row("chat.report", "/report", "report",
         "The last run: steps, calls, tokens, and the time that questions waited for you"),
+    row("chat.settings", "/settings", "settings",
+        "Every setting with its value, origin and meaning; change those of your file"),
     row("chat.permissions", "/permissions", "permissions",
         "Every rule in force, with the calls it decided; add and remove rules of this session"),
     row("chat.timeline", "/timeline", "timeline",

@@ -23,6 +23,7 @@ Where: TypeAlias = Literal[
     "servers",
     "rewind",
     "permissions",
+    "settings",
     "jobs",
     "report",
     "timeline",

@@ -20,24 +20,6 @@ from tui_agent.ui.transcript.part_page import PartPage
 from .list_page import ListPage
 from .text_page import POLL_SECONDS
 
-EFFORTS = {
-    "off": "No thinking",
-    "low": "Little thinking: quick answers",
-    "medium": "Some thinking",
-    "high": "Much thinking, for hard work",
-    "xhigh": "More than high, where the model has it",
-    "max": "As much thinking as the model can do",
-    "default": "As the provider decides",
-}
-"""Each effort, with what it does."""
-THEMES = {
-    "auto": "Dark or light, like the terminal",
-    "dark": "Dark ground",
-    "light": "Light ground",
-    "high-contrast": "Black ground, strong colours",
-    "ansi": "The terminal's own sixteen colours",
-}
-"""The themes that come with the program."""
 SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("You", "you"),),
     (("  fix the failing price test", ""),),
@@ -158,6 +140,10 @@ class ChooserPage(ListPage[Item, str]):
     def search_text(self, item: Item) -> str:
         """Return name, note and paragraphs."""
         return " ".join((item.name, item.note, *(text for runs in item.paragraphs for text, _ in runs)))
+
+    def search_name(self, item: Item) -> str:
+        """Return the name."""
+        return item.name
 
     def summary(self) -> Run:
         """Return the text of the state line."""

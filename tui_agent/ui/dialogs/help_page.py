@@ -26,6 +26,7 @@ _TITLES: dict[Where, str] = {
     "rewind": "While rewinding",
     "sessions": "In the list of sessions",
     "permissions": "On the permissions page",
+    "settings": "On the page of settings",
     "jobs": "On the page of background commands",
     "servers": "On the page of tool servers",
     "welcome": "On the first page",

@@ -9,9 +9,9 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.ui.base.choice_texts import MODES, theme_texts
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import all_commands
-from tui_agent.ui.chat.chat_options import MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
 from tui_agent.ui.panel.call_list import CallList
@@ -171,8 +171,6 @@ class CommandProvider(Provider):
         for mode in PermissionMode:
             words = mode.value.replace("_", " ")
             yield PaletteEntry(f"mode: {words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
-        for name in settings.theme_names:
-            yield PaletteEntry(
-                f"theme: {name}", "Change the colours", lambda chosen=name: settings.choose_theme(chosen)
-            )
+        for name, text in theme_texts(settings.theme_names).items():
+            yield PaletteEntry(f"theme: {name}", text, lambda chosen=name: settings.choose_theme(chosen))
         yield entries[-1]

@@ -1,12 +1,12 @@
 """Actions that change a setting of this session: mode, theme, model and effort."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
 from tui_agent.ui.chat.app_requests import ThemeRequested
-from tui_agent.ui.chat.chat_options import CYCLED_MODES, MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
@@ -29,6 +29,7 @@ class SettingActions:
             "chat.theme": self._theme,
             "chat.model": self._model,
             "chat.effort": self._effort,
+            "chat.settings": lambda _: self._show_settings(),
         }
         """Actions by id of their command."""
 
@@ -40,9 +41,8 @@ class SettingActions:
     def choose_next_mode(self) -> None:
         """Set the next of `CYCLED_MODES`; after any other mode, the first."""
         mode = self._context.bridge.status.mode
-        cycle = tuple(CYCLED_MODES)
-        place = cycle.index(mode) + 1 if mode in cycle else 0
-        self.choose_mode(cycle[place % len(cycle)])
+        place = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
+        self.choose_mode(CYCLED_MODES[place % len(CYCLED_MODES)])
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -88,15 +88,28 @@ class SettingActions:
         if name:
             self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
             return False
-        from tui_agent.ui.dialogs.chooser_page import SAMPLE, THEMES, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import SAMPLE, ChooserPage, choices
 
         app = self._context.screen.app
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
-        items = choices({name: THEMES.get(name, "Your own") for name in self.theme_names}, before, SAMPLE)
-        state = "Each theme shows as the cursor moves; the settings keep one: theme = NAME"
+        items = choices(theme_texts(self.theme_names), before, SAMPLE)
+        state = "Each theme shows as the cursor moves; /settings keeps one"
         page = ChooserPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
         app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
         return True
+
+    def _show_settings(self) -> bool:
+        from tui_agent.ui.dialogs.settings_page import SettingsPage
+
+        if (bench := self._context.bench()) is None:
+            return False
+        self._context.screen.app.push_screen(SettingsPage(bench.settings, self._setting_texts))
+        return True
+
+    def _setting_texts(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what each choice of a setting does, by the key of the setting."""
+        modes = {mode.value: text for mode, text in MODES.items()}
+        return {"permissions.mode": modes, "effort": EFFORTS, "ui.theme": theme_texts(self.theme_names)}
 
     def _model(self, argument: str) -> bool:
         name, keeps = _without_default(argument)
@@ -143,10 +156,10 @@ class SettingActions:
         if (bench := self._context.bench()) is None:
             return
         try:
-            said = bench.models.choose_effort(name)
             if not name and not keeps:
-                self._show_efforts(bench.models.effort, said)
+                self._show_efforts(bench.models.effort, bench.models.effort_text())
                 return
+            said = bench.models.choose_effort(name) if name else bench.models.effort_text()
             if keeps:
                 said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
             self._context.say(said)
@@ -154,9 +167,8 @@ class SettingActions:
             self._context.say(str(error), wrong=True)
 
     def _show_efforts(self, current: str, state: str) -> None:
-        from tui_agent.ui.dialogs.chooser_page import EFFORTS, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 
-        state = state.partition(" /effort")[0]
         page = ChooserPage("Effort", lambda: choices(EFFORTS, current), state, selected=current)
         self._choose_from(page, self._effort)
 
