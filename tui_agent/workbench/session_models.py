@@ -2,16 +2,16 @@
 
 import asyncio
 import difflib
-from functools import cached_property
 from typing import Literal
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.providers import AnthropicProvider
 
 from .build_engine import Engine
 from .configuration.launch_options import LaunchOptions
-from .configuration.model_list import listed_models
+from .configuration.model_list import endpoint_name, endpoint_title, listed_models
 from .configuration.user_settings import store_setting
 from .sessions.model_choice import BUDGETS
 
@@ -22,10 +22,19 @@ class SessionModels:
     def __init__(self, engine: Engine, options: LaunchOptions) -> None:
         self._engine = engine
         self._options = options
+        self._offered: dict[str, tuple[str, ...]] = {}
+        """Names that endpoints list themselves; each endpoint is asked once a session."""
+        self._asking = asyncio.Lock()
+        self._commands: tuple[int, tuple[PromptCommand, ...]] | None = None
 
-    @cached_property
+    @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The models as completions of `/model`, the present one first."""
+        if self._commands is None or self._commands[0] != len(self._offered):
+            self._commands = len(self._offered), self._completions()
+        return self._commands[1]
+
+    def _completions(self) -> tuple[PromptCommand, ...]:
         return tuple(
             PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window:,} tokens · {model.price}")
             for model in sorted(self.list(), key=lambda model: not model.is_current)
@@ -37,11 +46,33 @@ class SessionModels:
         return self._engine.choice.effort
 
     def list(self) -> tuple[ModelFact, ...]:
-        """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""
+        """Return the models that the user can choose, grouped by endpoint; the offline demo has one.
+
+        Those that only the endpoint lists are among them once it was asked.
+        """
         model = self._engine.loop.provider.model
         if self._options.demo:
             return (ModelFact("Built in", model.name, model.context_window, 0.0, 0.0, is_current=True),)
-        return listed_models(self._engine.loaded.settings, model)
+        return listed_models(self._engine.loaded.settings, model, self._offered)
+
+    async def ask_endpoint(self) -> str:
+        """Ask the endpoint of the present model for its models, once a session, and return its name.
+
+        Returns:
+            The name of the endpoint; empty if it cannot be asked, as that of a plugin or of the offline demo.
+
+        Raises:
+            ProviderError: it does not list them; the configured ones are listed anyway.
+            ConfigurationError: the endpoint of the environment is not a URL.
+        """
+        settings, provider = self._engine.loaded.settings, self._engine.loop.provider
+        if self._options.demo or not isinstance(provider, AnthropicProvider):
+            return ""
+        endpoint = endpoint_name(settings, provider.model.name)
+        async with self._asking:
+            if endpoint not in self._offered:
+                self._offered[endpoint] = await provider.list_models()
+        return endpoint_title(settings, endpoint)
 
     def choose(self, name: str, /) -> None:
         """Use another model of the same endpoint from the next request on, for the rest of the session.

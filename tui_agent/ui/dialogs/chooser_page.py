@@ -104,6 +104,11 @@ class ChooserPage(ListPage[Item, str]):
             self.set_interval(POLL_SECONDS, self._use_items)
         self.call_after_refresh(self.rows.reveal)
 
+    def update(self, state: str) -> None:
+        """Show the items as they are now, and another state."""
+        self._text = state
+        self._use_items()
+
     def _use_items(self) -> None:
         items = self._read()
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
 from tui_agent.ui.chat.app_requests import ThemeRequested
@@ -13,6 +13,7 @@ from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
     from tui_agent.ui.dialogs.chooser_page import ChooserPage
+    from tui_agent.workbench.session_models import SessionModels
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
@@ -128,11 +129,24 @@ class SettingActions:
             from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items
 
             current = next((model.name for model in models if model.is_current), "")
-            page = ChooserPage("Model", lambda: model_items(models), "From the next request on", selected=current)
+            state = "Asking the endpoint for its models …"
+            page = ChooserPage("Model", lambda: model_items(bench.models.list()), state, selected=current)
             self._choose_from(page, lambda name: self._context.start("model", self._choose_model(name, keeps=False)))
+            page.call_after_refresh(page.run_worker, self._ask_endpoint(page, bench.models), exit_on_error=False)
         else:
             model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
+
+    async def _ask_endpoint(self, page: "ChooserPage", models: "SessionModels") -> None:
+        """Add the models that the endpoint lists to an open page, or say there why it lists none."""
+        try:
+            name = await models.ask_endpoint()
+            state = f"From the next request on · with those that {name} lists" if name else "From the next request on"
+        except ProviderError as error:
+            state = f"The endpoint lists no models: {error.summary}. The configured ones are shown."
+        except TuiAgentError as error:
+            state = str(error)
+        page.update(state)
 
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
         if (bench := self._context.bench()) is None:
