@@ -85,6 +85,7 @@ class ChatScreen(AnyScreen):
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)
         """Runs `/` commands and entries of the palette."""
+        self.entry.composer.offers = self.commands.offers
         self.input = InputRouter(context, self.entry, lambda: self.state, self.commands.run)
         """Destinations of what the user types."""
         self._past: ScreenState | None = None
@@ -236,6 +237,10 @@ class ChatScreen(AnyScreen):
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
             self.approvals.message_sent()
+
+    @on(Composer.HelpRequested)
+    def _help_requested(self) -> None:
+        self.commands.pages.show_help()
 
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)
