@@ -48,18 +48,21 @@ class ProviderBuilder:
         self.on_warning: Callable[[str], object] | None = None
         """Called with a warning of a provider for the user; set once there is a session."""
 
-    async def build_first(self, options: LaunchOptions, loaded: LoadedSettings) -> tuple[ModelProvider, LoadedSettings]:
-        """Return the provider, and the settings with the rules of the offline model's tour.
+    async def build_first(
+        self, options: LaunchOptions, loaded: LoadedSettings
+    ) -> tuple[ModelProvider, LaunchOptions, LoadedSettings]:
+        """Return the provider; and options and settings with the folder and rules of the offline model's tour.
 
         Raises:
             ConfigurationError: no key is set.
         """
         if not options.demo:
-            return self.build(loaded.settings), loaded
+            return self.build(loaded.settings), options, loaded
         server = await self._stack.enter_async_context(await asyncio.to_thread(_demo_server))
         provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-        return self._keep_own(provider), replace(loaded, rules=(*loaded.rules, *tour))
+        options = replace(options, folders=(*options.folders, server.sample_dir))
+        return self._keep_own(provider), options, replace(loaded, rules=(*loaded.rules, *tour))
 
     def build(self, settings: Settings) -> ModelProvider:
         """Return the provider that the settings name.

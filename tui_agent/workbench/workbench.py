@@ -26,6 +26,7 @@ from .session_jobs import SessionJobs
 from .session_models import SessionModels
 from .session_rules import SessionRules
 from .session_servers import SessionServers
+from .session_settings import SessionSettings
 from .sessions.prompt_files import PromptFiles
 from .sessions.prompt_store import PromptStore
 from .workspace_completion import WorkspaceFiles, WorkspaceSymbols
@@ -81,6 +82,7 @@ class Workbench:
         self.commands = SessionCommands(engine, options, examine)
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)
+        self.settings = SessionSettings(engine.locations, options)
         kept_in = engine.locations.sessions_dir if options.keep_session else None
         self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
         """Prompts of the project, of this session and earlier ones."""
