@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ProcessHook
-from tui_agent.execution.hook_process import MAX_OUTPUT_BYTES
+from tui_agent.execution.hook_process import MAX_OUTPUT_BYTES, HookProcess
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import HookEnded, HookFailed
@@ -228,6 +230,28 @@ async def test_a_hook_that_times_out_has_failed(fail_open: bool, tmp_path: Path)
     assert failed.timed_out
     assert "did not answer within 0.2 s" in failed.error
     assert ran.statuses == ["ok" if fail_open else "denied_hook"]
+
+
+async def test_what_left_the_group_of_a_killed_hook_is_found_by_its_mark(tmp_path: Path) -> None:
+    def marked(environment: Mapping[str, str]) -> tuple[Mapping[str, str], Callable[[int], object]]:
+        return {**environment, "MARK": "ours"}, end
+
+    def end(leader: int) -> None:
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+        os.kill(leader, signal.SIGKILL)
+
+    script = "setsid sleep 60 & echo $! > left.new; mv left.new left; echo $MARK > mark; wait"
+    process = HookProcess(("bash", "-c", script), tmp_path, {"PATH": os.environ["PATH"]}, marked)
+    running = asyncio.create_task(process.run(b""))
+    async with asyncio.timeout(30):
+        while not (tmp_path / "mark").exists():
+            await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert (tmp_path / "mark").read_text() == "ours\n"
+    await eventually_gone(int((tmp_path / "left").read_text()))
 
 
 async def test_an_abandoned_hook_is_killed_with_its_group(tmp_path: Path) -> None:
