@@ -24,6 +24,7 @@ from tui_agent.protocol.hooks import (
     FailureAnswer,
     ModifyArguments,
     OverrideResult,
+    RequireApproval,
     SkipCall,
     ToolFailed,
 )
@@ -195,3 +196,20 @@ async def test_an_approval_does_not_cover_arguments_that_a_later_hook_writes() -
     verdict, _ = await before(lambda _: ApproveCall("fine"), lambda _: ModifyArguments({"n": 2}), may_approve=True)
 
     assert (verdict.answer, verdict.may_approve, verdict.arguments) == (Continue(), False, {"n": 2})
+
+
+async def test_a_question_for_the_user_outlasts_a_later_approval() -> None:
+    verdict, events = await before(lambda _: RequireApproval("look"), lambda _: ApproveCall("fine"), may_approve=True)
+
+    assert (verdict.answer, verdict.may_approve) == (RequireApproval("look"), False)
+    assert [event.action for event in events if isinstance(event, HookEnded)] == ["allow", "allow"]
+
+
+async def test_a_hook_is_asked_only_about_what_it_applies_to() -> None:
+    verdict, events = await before(lambda _: DenyCall("no"), applies=lambda question: question.call.name != "act")
+    heard = Heard()
+    other = hooked("after_tool", lambda _: "other", applies=lambda question: question.result.is_error)
+    result = await ask_after_tool(other, CALL, {}, ToolResult.of_text("done"), heard.bus)
+
+    assert (verdict.answer, events) == (Continue(), [])
+    assert (isinstance(result, ToolResult) and result.text, heard.events()) == ("done", [])
