@@ -42,6 +42,14 @@ CASES: dict[str, tuple[str, ...]] = {
         "index: 1 file staged",
     ),
     "git rm -rq d; git commit -qm Gone": ("1 commit on main: Gone",),
+    "git tag -f v1 side": ("tag v1 moved",),
+    "git rm -q --cached c": ("index: 1 file staged",),
+    "git branch -f side main": ("1 commit on side: Second",),
+    "git checkout -q --orphan new; git rm -rqf .; echo 1 > n; git add n": (
+        "HEAD: main → new",
+        "index: 1 file staged",
+    ),
+    "git reset -q --soft side; rm a": ("main moved back by 1 commit",),
 }
 
 
