@@ -376,6 +376,31 @@ def test_where_bubblewrap_fails_the_kernel_builds_the_walls_and_the_reason_is_na
     trials.close()
 
 
+def test_what_a_rule_denies_to_read_is_empty_and_the_workspace_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied: list[Path] = []
+    for trials, root, run in made(tmp_path, monkeypatch, "overlay", unreadable=denied.copy):
+        (root / "keys").mkdir()
+        for name in ("keys/one", "secret", "file"):
+            (root / name).write_text(f"words of {name}")
+        denied += [root / "keys", root / "secret", root / "missing", Path("/nowhere")]
+
+        assert run("cat file secret keys/one").text.startswith("words of file")
+        assert "words of secret" not in run("cat secret keys/one").text
+        assert run("ls keys").text == ""
+        denied.append(root)
+        with pytest.raises(ToolError, match="a rule denies reading"):
+            run("true")
+        assert trials.facts.backend == "overlay"
+
+
+def test_no_command_runs_inside_a_directory_of_tui_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for trials, _, _ in made(tmp_path, monkeypatch, "overlay", hidden=(tmp_path / "work",)):
+        assert not trials.facts.is_available
+        assert "is inside a directory of tui-agent" in trials.facts.problem
+
+
 def test_without_any_walls_no_trial_opens_and_each_reason_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
