@@ -27,7 +27,8 @@ from tui_agent.session.store import SessionStore
 from tui_agent.ui.app.question_app import QuestionApp
 from tui_agent.ui.app.session_screen import SessionScreen
 from tui_agent.ui.app.themes import DEFAULT_THEME
-from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
+from tui_agent.ui.text.line import Line
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue, SessionEntry
 
 COUNT = 1_000
 FOLDERS = 50
@@ -78,16 +79,15 @@ async def measure(root: Path, folder: Path) -> dict[str, float]:
         before = time.process_time()
         screen = SessionScreen(SessionCatalogue(SessionStore(root), folder))
         drawn: list[float] = []
-        row_of = screen._row
+        row_of = screen.item_row
 
-        def row(place: int, width: int) -> object:
-            line = row_of(place, width)
-            if line is not None and not drawn:
+        def row(item: SessionEntry, place: int, width: int) -> Line:
+            if not drawn:
                 app.call_after_refresh(lambda: drawn.append(cpu_ms(before)))
                 drawn.append(0.0)
-            return line
+            return row_of(item, place, width)
 
-        screen._rows._row = row  # type: ignore[assignment]
+        screen.item_row = row
         app.push_screen(screen)
         while len(drawn) < 2:
             await asyncio.sleep(0.001)
