@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.table import table
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepSelection
 from tui_agent.trial import trials as trials_module
+from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
+from tui_agent.trial.covered_places import covered_places
 from tui_agent.trial.layer_limits import LayerLimits
-from tui_agent.trial.layer_storage import make_private
+from tui_agent.trial.layer_storage import make_private, remove_tree
 from tui_agent.trial.trials import Trials
 from tui_agent.walls.bubblewrap import Bubblewrap
 
@@ -364,6 +367,8 @@ def test_where_bubblewrap_fails_the_kernel_builds_the_walls_and_the_reason_is_na
     (root := tmp_path / "work").mkdir()
     (root / "file").write_text("there")
     (root / "secret").write_text("words")
+    (root / "link").symlink_to("secret")
+    (root / "sub").mkdir()
     # Without an overlay, a denied path inside the workspace must be left out of what a command may read.
     trials = Trials(root, tmp_path / "state" / "trials", "one", unreadable=lambda: (root / "secret",))
 
@@ -371,8 +376,8 @@ def test_where_bubblewrap_fails_the_kernel_builds_the_walls_and_the_reason_is_na
     assert "it is forbidden here" in trials.facts.problem
     ran = run_in(trials.open("call"), "cat file; cat secret; echo x > new")
     assert ran.text.startswith("there")
-    assert "words" not in ran.text
-    assert sorted(os.listdir(root)) == ["file", "secret"]
+    assert "words" not in ran.text + run_in(trials.open("other"), "cat link").text
+    assert sorted(os.listdir(root)) == ["file", "link", "secret", "sub"]
     trials.close()
 
 
@@ -422,7 +427,69 @@ def test_a_storage_that_belongs_to_someone_else_is_refused(tmp_path: Path) -> No
     (storage := tmp_path / "storage").mkdir()
     os.chown(storage, 12345, 12345)
     (file := tmp_path / "file").touch()
+    (own := tmp_path / "own").mkdir(mode=0o755)
 
+    make_private(own)
+    assert own.stat().st_mode & 0o777 == 0o700
     for place, reason in ((storage, "belongs to someone else"), (file, "File exists")):
         with pytest.raises(ToolError, match=reason):
             make_private(place)
+
+
+@table(
+    ("program", "reason"),
+    [
+        ("exit 0", "a layer does not store changes"),
+        ('while [ "$1" != sh ]; do shift; done; exec "$@"', "a layer does not keep changes apart from the workspace"),
+    ],
+)
+def test_walls_that_only_seem_to_work_are_not_used(
+    program: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root := tmp_path / "work").mkdir(exist_ok=True)
+    (broken := tmp_path / "bwrap").write_text(f"#!/bin/sh\n{program}\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(Trials, "_ways", lambda _: [BubblewrapWalls(Bubblewrap(broken, True), True)])
+    trials = Trials(root, tmp_path / "state", "one")
+
+    assert not trials.facts.is_available
+    assert reason in trials.facts.problem
+
+
+def test_only_a_layer_that_was_recorded_for_a_call_waits_for_it(trial: Made) -> None:
+    trials, _, _ = trial
+    for call_id in ("one", "two", "three"):
+        layer = trials.open(call_id)
+        if call_id != "two":
+            layer.record(f"result of {call_id}")
+
+    found = trials.waiting("three")
+    assert found is not None
+    assert found[1] == "result of three"
+    assert trials.waiting("two") is None
+
+
+def test_folders_inside_others_are_covered_once_and_none_contains_the_workspace(tmp_path: Path) -> None:
+    root, other = tmp_path / "work", tmp_path / "other"
+    for path in (root / "sub", other / "sub"):
+        path.mkdir(parents=True)
+
+    assert covered_places(root, [other / "sub", root / "sub", other, tmp_path / "missing"]) == (root, other)
+    with pytest.raises(ToolError, match="an added folder contains the workspace"):
+        covered_places(root, [tmp_path])
+
+
+def test_a_tree_deeper_than_a_path_can_name_is_removed(tmp_path: Path) -> None:
+    (top := tmp_path / "top").mkdir()
+    held = os.open(top, os.O_RDONLY)
+    for _ in range(40):
+        os.mkdir("d" * 200, dir_fd=held)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=held)
+        os.close(held)
+        held = inner
+    os.close(held)
+
+    remove_tree(top)
+    remove_tree(top)
+
+    assert not top.exists()
