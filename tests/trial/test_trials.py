@@ -1,9 +1,11 @@
 """Commands in a trial: what they change is in the layer only, and what they need is there (safety promise 10)."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tui_agent.protocol.trial import KeepSelection
 from tui_agent.trial import trials as trials_module
 from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
 from tui_agent.trial.covered_places import covered_places
+from tui_agent.trial.file_comparison import is_same_file
 from tui_agent.trial.layer_limits import LayerLimits
 from tui_agent.trial.layer_storage import make_private, remove_tree
 from tui_agent.trial.trials import Trials
@@ -493,3 +496,31 @@ def test_a_tree_deeper_than_a_path_can_name_is_removed(tmp_path: Path) -> None:
     remove_tree(top)
 
     assert not top.exists()
+
+
+@pytest.mark.skipif(not tempfile.gettempdir().startswith("/tmp"), reason="temporary directories are elsewhere")
+def test_a_link_where_the_workspace_is_mounted_in_tmp_lets_no_command_run(trial: Made, tmp_path: Path) -> None:
+    trials, _, run = trial
+    assert run("true").code == 0
+    assert trials.temporary is not None
+    place = trials.temporary / tmp_path.relative_to("/tmp").parts[0]
+    if place.exists():
+        shutil.rmtree(place)
+    place.symlink_to("/")
+
+    with pytest.raises(ToolError, match=r"a command put a link at /tmp/.*, where a mount has to be; delete it"):
+        run("true")
+
+
+def test_large_files_are_compared_to_the_end_and_holes_are_not_read(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("one", "same", "other")]
+    for path, end in zip(paths, (b"a", b"a", b"b"), strict=True):
+        with path.open("wb") as file:
+            file.write(b"begin" * 500_000)
+            file.seek(1 << 34)
+            file.write(end)
+    one, same, other = ((path, path.lstat()) for path in paths)
+
+    assert is_same_file(*one, *same)
+    assert not is_same_file(*one, *other)
+    assert not is_same_file(*one, tmp_path / "missing", None)
