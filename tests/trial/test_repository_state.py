@@ -1,5 +1,6 @@
 """State of a repository in a layer: in words, kept as a whole with its files, and as git itself would have left it."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -252,13 +253,29 @@ def test_reftable_and_sha256(tmp_path: Path) -> None:
     assert second.keep_all().repository
 
 
+def test_objects_that_a_command_takes_from_elsewhere_are_not_read_for_the_words(
+    repository: Path, tmp_path: Path
+) -> None:
+    layer = RealLayer.over(tmp_path / "layer", repository)
+    layer.run(f"echo {tmp_path} > .git/objects/info/alternates; echo 5 > a; git commit -qam Five 2> /dev/null")
+
+    assert [re.sub("[0-9a-f]{10}", "X", words) for words in layer.changes().repository][:1] == ["main moved to X"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tui_agent.git.git_bubblewrap._works", lambda *_: False),
+        ("tui_agent.trial.repository_state.find_git", lambda _: None),
+    ],
+)
 def test_git_does_not_read_a_layer_without_walls(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, value: object, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The question then says in plain words that the repository changed, with the files that go with it."""
     layer = RealLayer.over(tmp_path / "layer", repository)
     layer.run("echo 5 > a; git commit -qam Five")
-    monkeypatch.setattr("tui_agent.git.git_bubblewrap._works", lambda *_: False)
+    monkeypatch.setattr(name, value)
     changes = layer.changes()
     assert changes.repository == ("the repository changed",)
     assert [(change.path, change.with_repository) for change in changes.changes] == [("a", True)]
