@@ -56,9 +56,7 @@ def shown_by(root: Path, how: str, *commands: str) -> list[str]:
 
 
 def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: Path) -> None:
-    assert [CANARY in shown for shown in shown_by(tmp_path, "open", *LOOKS)] == [True] * len(LOOKS), (
-        "else no test"
-    )
+    assert [CANARY in shown for shown in shown_by(tmp_path, "open", *LOOKS)] == [True] * len(LOOKS), "else no test"
 
     shown = shown_by(tmp_path, "kept", *LOOKS)
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.session.failing_disk import FailingDisk
 from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, Player, play, played_sessions
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.bus import RING_SIZE, EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -431,7 +432,7 @@ def killed_after(path: Path, messages: int, delay: float) -> list[int]:
 def test_a_killed_session_loads_with_everything_that_was_acknowledged(path: Path) -> None:
     chance = random.Random(5)
     path.touch()
-    for _ in range(8):
+    for _ in range(examples(8, 3)):
         said = killed_after(path, chance.randint(1, 60), chance.random() * 0.01)
 
         contents = read_journal(path)
