@@ -171,6 +171,20 @@ def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path
 
 
 @pytest.mark.slow
+def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_packages() -> None:
+    script = (
+        "import sys; from tui_agent.cli.process.process_setup import begin_start; begin_start(); "
+        "import tui_agent.cli.interactive; from tui_agent.settings import Settings; Settings(effort='low'); "
+        "heavy = {'anthropic', 'importlib.metadata', *(f'tui_agent.{room}' for room in "
+        "('agent', 'execution', 'permissions', 'providers', 'session', 'tools', 'trial'))}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.slow
 def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own() -> None:
     script = (
         "import sys, threading; from tui_agent.cli.interactive import _load_engine; "

@@ -39,7 +39,7 @@ def interrupt(app: App) -> None:
     app.press("escape")
     app.wait_for("esc again")
     app.press("escape")
-    app.wait_for_status("interrupted · ready")
+    app.wait_for_status("ready")
 
 
 def quit_app(app: App) -> None:

@@ -104,7 +104,9 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMac
             app.press("enter")
             app.wait_for_words("The second answer.")
             *_, last = bodies_of(server)
+            app.wait_for_status("ready")
             app.quit()
+            assert "tui-agent --resume mine" in app.screen.text
 
     assert words_in(last) == ["the first question", "the first question"]
 

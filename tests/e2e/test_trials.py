@@ -113,6 +113,24 @@ def test_what_is_not_kept_is_not_there_and_a_wrong_choice_keeps_the_question(
     assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
 
 
+def test_an_added_folder_is_changed_like_the_workspace(machine: UserMachine, tmp_path: Path) -> None:
+    """A command changes files of both in one trial; a file beside them is refused, and a parent cannot be added."""
+    repository(machine)
+    library = tmp_path / "library"
+    library.mkdir()
+    command = f"echo 2 > a.txt; echo 3 > {library}/c.txt; echo 4 > {tmp_path}/beside.txt"
+
+    done, text = run(machine, command, "--add-dir", str(library), "--permission-mode", "accept_edits")
+
+    assert done.returncode == 0, done.stderr
+    assert ((machine.work / "a.txt").read_text(), (library / "c.txt").read_text()) == ("2\n", "3\n")
+    assert not (tmp_path / "beside.txt").exists()
+    assert "c.txt" in text
+    refused = machine.run("-p", "--add-dir", str(machine.work.parent), "do it")
+    assert refused.returncode == 2
+    assert "it contains the folder in which tui-agent works" in refused.stderr
+
+
 def test_accept_edits_keeps_files_and_asks_for_a_commit(machine: UserMachine) -> None:
     repository(machine)
     commit = "git -c user.name=Ann -c user.email=ann@example.org commit -qam 'Format all'"

@@ -182,7 +182,7 @@ class UserMachine:
     @property
     def sample(self) -> Path:
         """Directory of the guided tour."""
-        return next(self.temporary.glob("tui-agent-tour-*"))
+        return next(self.temporary.glob("tour-*"))
 
     @property
     def journals(self) -> list[Path]:
