@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.examples import only_long
 from tests.support.forked_program import PROGRAM, ForkedProgram
 from tests.support.table import table
 
@@ -41,7 +42,7 @@ def journals(home: Path) -> list[bytes]:
     return [path.read_bytes() for path in (home / ".local/state/tui-agent/sessions").glob("*.jsonl")]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", ["text", *only_long("json", "stream-json")])
 def test_a_run_whose_output_is_closed_fails_and_writes_into_no_other_file(
     tmp_path: Path, form: str, clean_environment: Path
 ) -> None:

@@ -52,7 +52,7 @@ def _with_status(status: str) -> Callable[[App], None]:
 
 def _in_a_command(app: App) -> None:
     app.say("go on")
-    app.wait_for_row(r"│ +begun")
+    app.wait_for_row(r"^ +begun")
 
 
 def _on_its_page(app: App) -> None:
@@ -89,7 +89,7 @@ def _compacting(app: App) -> None:
 def _in_a_command_of_the_user(tag: str) -> Callable[[App], None]:
     def reach(app: App) -> None:
         app.say(f"!echo begun; sleep {tag}")
-        app.wait_for_row(r"│ +begun")
+        app.wait_for_row(r"^ +begun")
 
     return reach
 

@@ -79,7 +79,7 @@ def test_a_running_call_goes_to_the_background_and_its_end_reaches_the_model(mac
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start it")
-        app.wait_for_row(r"│ +listening")
+        app.wait_for_row(r"^ +listening")
         app.press("ctrl+b")
         app.wait_for_words("I go on.")
         app.say("/jobs")

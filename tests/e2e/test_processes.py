@@ -69,7 +69,7 @@ def test_a_daemon_ends_with_its_call(machine: UserMachine, ending: str) -> None:
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED) as app:
         app.ready()
         app.say("start it")
-        app.wait_for_row(r"│ +all are there")
+        app.wait_for_row(r"^ +all are there")
         assert len(living_in(machine.work)) > 2
         ENDINGS[ending](app)
         left = [pid for pid in living_in(machine.work) if pid != app.process.pid]
@@ -88,7 +88,7 @@ def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine
 
         def start(name: str) -> None:
             app.say("start it")
-            app.wait_for_row(rf"│ +all are there {name}")
+            app.wait_for_row(rf"^ +all are there {name}")
             assert len(living_in(machine.work)) > 2
 
         app.ready()
@@ -108,7 +108,7 @@ def test_a_daemon_ends_with_its_call_when_the_program_stays(machine: UserMachine
         interrupt(app)
         assert living_in(machine.work) == [app.process.pid]
         app.say("!bash start.sh")
-        app.wait_for_row(r"│ +all are there four")
+        app.wait_for_row(r"^ +all are there four")
         app.press("escape")
         app.wait_for("esc again")
         app.press("escape")
@@ -172,7 +172,7 @@ def killed_while_it_ran(machine: UserMachine, server: ServerThread) -> None:
     with machine.app_on(server, *ALLOWED, "--session", "mine") as app:
         app.ready()
         app.say("start it")
-        app.wait_for_row(r"│ +all are there")
+        app.wait_for_row(r"^ +all are there")
         # The screen may be a moment ahead of the disk.
         app.wait_for(lambda _: any("process.started" in journal.read_text("utf-8") for journal in machine.journals))
         kill(app)
@@ -186,7 +186,7 @@ def test_a_command_dies_with_a_killed_program(machine: UserMachine) -> None:
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("start it")
-            app.wait_for_row(r"│ +all are there")
+            app.wait_for_row(r"^ +all are there")
             kill(app)
         assert eventually(lambda: machine.processes() == [], 30)
 
@@ -281,7 +281,7 @@ def test_the_commands_of_a_session_that_is_open_are_not_offered(machine: UserMac
     with ServerThread(script) as server, machine.app_on(server, *ALLOWED, "--session", "mine") as app:
         app.ready()
         app.say("start it")
-        app.wait_for_row(r"│ +all are there")
+        app.wait_for_row(r"^ +all are there")
         app.wait_for(lambda _: any("process.started" in journal.read_text("utf-8") for journal in machine.journals))
 
         refused = machine.run("sessions", "end-processes", "mine")

@@ -33,7 +33,7 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
         with machine.app_on(server, *ALLOWED) as app:
             app.ready()
             app.say("work for long")
-            app.wait_for_row(r"│ +begun")
+            app.wait_for_row(r"^ +begun")
             kill(app, machine)
 
         with step("a command killed with the program is reported as unknown"):  # noqa: SIM117
@@ -56,7 +56,7 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
 
                 app.wait_for_status("ready")
                 app.say("sleep")
-                app.wait_for_row(r"│ +asleep")
+                app.wait_for_row(r"^ +asleep")
                 app.say("and dream")
                 app.wait_for_row(r"1 steer  “and dream”")
                 # The screen may be a moment ahead of the disk.

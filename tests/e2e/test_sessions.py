@@ -45,7 +45,7 @@ def test_leaving_a_run_asks_first_and_its_queue_waits_in_its_session(machine: Us
     ):
         app.ready()
         app.say("sleep")
-        app.wait_for_row(r"│ +begun")
+        app.wait_for_row(r"^ +begun")
         app.say("and dream")
         app.wait_for_row(r"1 steer  “and dream”")
 

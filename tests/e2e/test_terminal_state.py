@@ -62,7 +62,7 @@ def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes
         app.type(f"{exports} tui-agent {' '.join(ALLOWED)}\r")
         app.ready()
         app.say("wait")
-        app.wait_for_row(r"│ +begun")
+        app.wait_for_row(r"^ +begun")
         app.type("a draft")
         app.wait_for_draft("a draft")
         app.press("ctrl+z")

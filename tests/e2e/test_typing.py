@@ -76,7 +76,7 @@ def test_queued_messages_and_hostile_text(machine: UserMachine) -> None:
         app.ready()
         with step("a follow-up waits for its own turn in every encoding"):
             app.say("the first")
-            app.wait_for_row(r"│ +begun")
+            app.wait_for_row(r"^ +begun")
             for number, (name, keys) in enumerate(encoded.items(), 1):
                 app.type(f"the {name}")
                 app.wait_for_draft(f"the {name}")
@@ -93,7 +93,7 @@ def test_queued_messages_and_hostile_text(machine: UserMachine) -> None:
         with step("a queued message can be recalled, changed and sent again"):
             app.wait_for_status("ready")
             app.say("begin")
-            app.wait_for_row(r"│ +once more")
+            app.wait_for_row(r"^ +once more")
             app.say("drop this")
             app.wait_for_row(r"1 steer  “drop this”")
             app.press("ctrl+x")

@@ -72,7 +72,7 @@ verify = "grep -qx first kept.txt"
 repo = "repo"
 what = "second"
 verify = "sleep 60"
-timeout = 12
+timeout = 5
 
 [[task]]
 repo = "missing"
@@ -100,7 +100,7 @@ def test_a_fleet_of_four_ends_and_a_bad_unit_disturbs_no_other(tmp_path: Path, r
     rows = {row.id: row for row in status_of(out).rows}
     assert [(row.state, row.reason) for row in rows.values()] == [
         ("done", ""),
-        ("failed", "its time limit of 12 s is over"),
+        ("failed", "its time limit of 5 s is over"),
         ("failed", rows["3"].reason),
         ("failed", "the repository has no branch, tag or commit 'nope'"),
     ]

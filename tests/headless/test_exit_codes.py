@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.support.table import table
 from tui_agent.headless.exit_codes import UnansweredApprovals
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -47,37 +45,27 @@ def stuck(*events: AgentEvent, depth: int = 0) -> bool:
 REFUSED = (resolved("nobody"), ended("a", is_error=True))
 
 
-@pytest.mark.parametrize("by", ["nobody", "timeout"])
-def test_denied_last_calls_without_an_answer_count(by: str) -> None:
-    assert stuck(RUN, STEP, resolved(by), ended("a", is_error=True), STEP_OVER, STEP, STEP_OVER)
+def call(*, read_only: bool = False, is_error: bool = False) -> tuple[AgentEvent, ...]:
+    return started("b", read_only=read_only), ended("b", is_error=is_error)
 
 
-@table("by", ["user", "policy", "cancel"])
-def test_any_other_answer_does_not_count(by: str) -> None:
-    assert not stuck(RUN, STEP, resolved(by), ended("a", is_error=True))
-
-
-def test_a_read_is_not_progress() -> None:
-    assert stuck(RUN, STEP, started("b", read_only=True), ended("b", is_error=False), *REFUSED)
-
-
-def test_a_failed_change_is_not_progress() -> None:
-    assert stuck(RUN, STEP, started("b", read_only=False), ended("b", is_error=True), *REFUSED)
-
-
-def test_a_successful_change_is_progress() -> None:
-    assert not stuck(RUN, STEP, *REFUSED, started("b", read_only=False), ended("b", is_error=False))
-    assert not stuck(RUN, STEP, started("b", read_only=False), ended("b", is_error=False), *REFUSED)
-
-
-def test_a_later_step_with_calls_is_progress() -> None:
-    later = (STEP, started("b", read_only=True), ended("b", is_error=False))
-    assert not stuck(RUN, STEP, *REFUSED, *later)
-
-
-def test_a_new_run_resets_the_state() -> None:
-    assert not stuck(RUN, STEP, *REFUSED, RUN, STEP, STEP_OVER)
-
-
-def test_a_sub_agents_questions_are_not_counted() -> None:
-    assert not stuck(RUN, STEP, *REFUSED, depth=1)
+@table(
+    ("events", "is_stuck"),
+    [
+        *(((STEP, resolved(by), ended("a", is_error=True), STEP_OVER), True) for by in ("nobody", "timeout")),
+        *(((STEP, resolved(by), ended("a", is_error=True)), False) for by in ("user", "policy", "cancel")),
+        ((STEP, *REFUSED, STEP_OVER, STEP, STEP_OVER), True),
+        # A read or a failed change is no progress; a change, a later step with calls and a new run are.
+        ((STEP, *call(read_only=True), *REFUSED), True),
+        ((STEP, *call(is_error=True), *REFUSED), True),
+        ((STEP, *REFUSED, *call()), False),
+        ((STEP, *call(), *REFUSED), False),
+        ((STEP, *REFUSED, STEP, *call(read_only=True)), False),
+        ((STEP, *REFUSED, RUN, STEP, STEP_OVER), False),
+    ],
+)
+def test_a_run_is_stuck_if_its_last_calls_were_denied_and_no_one_answered(
+    events: tuple[AgentEvent, ...], is_stuck: bool
+) -> None:
+    assert stuck(RUN, *events) is is_stuck
+    assert not stuck(RUN, *events, depth=1), "questions of sub-agents are not counted"

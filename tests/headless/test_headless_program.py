@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -111,44 +110,6 @@ def test_a_mode_change_resolves_open_requests(tmp_path: Path) -> None:
         assert running.finish()[0] == 0
 
     assert (tmp_path / "effects").read_text() == "x\n"
-
-
-@table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_and_leaves_the_journal_valid(tmp_path: Path, number: signal.Signals) -> None:
-    with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
-        running.send(type="user", text="hi")
-        running.send(type="mode", mode="allow")
-        running.event("permission.mode_changed")
-        running.process.send_signal(number)
-        code, output, errors = running.finish()
-
-    assert (code, errors) == (130, "")
-    last = events_of(output)[-1]
-    assert (last.type, last.event.model_dump()["reason"]) == ("run.ended", "aborted")
-    assert [message.role for message in kept(tmp_path).messages][:2] == ["user", "assistant"]
-
-
-def test_a_killed_program_resumes(tmp_path: Path) -> None:
-    with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
-        running.send(type="mode", mode="allow")
-        running.send(type="user", text="hi")
-        running.event("tool.started")
-        running.send(type="user", text="typed before the end")
-        running.event("steering.queued")
-        running.process.kill()
-        running.process.wait()
-    session = SessionStore(tmp_path / "sessions").load("one")
-    assert [call.fate for call in session.unfinished.calls] == ["outcome_unknown"]
-
-    code, output, _ = run(tmp_path, scene="hello", prompt="go on", output="stream-json", resume=True)
-
-    events = events_of(output)
-    assert [events[0].type, events[1].type, events[-1].type] == ["session.loaded", "session.repaired", "run.ended"]
-    messages = kept(tmp_path).messages
-    assert [message.role for message in messages] == ["user", "assistant", "tool_result", "user", "user", "assistant"]
-    assert "Outcome unknown" in messages[2].text
-    assert [message.text for message in messages[3:]] == ["typed before the end", "go on", "Hello there."]
-    assert code == 0
 
 
 @table("lines", [3, 9, 20, 41, 77, 150])

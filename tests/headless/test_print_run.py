@@ -46,13 +46,6 @@ DENY = ApprovalDecision(decision="deny", note="nobody is there")
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-async def test_text_is_the_final_text_and_nothing_else() -> None:
-    code, output, complaints, agent = await headless(TEXT, answering(text="Two lines\nof text"))
-
-    assert (code, output, complaints) == (0, [b"Two lines", b"of text"], "")
-    assert agent.prompts == ["go"]
-
-
 async def test_text_that_ends_with_a_line_feed_gets_no_second_one() -> None:
     _, output, _, _ = await headless(TEXT, answering(text="line\n"))
 
@@ -101,25 +94,6 @@ async def talkative(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     agent.tell(ToolOutput(call_id="call_work", stream="stdout", chunk="x", bytes_total=1))
     agent.end_step()
     return report()
-
-
-async def test_the_stream_begins_with_the_session_and_ends_with_the_run() -> None:
-    code, output, complaints, _ = await headless(STREAM, talkative)
-
-    events = [json.loads(line) for line in output]
-    assert [event["type"] for event in events] == [
-        "session.created",
-        "run.started",
-        "step.started",
-        "tool.queued",
-        "tool.started",
-        "tool.ended",
-        "step.ended",
-        "run.ended",
-    ]
-    assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
-    assert {event["session_id"] for event in events} == {"headless"}
-    assert (code, complaints) == (0, "")
 
 
 async def test_the_stream_has_deltas_on_request() -> None:
@@ -272,13 +246,6 @@ async def test_a_wrong_configuration_is_a_usage_error() -> None:
     assert (code, output, complaints) == (2, [], "tui-agent: error: no key")
 
 
-async def test_without_commands_nothing_is_done() -> None:
-    code, output, _, _ = await headless(SERVE, answering())
-
-    assert code == 0
-    assert [json.loads(line)["type"] for line in output] == ["session.created"]
-
-
 # --- approvals --------------------------------------------------------------------------------------------------------
 
 
@@ -302,20 +269,6 @@ async def test_a_run_that_ends_without_an_approval_says_so() -> None:
     assert complaints.endswith(
         "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
     )
-
-
-async def test_a_denial_by_the_user_is_not_a_failure() -> None:
-    async def asks(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-        agent.begin_step()
-        await agent.call("edit", asks=True)
-        agent.end_step()
-        return report()
-
-    agent = ScriptedAgent(asks)
-    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
-        question = await program.event("approval.requested")
-        program.send({"type": "approval", "request_id": question["data"]["request_id"], "decision": "deny"})
-    assert program.code == 0
 
 
 async def test_other_reasons_take_precedence_over_a_missing_approval() -> None:
@@ -401,20 +354,6 @@ async def test_an_interrupt_ends_the_run_and_the_next_one_follows() -> None:
     assert program.code == 0
 
 
-async def test_an_answer_reaches_its_request() -> None:
-    agent = ScriptedAgent(asks_twice)
-    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
-        for answer in (
-            {"decision": "approve", "scope": "session", "input": {"path": "x"}},
-            {"decision": "skip", "note": "as you like", "scope": "session", "input": {"path": "y"}},
-        ):
-            question = await program.event("approval.requested")
-            program.send({"type": "approval", "request_id": question["data"]["request_id"], **answer})
-        ended = await program.event("run.ended")
-
-    assert ended["data"]["final_text"] == "approve, skip: as you like"
-
-
 async def test_an_answer_to_an_unknown_request_is_reported_and_the_run_continues() -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
@@ -480,14 +419,6 @@ async def test_a_command_that_the_agent_refuses_is_reported() -> None:
         program.send({"type": "user", "text": "go"}, {"type": "user", "text": "more"})
         assert "the queue is full" in (await program.event("error"))["data"]["text"]
         program.send({"type": "interrupt"})
-
-
-async def test_a_prompt_and_commands_can_be_combined() -> None:
-    code, _, _, agent = await headless(
-        HeadlessOptions("first", "json", "stream-json"), answering(), lines=({"type": "user", "text": "second"},)
-    )
-
-    assert (code, agent.prompts) == (0, ["first", "second"])
 
 
 async def test_a_running_agent_finishes_when_the_input_ends() -> None:

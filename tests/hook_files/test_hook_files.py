@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.execution.test_process_hook import eventually_gone
 from tests.hook_files.test_contract import agent_in, every, results_of
+from tests.support.examples import examples
 from tests.support.table import table
 from tui_agent.cli.installation_checks import examine
 from tui_agent.hook_files.hook_file_reader import MAX_HOOKS, parse_hook_file
@@ -223,7 +224,7 @@ def test_everyday_matchers_are_used(matcher: str, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Possible :FutureWarning")  # `[[` may mean something else one day.
 @given(st.text("ab.*+?|()[]{}12,^$\\:=!x", max_size=14), st.integers(1, 40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_an_accepted_matcher_is_fast(matcher: str, length: int) -> None:
     """No pattern of these characters both passes and takes long."""
     try:

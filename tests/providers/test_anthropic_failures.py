@@ -252,15 +252,6 @@ async def test_an_answer_without_a_single_event_is_cut() -> None:
     assert error.kind == "stream_cut"
 
 
-async def test_an_error_inside_a_good_answer_has_its_kind() -> None:
-    reply = {"blocks": [TEXT], "ending": "error", "error_type": "overloaded_error", "error_message": "too busy"}
-
-    facts, error = await failed(reply)
-
-    assert text_of(facts) == "begun"
-    assert (error.kind, error.status, error.request_id) == ("overloaded", 200, "req_1")
-
-
 @table(
     "bad",
     ["event: message_delta\ndata: {not json\n\n", "data: \xff\xfe\n\n", "event: x\ndata: " + "[" * 100_000 + "\n\n"],

@@ -61,11 +61,6 @@ def test_each_request_decides_whether_it_is_marked() -> None:
     assert [body.count(b"cache_control") for body in bodies] == [3, 0, 3]
 
 
-@pytest.mark.parametrize("mode", ["adaptive", "disabled"])
-def test_a_provider_can_say_how_to_reason(mode: str) -> None:
-    assert body_of(ModelRequest(PROMPT), thinking=mode)["thinking"] == {"type": mode}
-
-
 @pytest.mark.parametrize(("budget", "sent"), [(1, 1024), (5000, 5000)])
 def test_a_budget_is_at_least_the_smallest_and_leaves_room_for_the_answer(budget: int, sent: int) -> None:
     body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="budget")

@@ -68,13 +68,6 @@ def test_a_notice_is_marked_as_a_message_of_the_system() -> None:
     assert block["text"] == "<system-notice>\ncontext was compacted\n</system-notice>"
 
 
-def test_a_result_without_content_says_so() -> None:
-    (block,) = blocks_of(ToolResultMessage(call_id="c", tool_name="t", content=(), is_error=True))
-
-    assert block["content"] == [{"type": "text", "text": EMPTY_RESULT}]
-    assert block["is_error"] is True
-
-
 def test_output_of_programs_is_sent_without_colours_and_any_other_text_as_it_is() -> None:
     content = (TextBlock(text="\x1b[1;31mFAILED\x1b[0m a.py \x1b]8;;http://x\x07link\x1b]8;;\x07"),)
     output = ToolResultMessage(call_id="c", tool_name="bash", content=content, details={TERMINAL_OUTPUT: True})

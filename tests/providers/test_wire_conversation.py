@@ -13,7 +13,6 @@ from tui_agent.protocol.messages import (
     TextBlock,
     ToolCall,
     ToolResultMessage,
-    UserMessage,
     user_message,
 )
 from tui_agent.providers import request_builder
@@ -97,23 +96,3 @@ def test_the_two_newest_user_turns_carry_cache_marks() -> None:
     marked = [n for n, message in enumerate(wire) for block in message["content"] if "cache_control" in block]
     assert marked == [4, 6]
     assert wire[6]["content"][-1]["cache_control"] == {"type": "ephemeral"}
-
-
-def test_ids_of_calls_are_known_old_and_new() -> None:
-    conversation = WireConversation()
-    messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
-    joined(conversation, messages[:3])
-    joined(conversation, messages)
-
-    known = conversation.call_lookup()
-
-    assert [known(call_id) for call_id in ("x", "y", "z", "w")] == [True, True, True, False]
-
-
-def test_only_new_messages_are_unsent() -> None:
-    messages: list[Message] = [user_message("a"), answer("x"), result("x"), answer("y"), result("y")]
-    conversation = WireConversation()
-    joined(conversation, messages)
-
-    assert conversation.unsent(messages) <= 3
-    assert conversation.unsent([*messages, UserMessage(content=())]) <= 4

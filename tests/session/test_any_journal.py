@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.session.folded import same_conversation
 from tests.session.real_agents import AskingPolicy
+from tests.support.examples import examples
 from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, RetryPolicy
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
@@ -204,7 +205,7 @@ async def play(script: Sequence[tuple[str, str]]) -> Session:
 
 @pytest.mark.slow
 @given(deeds, st.integers(0, 2**20))
-@settings(max_examples=30)
+@settings(max_examples=examples(30, 12))
 def test_any_prefix_of_any_journal_is_a_valid_conversation(script: list[tuple[str, str]], seed: int) -> None:
     session = asyncio.run(play(script))
     told = session.told

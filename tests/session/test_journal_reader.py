@@ -71,12 +71,6 @@ def test_a_journal_cut_at_any_byte_loads_up_to_there() -> None:
     assert whole == len(lines)
 
 
-@pytest.mark.slow
-def test_a_journal_cut_anywhere_is_a_valid_conversation() -> None:
-    for size in range(0, len(JOURNAL), 101):
-        validate_history(messages_of(parse_journal(JOURNAL[:size]).envelopes))
-
-
 @given(st.lists(st.tuples(st.integers(0, len(JOURNAL) - 1), st.binary(min_size=1, max_size=40)), max_size=5))
 def test_random_damage_loses_only_the_damaged_lines(damage: list[tuple[int, bytes]]) -> None:
     data = bytearray(JOURNAL)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
+from tests.support.examples import examples
 from tests.support.table import table
 from tests.support.transcript_checks import validate_events
 from tui_agent.agent import AgentLoop
@@ -263,7 +264,7 @@ def answers_to_traces(session: StoredSession) -> dict[str, str]:
 def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path: Path) -> None:
     SessionStore(tmp_path / "sessions").create(tmp_path, "killed")
     chance = random.Random(3)
-    for _ in range(6):
+    for _ in range(examples(6, 3)):
         session = killed_while_it_works(tmp_path, 0.05 + chance.random() * 0.3)
 
         said(session.messages)

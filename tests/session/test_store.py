@@ -47,16 +47,6 @@ def told(event: AgentEvent, ts: int, seq: int = 1) -> Envelope:
     return Envelope(event, seq, ts, 0.0, Origin(session_id=SESSION))
 
 
-def test_a_new_session_is_an_empty_file_of_its_own(store: SessionStore, tmp_path: Path) -> None:
-    session = store.create(tmp_path)
-
-    assert session.path is not None
-    assert session.path.read_bytes() == b""
-    assert (session.path.parent, session.path.stem) == (store.root, session.id)
-    assert (session.cwd, session.resumed, session.next_seq, session.size) == (tmp_path, False, 1, 0)
-    assert store.create(tmp_path).id != session.id
-
-
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
 def test_all_files_are_private_under_any_umask(store: SessionStore, tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
@@ -122,18 +112,6 @@ def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
         SessionStore(tmp_path / "file").list()
 
 
-def test_a_saved_session_is_loaded_completely(store: SessionStore) -> None:
-    envelopes = play(FULL_SESSION)
-    path = keep(store, "kept", envelopes)
-
-    session = store.load("kept")
-
-    assert [envelope.event for envelope in session.envelopes] == [envelope.event for envelope in envelopes]
-    assert (session.cwd, session.resumed) == (Path("/somewhere"), True)
-    assert (session.next_seq, session.size) == (envelopes[-1].seq + 1, path.stat().st_size)
-    assert (session.problems, session.new_problems) == ((), ())
-
-
 def test_loading_a_damaged_session_reports_the_damage_and_changes_nothing(store: SessionStore) -> None:
     path = keep(store, "torn", play(FULL_SESSION), end='{"v":1,"se')
     before = path.read_bytes()
@@ -157,12 +135,6 @@ def test_reported_damage_is_not_reported_again(store: SessionStore) -> None:
     assert (len(session.problems), len(session.new_problems)) == (2, 1)
     assert session.new_problems[0].line > session.problems[0].line
     assert session.cwd == Path("/elsewhere")
-
-
-def test_a_missing_session_is_named(store: SessionStore) -> None:
-    for action in (lambda: store.load("gone"), lambda: store.delete("gone"), lambda: store.find("gone")):
-        with pytest.raises(SessionError, match="There is no session 'gone'"):
-            action()
 
 
 def test_sessions_are_listed_newest_first(store: SessionStore) -> None:
@@ -339,15 +311,6 @@ def test_a_session_that_is_open_elsewhere_is_passed_over(store: SessionStore) ->
     assert later.session is not None
     assert (latest.session.id, [one.id for one in latest.open_elsewhere]) == ("free", ["also-open", "open"])
     assert (later.session.id, later.open_elsewhere) == ("also-open", ())
-
-
-def test_if_all_sessions_are_open_elsewhere_none_is_the_latest(store: SessionStore) -> None:
-    journal = JournalFile(keep(store, "open", play((PlayedRun(),))))
-
-    latest = store.latest(Path("/somewhere"))
-    journal.close()
-
-    assert (latest.session, [one.id for one in latest.open_elsewhere]) == (None, ["open"])
 
 
 def test_an_id_is_found_by_its_beginning(store: SessionStore) -> None:

@@ -233,9 +233,9 @@ async def test_an_exit_leaves_the_changes_for_the_next_session(tmp_path: Path, a
         agent = desk.agent(session, bus, steps=[reply(*COMMANDS)])
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(agent.run("do it"))
-            while not agent.pending_calls or len(desk.tool.layers.left) < 3:
+            layers = desk.tool.layers
+            while not agent.pending_calls or sum(layers.waiting(call_id) is not None for call_id in layers.left) < 3:
                 await asyncio.sleep(0)
-            await asyncio.sleep(0.1)
             agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
     left = desk.store.load(SESSION)
     assert len(desk.tool.layers.left) == 3

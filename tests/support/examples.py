@@ -15,9 +15,9 @@ DAILY = 25
 """Most examples of a property everywhere else."""
 
 
-def examples(count: int) -> int:
-    """Return the number of examples to draw where `.ci/long` draws `count`."""
-    return count if IS_LONG else min(count, DAILY)
+def examples(count: int, daily: int = DAILY) -> int:
+    """Return the number of examples to draw where `.ci/long` draws `count`; fewer each day where each takes long."""
+    return count if IS_LONG else min(count, daily)
 
 
 def sample(rows: Sequence[Row], step: int) -> Sequence[Row]:

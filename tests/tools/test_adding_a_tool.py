@@ -62,7 +62,11 @@ tools = default_tools(Workspace(root, spool_dir=root / "spool"), is_read_only_co
 model = ScriptedProvider([reply("Let me look.", call("symbols", path="shop.py")), reply("done")])
 agent = Agent(model, tools=tools, rules=["allow symbols(shop.py)", "deny symbols(private/**)"])
 result = agent.run_sync("Which functions are there?")
-print([message.text for message in agent.history.messages() if message.role == "tool_result"])
+print([message.text for message in agent.history.messages() if message.role == "tool_result"], flush=True)
+
+from tui_agent.cli.command_line import run_program
+run_program(["permissions", "check"])
+run_program(["tools", "list"])
 """
 
 
@@ -89,36 +93,28 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def run(environment: dict[str, str], project: Path, *arguments: str, stdin: str = "") -> str:
+def test_the_model_can_call_it_rules_can_name_it_and_the_command_line_lists_it(
+    environment: dict[str, str], project: Path
+) -> None:
+    rules = [["deny", "symbols(private/**)"], ["allow", "symbols"]]
+    records = [{"tool": "symbols", "input": {"path": path}, "rules": rules} for path in ("shop.py", "private/x.py")]
+
+    # One program for all: it compiles the whole copy.
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [sys.executable, "-c", PROGRAM],
         cwd=project,
         env=environment,
-        input=stdin,
+        input="".join(f"{json.dumps(record)}\n" for record in records),
         capture_output=True,
         text=True,
         check=False,
     )
+
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_the_model_can_call_the_new_tool(environment: dict[str, str], project: Path) -> None:
-    assert run(environment, project, "-c", PROGRAM).strip() == "['price, total']"
-
-
-@pytest.mark.parametrize(("path", "decision"), [("shop.py", "allow"), ("private/x.py", "deny")])
-def test_rules_can_name_the_new_tool(environment: dict[str, str], project: Path, path: str, decision: str) -> None:
-    rules = [["deny", "symbols(private/**)"], ["allow", "symbols"]]
-    record = json.dumps({"tool": "symbols", "input": {"path": path}, "rules": rules})
-
-    answer = run(environment, project, "-m", "tui_agent", "permissions", "check", stdin=record + "\n")
-
-    assert json.loads(answer)["decision"] == decision
-
-
-def test_the_command_line_lists_the_new_tool(environment: dict[str, str], project: Path) -> None:
-    assert "symbols" in run(environment, project, "-m", "tui_agent", "tools", "list")
+    called, allowed, denied, *listed = done.stdout.splitlines()
+    assert called == "['price, total']"
+    assert [json.loads(answer)["decision"] for answer in (allowed, denied)] == ["allow", "deny"]
+    assert "symbols" in "\n".join(listed)
 
 
 def test_a_tool_has_the_name_under_which_it_is_registered(tmp_path: Path) -> None:

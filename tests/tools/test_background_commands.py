@@ -527,7 +527,7 @@ async def test_what_a_detached_command_started_runs_on(session: Session, root: P
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, 6))
 @given(st.lists(st.sampled_from(["plain", "child", "sent", "setsid", "deaf"]), min_size=1, max_size=4), st.booleans())
 def test_no_job_outlives_its_session(tmp_path_factory: pytest.TempPathFactory, kinds: list[str], fails: bool) -> None:
     root = tmp_path_factory.mktemp("work")

@@ -42,15 +42,6 @@ async def test_replaces_the_only_place(edit: EditTool, root: Path) -> None:
     assert details_of(result)["diff"] == diff
 
 
-async def test_replaces_every_place_when_asked(edit: EditTool, root: Path) -> None:
-    (root / "a").write_text("x x\nx\n")
-
-    result = await call(edit, path="a", old_string="x", new_string="y", replace_all=True)
-
-    assert (root / "a").read_text() == "y y\ny\n"
-    assert "[3 occurrences replaced]" in result.text
-
-
 async def test_invalid_bytes_survive(edit: EditTool, root: Path) -> None:
     start = "äöüßäöüßäöüßäöüßäöüß\n".encode() + b"\xff\xfe\n"
     (root / "a").write_bytes(start + b"1\n")

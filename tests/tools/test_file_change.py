@@ -11,7 +11,7 @@ import pytest
 from tests.tools.calls import Recorded, call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.tools.file_change import CHANGE_LIMIT, DIFF_LIMIT, load_file, target_of
+from tui_agent.tools.file_change import CHANGE_LIMIT, DIFF_LIMIT, load_file
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
@@ -94,19 +94,6 @@ async def test_a_file_that_cannot_be_changed_as_text_is_refused(root: Path) -> N
     }.items():
         with pytest.raises(ToolError, match=words):
             await load_file(ResolvedPath(root / name), name)
-
-
-async def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
-    assert await load_file(ResolvedPath(root / "a"), "a") is None
-    assert await load_file(ResolvedPath(root / "x" / "a"), "x/a") is None
-
-
-@pytest.mark.parametrize("name", ["dir", "new/", "."])
-def test_the_path_of_a_directory_is_refused(workspace: Workspace, root: Path, name: str) -> None:
-    (root / "dir").mkdir()
-
-    with pytest.raises(ToolError, match="name a file"):
-        target_of(workspace, name)
 
 
 async def test_text_that_cannot_be_written_back_exactly_is_refused(root: Path) -> None:

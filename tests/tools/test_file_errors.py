@@ -1,7 +1,6 @@
 """Error messages about files name the cause and similar names."""
 
 import errno
-import os
 from pathlib import Path
 
 import pytest
@@ -67,13 +66,3 @@ def test_the_error_for_a_directory_lists_its_entries(root: Path) -> None:
     words = str(is_directory_error(root, "work"))
     assert "work is a directory; it contains: d/, f00, " in words
     assert "and 11 more" in words
-
-
-def test_invalid_bytes_in_names_are_shown_as_escapes(root: Path) -> None:
-    os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
-
-    assert "caf\\xe9" in str(is_directory_error(root, "work"))
-
-
-def test_a_directory_that_cannot_be_listed_gives_no_hint(root: Path) -> None:
-    assert "it is empty" in str(is_directory_error(root / "gone", "gone"))

@@ -17,11 +17,6 @@ def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersi
     return FileVersion(1, inode, len(content), 5, digest, content)
 
 
-def test_identity_decides_if_the_content_is_unknown() -> None:
-    assert version(b"a", hashed=False).is_same_as(version(b"b"))
-    assert not version(b"a", hashed=False).is_same_as(version(b"a", inode=2))
-
-
 def test_kept_contents_are_bounded_and_hashes_are_not(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_bytes(b"x")
@@ -38,21 +33,12 @@ def test_kept_contents_are_bounded_and_hashes_are_not(tmp_path: Path) -> None:
     assert [one.content is None for one in seen if one is not None] == [True] * 3 + [False] * (count - 3)
 
 
-def test_long_content_is_not_kept(tmp_path: Path) -> None:
-    assert FileVersion.of(tmp_path.stat(), "hash", b"x" * (KEPT_CONTENT + 1)).content is None
-
-
 def words_of_change(before: FileVersion, now: bytes) -> str:
     versions = FileVersions()
     versions.remember(Path("/a"), before)
     unseen = find_unseen_change(versions, Path("/a"), version(now), now.decode())
     assert unseen is not None
     return unseen.words
-
-
-def test_a_change_of_unknown_or_binary_content_is_described_by_sizes() -> None:
-    assert words_of_change(FileVersion(1, 1, 1, 5), b"abc") == "it had 1 bytes and now has 3"
-    assert words_of_change(version(b"\0"), b"abc") == "it had 1 bytes and now has 3"
 
 
 def test_only_an_unbroken_chain_of_own_changes_is_own() -> None:

@@ -40,12 +40,6 @@ def test_a_long_line_is_shown_around_its_match(workspace: Workspace, root: Path)
     assert len(line) < SHOWN_WIDTH + 100
 
 
-def test_a_match_at_the_end_of_a_long_line_shows_the_end(workspace: Workspace, root: Path) -> None:
-    (root / "a").write_text("x" * 5000 + "foo\n")
-
-    assert shown(workspace, {"a": {1: 5001}})[0].endswith("xfoo")
-
-
 def test_a_long_result_is_cut(workspace: Workspace, root: Path) -> None:
     (root / "a").write_text(("x" * 300 + "\n") * 1000)
 

@@ -197,13 +197,6 @@ async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) 
         await call(read, path="a.png")
 
 
-async def test_a_directory_is_listed_in_the_error(read: ReadTool, root: Path) -> None:
-    (root / "main.py").touch()
-
-    with pytest.raises(ToolError, match=r"\. is a directory; it contains: main\.py"):
-        await call(read, path=".")
-
-
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "a.txt/b", "loop", "x" * 300])
 async def test_a_path_that_is_not_a_file_is_a_clear_error(read: ReadTool, root: Path, path: str) -> None:
     os.mkfifo(root / "pipe")

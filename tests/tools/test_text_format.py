@@ -8,29 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.table import table
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, uses_crlf
-
-
-@table(
-    ("data", "encoding", "text"),
-    [
-        (b"plain", "utf-8", "plain"),
-        ("häß".encode(), "utf-8", "häß"),
-        (codecs.BOM_UTF8 + b"x", "utf-8", "x"),
-        (codecs.BOM_UTF16_LE + "hä".encode("utf-16-le"), "utf-16-le", "hä"),
-        (codecs.BOM_UTF16_BE + "hä".encode("utf-16-be"), "utf-16-be", "hä"),
-        ("häß “quoted”".encode("cp1252"), "cp1252", "häß “quoted”"),
-        ("hä".encode() + b"\xff", "utf-8", "hä\udcff"),
-        (b"one\rtwo\r", "utf-8", "one\ntwo\n"),
-    ],
-)
-def test_the_format_is_found(data: bytes, encoding: str, text: str) -> None:
-    form = format_of(data)
-
-    assert form.encoding == encoding
-    assert form.decode(data) == text
-    assert form.encode(text) == data
-
+from tui_agent.tools.text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
 
 SENTENCES = {
     "gbk": "# 读取配置文件并连接到数据库，如果失败则重试三次。\n",
@@ -111,26 +89,9 @@ def test_encodings_of_mails_are_not_taken_for_utf_8(encoding: str) -> None:
         form.encode_change(before, form.decode(before).replace("1", "é"), "1", "é")
 
 
-def test_formats_have_names() -> None:
-    assert format_of(b"x").words == ""
-    assert format_of(codecs.BOM_UTF8).words == "UTF-8 with byte order mark"
-    assert format_of(b"\xe4").words == "not valid UTF-8; its encoding is not known, shown as Windows-1252"
-    assert format_of(codecs.BOM_UTF16_BE).words == "UTF-16-BE"
-
-
 @given(st.text())
 def test_printable_text_can_always_be_encoded(text: str) -> None:
     shown = printable(text)
 
     assert "\0" not in shown
     shown.encode()
-
-
-def test_invalid_bytes_are_shown_as_escapes() -> None:
-    assert printable("a\udcff\0\ud800ä") == "a\\xff\\x00\\ud800ä"
-
-
-def test_the_majority_of_line_endings_decides() -> None:
-    assert uses_crlf("a\r\nb\r\nc\n")
-    assert not uses_crlf("a\r\nb\nc\n")
-    assert not uses_crlf("a")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.support.examples import examples
 from tests.support.protocol_strategies import json_objects
 from tui_agent.execution import execute_tool_calls
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
@@ -82,7 +83,7 @@ def test_a_read_only_check_with_other_arguments_is_refused_at_once(workspace: Wo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(ARGUMENTS))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20, 5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=json_objects)
 async def test_no_arguments_make_a_predicate_raise(workspace: Workspace, name: str, arguments: JsonObject) -> None:
     found = default_tools(workspace, is_read_only_command=lambda command: False)

@@ -127,13 +127,6 @@ async def test_the_defaults_are_cautious() -> None:
     assert await plain.preview(arguments) is None
 
 
-def test_a_read_only_tool_is_read_only_for_any_arguments() -> None:
-    plain = PlainTool("plain", "Does nothing.", GreetArguments, read_only=True)
-
-    assert plain.is_read_only({})
-    assert plain.is_concurrency_safe({})
-
-
 @pytest.mark.slow
 @settings(max_examples=examples(30))
 @given(st.dictionaries(st.text(), JSON, max_size=3))

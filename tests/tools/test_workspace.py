@@ -38,17 +38,6 @@ def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace
     assert not workspace.contains(Path(f"{root}-evil/x"))
 
 
-def test_invalid_bytes_in_a_name_are_shown_as_escapes(workspace: Workspace, root: Path) -> None:
-    assert workspace.display(root / os.fsdecode(b"caf\xe9")) == "caf\\xe9"
-
-
-def test_the_same_path_has_the_same_lock_while_it_is_held(workspace: Workspace, root: Path) -> None:
-    lock = workspace.alone_with(root / "a")
-
-    assert workspace.alone_with(root / "a") is lock
-    assert workspace.alone_with(root / "b") is not lock
-
-
 def test_spool_files_are_private_from_the_start(workspace: Workspace) -> None:
     descriptor, path = workspace.new_spool_file()
     os.close(descriptor)

@@ -41,20 +41,6 @@ async def told_by(left: LeftoverCommands, act: Callable[[LeftoverCommands], Awai
         return [one.event for one in heard.drain() if isinstance(one.event, Noticed | Warned)]
 
 
-async def test_running_commands_are_named_with_the_command_that_ends_them(start: Start) -> None:
-    server = start("npm   start\n --port 1")
-    left = LeftoverCommands([server], EventBus(), "/jobs kill")
-
-    warned = await told_by(left, LeftoverCommands.warn)
-    shown = await told_by(left, LeftoverCommands.report)
-
-    text = (
-        f"Still running since tui-agent was killed: npm start --port 1 (pid {server.process.pid}). /jobs kill ends it."
-    )
-    assert warned == [Warned(code="left_running", text=text)]
-    assert shown == [Noticed(code="left_running", text=text)]
-
-
 async def test_only_the_first_of_many_commands_are_named(start: Start) -> None:
     left = LeftoverCommands([start(f"sleep {number}") for number in range(5)], EventBus(), "/jobs kill")
 
@@ -80,13 +66,6 @@ async def test_commands_are_ended_by_process_id_or_all_at_once(start: Start) -> 
     assert not lives(two.process.pid)
     (nothing,) = await told_by(left, lambda left: left.end(None))
     assert nothing == Noticed(code="left_ended", text=NONE_RUNNING)
-
-
-async def test_without_leftover_commands_there_is_no_warning() -> None:
-    left = LeftoverCommands([], EventBus(), "/jobs kill")
-
-    assert await told_by(left, LeftoverCommands.warn) == []
-    assert await told_by(left, LeftoverCommands.report) == [Noticed(code="left_running", text=NONE_RUNNING)]
 
 
 def test_a_command_is_shown_shortened(start: Start) -> None:

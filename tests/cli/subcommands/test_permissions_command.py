@@ -2,27 +2,22 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.forked_program import PROGRAM, run_forked
 from tui_agent.cli.command_line import run_program
 
 pytestmark = pytest.mark.slow
 
 
 def decide(tmp_path: Path, *lines: str) -> list[dict[str, object]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tui_agent", "permissions", "check"],
-        input="".join(f"{line}\n" for line in lines),
-        cwd=tmp_path,
-        env={**os.environ, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    text = "".join(f"{line}\n" for line in lines)
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    command = [str(PROGRAM), "permissions", "check"]
+    done = run_forked(command, cwd=tmp_path, environment=environment, stdin=text, patience=60)
+    assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -41,16 +36,11 @@ def test_the_example_of_the_contract(tmp_path: Path) -> None:
 
 
 def test_every_line_gets_one_answer_in_order(tmp_path: Path) -> None:
-    answers = decide(tmp_path, record("git status"), "no json", "[]", "7", '{"tool":"bash"}', record("rm -rf /"))
+    wrong = ("no json", "[]", "7", '{"tool":"bash"}', "", "  ", "\t")
+    answers = decide(tmp_path, record("git status"), *wrong, record("rm -rf /"))
 
-    assert [answer["decision"] for answer in answers] == ["allow", "deny", "deny", "deny", "deny", "ask"]
-    assert {answer["source"] for answer in answers[1:5]} == {"invalid"}
-
-
-def test_an_empty_line_gets_an_answer_too(tmp_path: Path) -> None:
-    answers = decide(tmp_path, "", record("git status"), "  ", "\t", record("git status"))
-
-    assert [answer["source"] for answer in answers] == ["invalid", "read_only", "invalid", "invalid", "read_only"]
+    assert [answer["decision"] for answer in answers] == ["allow", *["deny"] * len(wrong), "ask"]
+    assert {answer["source"] for answer in answers[1:-1]} == {"invalid"}
 
 
 def test_a_rule_with_an_unknown_tool_is_reported(tmp_path: Path) -> None:

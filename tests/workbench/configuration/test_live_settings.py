@@ -223,21 +223,6 @@ async def test_the_first_check_reports_no_unchanged_settings(tmp_path: Path) -> 
         assert decision(engine, tmp_path, "make") == "deny"
 
 
-async def test_names_that_are_not_utf_8_do_not_end_the_watch(tmp_path: Path) -> None:
-    async with open_engine(options_for(tmp_path), watched=True) as engine:
-
-        async def work() -> list[str]:
-            with engine.bus.subscribe() as heard:
-                for name in (b"\xff\xfe.txt", b"a\nb", b"x" * 255):
-                    (tmp_path / os.fsdecode(name)).touch()
-                write(engine.locations.user_file, DENY_MAKE)
-                await until(lambda: decision(engine, tmp_path, "make") == "deny")
-                return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
-
-        async with asyncio.timeout(60):
-            assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
-
-
 @pytest.mark.slow
 async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path: Path) -> None:
     async with open_engine(options_for(tmp_path), watched=True) as engine:

@@ -226,19 +226,6 @@ async def test_what_the_model_may_not_look_up_is_left_out(repository: Path, rule
     assert "Date: " in text
 
 
-async def test_a_repository_cannot_make_the_start_run_its_programs(repository: Path) -> None:
-    git(repository, "config", "filter.evil.clean", "touch ran; cat")
-    (repository / ".gitattributes").write_text("* filter=evil\n")
-    (repository / "kept.py").write_text("two\n")
-
-    trusted, untrusted = PermissionPolicy(repository), PermissionPolicy(repository, is_trusted=False)
-    assert "M kept.py" in await facts_of(repository, trusted), "behind walls"
-    assert "Git branch: trunk\nTop level" in await facts_of(repository, untrusted)
-    assert "Git" not in await facts_of(repository, PermissionPolicy(repository, rules=["deny bash(git:*)"]))
-    assert has_changes(repository, trusted, built_in_tools(repository)) is True
-    assert not (repository / "ran").exists()
-
-
 def test_uncommitted_changes_are_known_only_where_git_may_be_asked(repository: Path, tmp_path: Path) -> None:
     tools = built_in_tools(repository)
     assert has_changes(repository, PermissionPolicy(repository), tools) is False
