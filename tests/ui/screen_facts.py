@@ -112,10 +112,11 @@ def own_rows(screen: Iterable[str]) -> Iterator[str]:
     foot = next(
         (place for place, row in enumerate(rows) if row.startswith("─") and "│" not in row and place), len(rows)
     )
+    # The border of the right column is where most rows have a line.
+    lines = Counter(place for row in rows[1:foot] for place, sign in enumerate(row) if sign == "│" and place > 60)
+    border = lines.most_common(1)[0][0] if lines else len(max(rows, key=len))
     for row in rows[1:foot]:
-        left, _, right = row.partition(" │ ") if row[:1] != "│" else row.rpartition(" │ ")
-        if not right and (match := re.match(r"(.{60,}?) │(?: (.*))?$", row)):
-            left, right = match[1], match[2] or ""
+        left, right = row[:border], row[border + 1 :]
         if right.strip():
             yield right
         begin = left.strip(" │")

@@ -9,7 +9,7 @@ from tests.ui.screen_facts import Fact, facts_of, repeated, replayed
 
 pytestmark = pytest.mark.slow
 
-MOST = 61
+MOST = 64
 """Most facts on a screen of 120x40."""
 MOST_REPEATED = 2
 """Most facts that are on it more than once."""
