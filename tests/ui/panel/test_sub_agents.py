@@ -8,7 +8,8 @@ from tui_agent.protocol.events import SubagentStarted, UsageUpdated
 from tui_agent.protocol.messages import Usage
 from tui_agent.ui.panel.column_row import RowContext
 from tui_agent.ui.panel.panel_rows import PanelRows
-from tui_agent.ui.state.call_ledger import CallLedger
+from tui_agent.ui.state.call_ledger import CallLedger, asker_text
+from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.styled_lines import text_of_runs
 
 
@@ -133,3 +134,29 @@ async def test_going_to_a_call_of_a_folded_sub_agent_unfolds_it() -> None:
         pilot.app.panel.select("c5")
 
         assert pilot.app.selected == 5
+
+
+def test_a_question_of_a_sub_agent_is_in_its_row_and_in_the_row_of_the_call_that_started_it() -> None:
+    story, one, other = two_agents()
+    root = story.origin
+    story.origin = replace(root, run_id=f"run-{other}", agent_id="agent-b6aefc", parent_call_id=other, depth=1, step=1)
+    command = story.queued("bash", "pytest -q")
+    asked = story.asks(command, "bash", "pytest -q", "no rule", agent="agent-b6aefc")
+    rows = fold(story)
+
+    call = rows.ledger.asker(command)
+    assert call is not None
+    assert asker_text(call) == "#2 read the tests"
+    assert rows.ledger.asker(one) is None
+    asking = texts(rows, story)
+    assert next(text for text in asking if "read the tests" in text).startswith("▸▲ #2")
+    assert next(text for text in asking if "read the tests" in text).endswith("needs you")
+    assert not next(text for text in asking if "find callers" in text).startswith("▸▲")
+    status = SessionStatus()
+    for envelope in story.envelopes:
+        status.apply(envelope)
+    status.status = "running_tools"  # So the agent reports it: its own call runs.
+    assert status.shown == "waiting_approval"
+
+    story.resolved(asked, command).origin = root
+    assert not any("▲" in text for text in texts(fold(story), story))

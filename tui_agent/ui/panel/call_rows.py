@@ -3,20 +3,24 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from rich.cells import cell_len
+
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.events import BlockedOn, ToolStatus
 from tui_agent.ui.state.call_records import FileChange
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.line import Run
-from tui_agent.ui.text.sanitiser import one_line, sanitise, settle
+from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
 from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.text.terminal_output import OutputReader
 
 TAIL_ROWS = 3
-"""Most rows of live output under a running call."""
+"""Most rows of live output under a running call in the panel, and of a sub-agent's words anywhere."""
 _TAIL_READ = 4_096
 """Most characters of output read for these rows."""
 _BLANKS = " \t\r"
+_LONGEST_SUMMARY = 400
+"""Most cells of a summary that are used."""
 
 SPINNER = "◐◓◑◒"
 """Frames of a running call's spinner."""
@@ -51,12 +55,12 @@ _WAITS: dict[BlockedOn, str] = {
 }
 
 
-def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
-    """Return the newest lines of a running call's output with their colours, over `style`; at most `TAIL_ROWS`."""
+def tail_lines(view: CallViewState, style: str = "", most: int = TAIL_ROWS) -> Sequence[Sequence[Run]]:
+    """Return the newest lines of a running call's output with their colours, over `style`; at most `most`."""
     if view.phase != "running":
         return ()
     if view.live.text:
-        return _newest_lines(view.live.text[-2 * _TAIL_READ :], style)
+        return _newest_lines(view.live.text[-2 * _TAIL_READ :], style, most)
     if view.live.progress:
         return [[(sanitise(view.live.progress), style)]]
     said = sanitise(settle(view.subagent.words))
@@ -64,19 +68,19 @@ def tail_lines(view: CallViewState, style: str = "") -> Sequence[Sequence[Run]]:
 
 
 @lru_cache(maxsize=32)
-def _newest_lines(text: str, style: str) -> Sequence[Sequence[Run]]:
+def _newest_lines(text: str, style: str, most: int) -> Sequence[Sequence[Run]]:
     """Return the last lines that show something; colours set within `_TAIL_READ` characters before them count."""
     blank_from = text.find("\n", len(text.rstrip(_BLANKS + "\n")))
     text = text[:blank_from] if blank_from >= 0 else text
     lines = text[-_TAIL_READ:].split("\n")
     used = [place for place, line in enumerate(lines) if line.strip(_BLANKS)]
-    count = TAIL_ROWS
+    count = most
     while True:
         newest = "\n".join(lines[used[-count] if count <= len(used) else 0 :])
         reader = OutputReader(style)
         reader.skip(text[: len(text) - len(newest)])
-        found = [line for line in reader.lines(newest) if text_of_runs(line).strip()][-TAIL_ROWS:]
-        if len(found) == TAIL_ROWS or count >= len(used):
+        found = [line for line in reader.lines(newest) if text_of_runs(line).strip()][-most:]
+        if len(found) == most or count >= len(used):
             return found
         # Lines of control sequences alone show nothing.
         count *= 4
@@ -84,15 +88,31 @@ def _newest_lines(text: str, style: str) -> Sequence[Sequence[Run]]:
 
 def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     """Return sign and style name of a call's state."""
+    if view.outcome.job:
+        return "»", "running"
     if view.status is not None:
         return _ENDINGS[view.status]
     match view.phase:
+        case "running" if view.agent_asks:
+            return "▲", "asking"
         case "running":
             return SPINNER[frame % len(SPINNER)], "running"
         case "asking":
             return "▲", "asking"
         case _:
             return "◌", "waiting"
+
+
+def fitted_summary(summary: str, width: int) -> str:
+    """Return the summary cut to the width; keep the end of a long path, and a count such as `(+2 −1)` after it."""
+    shown = one_line(summary, _LONGEST_SUMMARY)
+    path, bracket, rest = shown.rpartition(" (")
+    path, rest = (path, bracket + rest) if path and rest.endswith(")") else (shown, "")
+    if cell_len(shown) <= width or " " in path or "/" not in path:
+        return clip(shown, width)
+    parts = path.split("/")
+    ends = (f"{ELLIPSIS}/{'/'.join(parts[kept:])}{rest}" for kept in range(1, len(parts)))
+    return next((end for end in ends if cell_len(end) <= width), clip(parts[-1] + rest, width))
 
 
 def change_text(file: FileChange) -> str:

@@ -10,16 +10,14 @@ from tui_agent.protocol.events import ToolStatus
 from tui_agent.ui.state.call_records import tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.line import Run
-from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line
+from tui_agent.ui.text.sanitiser import one_line
 
-from .call_rows import sign_of
+from .call_rows import fitted_summary, sign_of
 
 STATE_ROOM = 9
 """Cells of the states at the right end of all rows."""
 _GAP = 2
 """Least cells between the summary and the state."""
-_LONGEST_SUMMARY = 400
-"""Most cells of a summary that are used."""
 
 _ENDED: dict[ToolStatus, str] = {
     "overridden": "replaced",
@@ -90,10 +88,14 @@ def done_row(number: int, *, unfolded: bool) -> tuple[Run, ...]:
 
 def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
     """Return the state in words and its style; for a call that runs or ended well its seconds."""
+    if view.outcome.job:
+        return view.outcome.job, "amount"
     if view.status is not None:
         seconds = seconds_text(view.timing.latency_ms / 1000) if view.timing.started_at is not None else ""
         return _ENDED.get(view.status, seconds), "failed" if sign_of(view)[1] == "failed" else "amount"
     match view.phase:
+        case "running" if view.agent_asks:
+            return "needs you", "asking"
         case "running":
             return seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths), "running"
         case "asking":
@@ -114,12 +116,5 @@ def _named_summary(view: CallViewState) -> str:
 
 def _fitted(summary: str, width: int) -> str:
     """Return the summary cut to the width: of a long path the end, of a path with counts only the path."""
-    shown = one_line(summary, _LONGEST_SUMMARY)
-    path, bracket, rest = shown.rpartition(" (")
-    if bracket and rest.endswith(")") and " " not in path:
-        shown = path
-    if cell_len(shown) <= width or " " in shown or "/" not in shown:
-        return clip(shown, width)
-    parts = shown.split("/")
-    ends = ("/".join((ELLIPSIS, *parts[kept:])) for kept in range(1, len(parts)))
-    return next((end for end in ends if cell_len(end) <= width), clip(parts[-1], width))
+    path, bracket, rest = summary.rpartition(" (")
+    return fitted_summary(path if bracket and rest.endswith(")") and " " not in path else summary, width)

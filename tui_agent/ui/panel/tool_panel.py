@@ -146,11 +146,12 @@ class PanelStrip(CoalescedRefresh):
 
 
 def counts(ledger: CallLedger, room: int = 1_000) -> Content:
-    """Return the number of calls in each state; of those that ended well, only while none is open.
+    """Return the number of open calls, and of those of the newest run by their end; good ends only while none is open.
 
     If `room` cells are not enough, the least important parts are left out.
     """
-    numbers = {kind: len(places) for kind, places in ledger.places.items()}
+    open_kinds = ("running", "waiting", "needs_you")
+    numbers = {kind: len(found) if kind in open_kinds else ledger.of_run[kind] for kind, found in ledger.places.items()}
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
     asking = numbers["needs_you"]
     # The outcome of calls before the first one here is not known.

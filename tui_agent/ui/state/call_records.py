@@ -95,6 +95,8 @@ class CallOutcome:
     metrics: tuple[tuple[str, float | str | bool], ...] = ()
     took_over: bool = False
     """True if the result is that of the same call in an interrupted response, so that the tool ran once."""
+    job: str = ""
+    """Id of the background command that the call became, while that runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class Subagent:
     run_id: str | None = None
     tokens: int = 0
     """Tokens that it has used so far."""
+    asks: int = 0
+    """Number of its calls that wait for the user, those of its own sub-agents included."""
     said: tuple[tuple[int, str], ...] = ()
     """Its newest messages, at most `MESSAGES_LIMIT`: number of its calls before each, and the end of its text."""
 
