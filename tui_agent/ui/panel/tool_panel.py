@@ -159,7 +159,7 @@ def counts(ledger: CallLedger, room: int = 1_000) -> Content:
     parts = [
         (done, "$text-muted", quiet and (numbers["done"] or not ledger.calls), 2),
         (f"{numbers['running']} running", "$primary", numbers["running"], 1),
-        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
+        (f"{numbers['waiting']} queued", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
         (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
         (f"{numbers['unknown']} unknown", "$warning", numbers["unknown"], 3),
