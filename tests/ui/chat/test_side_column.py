@@ -86,6 +86,7 @@ async def test_below_the_width_of_the_column_a_line_opens_it_over_the_conversati
             assert is_shown(body)
             assert body.panel.has_focus_within
             assert body.conversation.region.width == width == size[0]
+            assert body.side.region.width == (60 if size[0] == 60 else 56)
 
             await pilot.press("ctrl+t")
             await drawn(pilot)
