@@ -45,9 +45,9 @@ LOOKS = 8
 
 
 def without_clocks(text: str) -> str:
-    """Return a screen's text without times, and without the timeline, which grows by itself."""
+    """Return a screen's text without times, and without the time strip, which grows by itself."""
     rows = text.split("\n")
-    begins = next((number for number, row in enumerate(rows) if "TIMELINE" in row), len(rows))
+    begins = next((number for number, row in enumerate(rows) if " TIME" in row), len(rows))
     kept = [row.partition("│")[0] if number >= begins else row for number, row in enumerate(rows)]
     return re.sub(r" *\d+(\.\d+)? s\b", " T", "\n".join(row.rstrip() for row in kept))
 
@@ -154,7 +154,7 @@ async def record(
 async def wide(tour: Tour) -> None:
     """Watched, steered, approved."""
     await tour.press(*"fix the failing test", "enter")
-    await tour.until("1 running")
+    await tour.until("◐ bash")
     await tour.rests()
     await tour.press(*"also show prices.py", "enter")
     await tour.question()

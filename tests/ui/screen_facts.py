@@ -3,8 +3,9 @@
 A **fact** is what a reader takes in beside the conversation's own words: a mark (`✔`), a number with its unit (`6.0 s`,
 `+2`, `4.9k`, `#7`), a bar of the time strip, a state in words (`needs you`), or a name (a tool, a file or command, the
 model, the mode, the folder, the branch). `2.6k/200k tok (1 %)` are three, `✔ #1 read  README.md  0.20 s` five. A
-heading is a name. Not counted: messages, code, diffs and output of commands, since they are what the user came for, and
-keys with their words, since they are controls.
+heading is a name. A mark and the words for the same state on one row are one: `▲ #6 edit  cart.py  needs you` are four.
+Not counted: messages, code, diffs, output of commands and the command that a question asks about, since they are what
+the user came for; and keys with their words and signs that fold, since they are controls.
 
 A fact is there **twice** if the same number or the same state in words is shown of the same thing: of a call (by its
 `#` number, else by tool and argument), of a file, or of the run and session. Seconds are compared without their tenths.
@@ -47,9 +48,19 @@ MOMENTS: tuple[type[AgentEvent], ...] = (
 )
 """Events after which the screen is counted."""
 
-MARKS = "✔✖▲◐◓◑◒◌⊘⤼■⏱●○▸▾↳"
+MARKS = "✔✖▲◐◓◑◒◌⊘⤼■⏱●○»↳"
 """Signs that are facts."""
-OWN = tuple("✔✖▲◐◓◑◒◌⊘⤼■⏱▸▾└↳─╭")
+SAYS = {
+    "✔": ("done",),
+    "✖": ("failed",),
+    "⏱": ("timed out",),
+    "⊘": ("denied",),
+    "▲": ("needs you", "waiting for you"),
+    "◌": ("queued", "after"),
+    "●": ("ready",),
+}
+"""States that these marks say, too: on one row both are one fact."""
+OWN = tuple("✔✖▲◐◓◑◒◌⊘⤼■⏱»▸▾└↳─╭")
 """Signs at the start of the program's own rows in the conversation."""
 _BAR = re.compile(r"[▆▄▚░▒▼·]+(?: *[▆▄▚░▒▼·]+)*")
 _TOOLS = ("read", "grep", "glob", "edit", "write", "bash", "todo", "agent", "fetch")
@@ -78,8 +89,9 @@ def facts_of_row(row: str) -> Iterator[Fact]:
             yield Fact("bar", "", bar)
     row = re.sub(r"[▆▄▚░▒▼─╭╮╰╯│▃▁▂▅▇█]+", "  ", row)
     marks = [sign for sign in row if sign in MARKS]
-    yield from (Fact("mark", "", sign) for sign in marks)
-    row = "".join(" " if sign in f"{MARKS}└▍❯" else sign for sign in row)
+    says = any(re.search(rf"\b{word}\b", row) for sign in marks for word in SAYS.get(sign, ()))
+    yield from (Fact("mark", "", sign) for sign in marks if not (says and sign in SAYS))
+    row = "".join(" " if sign in f"{MARKS}▸▾└▍❯" else sign for sign in row)
     cells = [cell.strip() for cell in re.split(r"  +| · ", _NUMBER.sub("  ", row)) if cell.strip(" ·…")]
     tool = next((cell.split()[0] for cell in cells[:1] if cell.split()[0] in _TOOLS), "") if marks else ""
     about = number[0] if number is not None else f"{tool} {cells[0]}" if tool else "run"
@@ -108,24 +120,21 @@ def facts_of_row(row: str) -> Iterator[Fact]:
 def own_rows(screen: Iterable[str]) -> Iterator[str]:
     """Yield the rows, and parts of rows, in which the program speaks itself, without its keys."""
     rows = list(screen)
-    yield rows[0]
-    foot = next(
-        (place for place, row in enumerate(rows) if row.startswith("─") and "│" not in row and place), len(rows)
-    )
-    for row in rows[1:foot]:
-        left, _, right = row.partition(" │ ") if row[:1] != "│" else row.rpartition(" │ ")
-        if not right and (match := re.match(r"(.{60,}?) │(?: (.*))?$", row)):
-            left, right = match[1], match[2] or ""
-        if right.strip():
-            yield right
-        begin = left.strip(" │")
-        is_label = re.match(r"[a-z]+  +\S", begin) and left.startswith("│")
-        if begin.startswith("▸ thinking"):
-            yield "▸ thinking"
-        elif begin.startswith(OWN) or is_label:
-            yield begin
-    for row in rows[foot:]:
-        if not row.startswith((" ›", "›")):
+    # The border of the right column is where most rows have a line.
+    lines = Counter(place for row in rows for place, sign in enumerate(row) if sign == "│" and place > 60)
+    border = lines.most_common(1)[0][0] if lines else 0
+    for row in rows:
+        if border and row[border : border + 1] == "│":
+            left, right = row[:border], row[border + 1 :]
+            if right.strip():
+                yield right
+            begin = left.strip(" │")
+            if begin.startswith("▸ thinking"):
+                yield "▸ thinking"
+            elif re.match(r"[a-z]+  +\S", begin) if left.startswith("│") else begin.startswith(OWN):
+                yield begin
+        elif not row.startswith((" ›", " " * 20)):
+            # Above and below: folder, model and mode, the queue, the status; the keys are at the right.
             yield re.split(r" {3,}(?=\S+ )", row.strip("─ "))[0].partition("  esc ")[0]
 
 

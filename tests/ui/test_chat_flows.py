@@ -1362,7 +1362,7 @@ async def test_a_key_gives_the_selected_call_sixty_seconds_more() -> None:
 
         look.gate.set()
         await on.settled()
-        await on.pilot.press("ctrl+e")
+        await on.pilot.press("home", "enter", "end", "ctrl+e")
         await on.until(lambda: "#2 has already ended." in shown())
         assert on.draft == ""
 

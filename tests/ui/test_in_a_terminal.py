@@ -44,7 +44,7 @@ def test_what_is_typed_before_the_first_paint_is_not_lost(terminal: Terminal) ->
 def test_alt_enter_follows_up_whatever_the_terminal_sends_for_it(terminal: Terminal, sent: str) -> None:
     terminal.wait_for(READY)
     terminal.write("slow\r")
-    terminal.wait_for("1 running")
+    terminal.wait_for("esc interrupt")
 
     terminal.write("then this" + sent)
 
@@ -157,7 +157,7 @@ def test_leaving_puts_the_terminal_back(terminal: Terminal) -> None:
 def test_leaving_while_something_runs_leaves_nothing_behind(terminal: Terminal) -> None:
     terminal.wait_for(READY)
     terminal.write("slow\r")
-    terminal.wait_for("1 running")
+    terminal.wait_for("esc interrupt")
 
     terminal.press("ctrl+q")
 
@@ -181,14 +181,14 @@ def test_ctrl_z_sleeps_and_wakes_with_everything(terminal: Terminal) -> None:
 def test_a_window_may_be_resized_to_almost_nothing_and_back(terminal: Terminal) -> None:
     terminal.wait_for(READY)
     terminal.write("slow\r")
-    terminal.wait_for("1 running")
+    terminal.wait_for("esc interrupt")
 
     for columns, rows in ((20, 6), (200, 60), (1, 1), (80, 24)):
         terminal.resize(columns, rows)
     terminal.wait_for("ctrl+t open")
 
     terminal.resize(120, 40)
-    terminal.wait_for("TIMELINE")
+    terminal.wait_for(" TIME")
 
 
 def test_a_window_that_was_tiny_for_a_moment_is_drawn_whole(terminal: Terminal) -> None:

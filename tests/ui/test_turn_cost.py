@@ -60,13 +60,11 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
         await shown(pilot)
         chat = app.chat
         rows = chat.query_one(CallList)
-        while not rows.max_scroll_y:  # On a busy machine its first size may come late.
+        while not chat.body.conversation.max_scroll_y:  # On a busy machine its first size may come late.
             await drawn(pilot)
-        rows.scroll_end(animate=False, immediate=True)
-        await drawn(pilot)
         layouts = counted(chat, "_refresh_layout")
         calls = counted(rows, "_draw")
-        bars = [counted(view.vertical_scrollbar, "render_line") for view in (chat.body.conversation, rows)]
+        bar = counted(chat.body.conversation.vertical_scrollbar, "render_line")
         around = counted(chat.body, "render_line")
 
         show_turn(app, story, EARLIER)
@@ -75,7 +73,7 @@ async def test_a_late_turn_draws_only_what_is_new() -> None:
         assert layouts == []
         assert len(calls) <= 3
         assert around == []
-        assert all(len(bar) <= 4 for bar in bars)
+        assert len(bar) <= 4
 
 
 @pytest.mark.slow

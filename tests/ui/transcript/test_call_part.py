@@ -396,6 +396,8 @@ def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None
     first, second = done("c1", "edit", "a.py", "+1 −1"), done("c2", "bash", "make")
     waits = ToolBlockedOn(call_id="c2", what="group", on=("c1",))
     talk = Talk(first[0], second[0], waits)
+    assert talk.rows()[1] == "◌ bash make #2"  # The right column says it.
+    talk.fold.show_alone(True)
     assert talk.rows()[1] == "◌ bash make waits for #1 edit #2"
 
     asked = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="edit", args={})

@@ -176,7 +176,7 @@ def test_a_long_call_being_written_is_announced() -> None:
     events = [started(), delta("I write."), delta('{"path": "x"', kind="toolcall"), delta("..." * 500, kind="toolcall")]
 
     assert body(events)[-1] == "… prepares a call (1.5 kB)"
-    assert body([*events, queued("c1", "write")])[-1] == row("◌ write   queued", "#1")
+    assert body([*events, queued("c1", "write")])[-1] == row("◌ write", "#1")
     assert body([*events, answer("I write.")]) == ["● I write."]
 
 
@@ -193,13 +193,13 @@ def test_an_answer_that_did_not_end_well_is_explained_by_the_engine_alone(reason
 def test_calls_that_came_while_the_model_talked_stand_under_its_text() -> None:
     events = [started(), delta("I look"), queued("c1", "read"), delta(" again."), answer("I look again.")]
 
-    assert body(events) == ["● I look again.", row("◌ read   queued", "#1")]
+    assert body(events) == ["● I look again.", row("◌ read", "#1")]
 
 
 def test_a_text_without_deltas_is_above_the_calls_that_began_before_it() -> None:
     events = [user("go"), started(), queued("c1", "bash"), answer("I look.", thinking="Where?")]
 
-    assert body(events)[2:] == ["● I look.", row("◌ bash   queued", "#1")]
+    assert body(events)[2:] == ["● I look.", row("◌ bash", "#1")]
 
 
 # --- what happens around it -----------------------------------------------------------------------------------------

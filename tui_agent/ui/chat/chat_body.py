@@ -115,7 +115,7 @@ class ChatBody(Vertical, RowStrips):
     def fit(self, size: Size) -> None:
         """Arrange the parts for a size of the window."""
         self._is_wide, self._is_tiny = size.width >= WIDE, size.height < TINY
-        self.side.fit(beside=self._is_wide)
+        self.side.fit(size.width, beside=self._is_wide)
         self._arrange()
 
     def hide_welcome(self) -> None:

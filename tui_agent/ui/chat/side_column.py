@@ -152,6 +152,8 @@ NARROWEST: Final = 30
 """Least columns of the right column."""
 CONVERSATION: Final = 50
 """Least columns that the conversation keeps."""
+WHOLE: Final = 72
+"""Columns of a window below which the column over the conversation covers all of it."""
 STEP: Final = 4
 """Columns by which a key moves the border."""
 
@@ -192,15 +194,16 @@ class SideColumn(Vertical):
         self.files.show(state.files)
         self.times.show(state.times)
 
-    def fit(self, *, beside: bool) -> None:
-        """Use the chosen width beside the conversation; over it, the width of the style sheet."""
+    def fit(self, window: int, *, beside: bool) -> None:
+        """Use the chosen width beside the conversation, over it that of the style sheet, or all of a small window."""
         self._is_beside = beside
+        self.styles.clear_rule("width")
+        self.styles.clear_rule("max_width")
         if beside and self._width is not None:
-            self.styles.width = max(NARROWEST, min(self._width, self.app.size.width - CONVERSATION))
+            self.styles.width = max(NARROWEST, min(self._width, window - CONVERSATION))
             self.styles.max_width = "100%"
-        else:
-            self.styles.clear_rule("width")
-            self.styles.clear_rule("max_width")
+        elif not beside and window < WHOLE:
+            self.styles.width = "100%"
 
     def widen(self, columns: int) -> None:
         """Move the border by some columns, to the left for a wider column."""
@@ -229,4 +232,4 @@ class SideColumn(Vertical):
 
     def _resize(self, width: int) -> None:
         self._width = max(NARROWEST, min(width, self.app.size.width - CONVERSATION))
-        self.fit(beside=True)
+        self.fit(self.app.size.width, beside=True)

@@ -268,12 +268,20 @@ class StatusLine(CoalescedRefresh):
             full = status.tokens > 0.8 * status.window
             meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok"
             facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
-        if status.cost is not None:
+        if status.cost:
             facts.append(Content(money_text(status.cost)))
         began_at = status.progress.began_at
-        if began_at is not None and status.progress.ended_at is None and not self.agent_pending:
+        # In the first state of a run, its clock would show the same seconds as that of the state.
+        is_later = began_at is not None and (status.shown == "waiting_approval" or self._since - began_at >= 1)
+        if began_at is not None and is_later and status.progress.ended_at is None and not self.agent_pending:
             facts.append(Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}"))
         return facts
+
+    @property
+    def _since(self) -> float:
+        """Moment from which the clock of the status counts: the start of the oldest call that runs, or of the state."""
+        running = self._status.running if self._status.status == "running_tools" else {}
+        return next((call.since for call in running.values()), self._status.since)
 
     def _words(self) -> str:
         """Return the status in words, with the time it has lasted."""
@@ -291,10 +299,9 @@ class StatusLine(CoalescedRefresh):
             if len(changes) < 2:
                 return next(filter(None, changes), "waiting for you")
             return f"{len(changes)} wait for you"
-        clock = seconds_text(now - status.since, tenths=False)
+        clock = seconds_text(now - self._since, tenths=False)
         if status.status == "running_tools" and status.running:
             oldest = next(iter(status.running.values()))
-            clock = seconds_text(now - oldest.since, tenths=False)
             place = PLACE_MARKS.get(oldest.place)
             name = f"{one_line(oldest.name, 24)}{f' ({place})' if place else ''}"
             names = name if len(status.running) == 1 else count_text(len(status.running), "tool")

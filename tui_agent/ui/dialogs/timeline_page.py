@@ -49,6 +49,7 @@ _LEAST_SAVED = 1.0
 LEGEND = (
     ("▆", "muted", "model"),
     ("▆", "cursor", "runs"),
+    ("▄", "cursor", "in a trial"),
     ("·", "line-number", "waits"),
     ("░", "warning", "waits for you"),
     ("▚", "error", "failed"),

@@ -160,22 +160,8 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        row, width = y + self.scroll_offset.y, self.size.width
-        still = self._surroundings.reduced_motion
-        context = RowContext(
-            width,
-            self._surroundings.clock(),
-            0 if still else self._frame,
-            not still,
-            len(str(self.ledger.total)),
-            self.ledger.find,
-        )
-        base = self.rich_style
-        if row == self._cursor:
-            base += self._style("cursor")
-        runs = self._rows.runs(row, context)
-        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
-        return Strip(segments).adjust_cell_length(width, base)
+        row = y + self.scroll_offset.y
+        return self._draw(row) if row < len(self._rows) else Strip.blank(self.size.width, self.rich_style)
 
     def notify_style_update(self) -> None:
         """Drop cached colours after a change of theme or focus."""
@@ -193,6 +179,22 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self._follows = True
         elif new_value < old_value:
             self._follows = False
+
+    def _draw(self, row: int) -> Strip:
+        is_still, width, base = self._surroundings.reduced_motion, self.size.width, self.rich_style
+        context = RowContext(
+            width,
+            self._surroundings.clock(),
+            0 if is_still else self._frame,
+            not is_still,
+            len(str(self.ledger.total)),
+            self.ledger.find,
+        )
+        if row == self._cursor:
+            base += self._style("cursor")
+        runs = self._rows.runs(row, context)
+        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(width, base)
 
     def _lay_out(self) -> None:
         follows, size = self._follows, self.size

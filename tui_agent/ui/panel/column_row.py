@@ -66,7 +66,8 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     indent = "  " * min(view.origin.depth, 4)
     fold = " " if not call.children else "▾" if context.unfolded else "▸"
     head = f"{indent}{fold}{sign} "
-    number = f"{f'#{call.number}':<{context.digits + 1}} "
+    # Of two digits at least, so that the rows do not move when the tenth call comes.
+    number = f"{f'#{call.number}':<{max(2, context.digits) + 1}} "
     name = f"{one_line(view.name, 16):<5} "
     state, state_style = _state(view, context)
     room = max(0, context.width - cell_len(head) - cell_len(number) - cell_len(name) - STATE_ROOM - _GAP - 1)
@@ -110,8 +111,7 @@ def _named_summary(view: CallViewState) -> str:
     """Return the summary of a call, and before it the name of its sub-agent if the tool's name does not say it."""
     label = view.subagent.label or ""
     name = label.rpartition("-")[0] or label  # The last part of an agent's id only tells agents of one name apart.
-    summary = view.marked_summary
-    return f"{one_line(name, 20)} · {summary}" if name not in ("", view.name) else summary
+    return f"{one_line(name, 20)} · {view.summary}" if name not in ("", view.name) else view.summary
 
 
 def _fitted(summary: str, width: int) -> str:

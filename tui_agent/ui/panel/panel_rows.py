@@ -148,9 +148,7 @@ class PanelRows:
         return (row for row in range(first_row, min(last_row + 1, len(self._shown))) if self._shown[row] in running)
 
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
-        """Return the text of one row; nothing below the last one."""
-        if row >= len(self._shown):
-            return ()
+        """Return the text of one row."""
         call = self.call(row)
         if call is None:
             return done_row(len(self.ledger.places["done"]), unfolded=DONE in self.unfolded)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tui_agent.ui.state.call_view_state import PLACE_MARKS
 from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
 from tui_agent.ui.text.line import Run
 
@@ -83,9 +82,6 @@ def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float
         last = min(columns - 1, max(first, int((end - start) / span * columns)))
         for column in range(first, last + 1):
             cells[column] = sign
-        if stretch.kind == "trial" and last - first > len(PLACE_MARKS["trial"]):
-            for column, letter in enumerate(PLACE_MARKS["trial"], first + 1):
-                cells[column] = (letter, "runs")
     if lane is times.model:
         for at in times.steers:
             if start <= at <= start + span:

@@ -104,6 +104,8 @@ def strip_row(times: RunTimes, row: int, now: float, width: int) -> Sequence[Run
         return ()
     if row == 0:
         return ((" TIME", "title"),)
+    if row == 2 and not times.calls:
+        return ()
     label, lane = ("model", times.model) if row == 1 else ("tools", _all_calls(times))
     length = length_of(times, now)
     span = length or 0.001

@@ -130,7 +130,9 @@ class PanelStrip(CoalescedRefresh):
         """Return the counts, the progress of an open plan, a rule and the key that opens the panel."""
         width = self.size.width
         key = f" {hint('chat.toggle_panel', 'close' if self.panel_open else 'open')} "
-        left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
+        left = Content("")
+        if self._ledger.total:
+            left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
         if self._plan.is_open:
             plan = Content.assemble(("─ ", "$border-blurred"), f"plan  {self._plan.count_text} ")
             left = Content("").join([left, plan if left.cell_length + plan.cell_length <= width else Content("")])
@@ -155,9 +157,9 @@ def counts(ledger: CallLedger, room: int = 1_000) -> Content:
     # The outcome of calls before the first one here is not known.
     done = f"{ledger.total} calls" if ledger.before else f"{numbers['done']} done"
     parts = [
-        (done if ledger.total else "none yet", "$text-muted", quiet and (numbers["done"] or not ledger.calls), 2),
+        (done, "$text-muted", quiet and (numbers["done"] or not ledger.calls), 2),
         (f"{numbers['running']} running", "$primary", numbers["running"], 1),
-        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
+        (f"{numbers['waiting']} queued", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
         (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
         (f"{numbers['unknown']} unknown", "$warning", numbers["unknown"], 3),

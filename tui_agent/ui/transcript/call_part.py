@@ -429,7 +429,9 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     """Return the row of a call, and below it a result that does not fit."""
     view = call.view
     sign, sign_style = sign_of(view)
-    outcome, style = state_of(view, context.find)
+    # The right column says why a call does not run yet.
+    is_said = view.phase in ("queued", "waiting", "asking") and not context.is_alone
+    outcome, style = ("", "") if is_said else state_of(view, context.find)
     name = one_line(view.name, 16)
     summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
