@@ -117,8 +117,7 @@ class CallLedger:
             case BackgroundEnded(task_id=task_id):
                 return self._end_job(task_id, event)
             case SessionLoaded():
-                # The program that ran these calls has ended, so their outcome is unknown.
-                return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+                return self._close_earlier(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
@@ -239,6 +238,15 @@ class CallLedger:
         self.calls[place].view.end_job(event)
         self._sort(place)
         return (place,)
+
+    def _close_earlier(self, envelope: Envelope) -> tuple[int, ...]:
+        """End every call of the program that ran the session before: its outcome is unknown, and so is its time."""
+        lost = [BackgroundEnded(task_id=job, kind="bash", status="unknown") for job in self._jobs]
+        ended = self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+        for place in ended:
+            # Its clock began with another one.
+            self.calls[place].view.timing.latency_ms = 0.0
+        return (*ended, *(place for event in lost for place in self._end_job(event.task_id, event)))
 
     def _sort(self, place: int) -> bool:
         """Move a call to its kind; return False if it has the same kind as before."""

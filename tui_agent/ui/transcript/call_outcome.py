@@ -81,7 +81,9 @@ def _refusal(view: CallViewState, words: str) -> str:
     if view.status == "denied_user" and resolution is not None:
         words = REFUSED_BY.get(resolution.by, words)
     if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
-        return reason
+        head, _, what = reason.partition(": ")
+        # The row names the file already.
+        return head if what and what.rpartition(" ")[2] in view.summary.split() else reason
     if reason.lower().startswith(words):
         return reason
     return f"{words}{f': {reason}' if reason else ''}"
