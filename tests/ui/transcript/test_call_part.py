@@ -254,6 +254,14 @@ def test_what_was_cut_is_counted_as_it_was_before() -> None:
     assert "… 2,978 more lines above" in "".join(row.plain for row in command.layout(80))
 
 
+def test_a_long_command_leaves_room_for_the_number_of_lines() -> None:
+    first, began, end = done("c1", "bash", "for i in $(seq 1 3000); do echo line $i; done " * 3, ms=6_500.0)
+    details: JsonObject = {"outcome": "exit 1 · error", "lines": 3_001}
+    row, below = Talk(first, began, end.model_copy(update={"details": details, "status": "error"})).rows()
+    assert row.endswith("… +3,001 lines 6.5 s #1")
+    assert below == "└ exit 1 · error"
+
+
 def test_a_command_that_changed_files_still_shows_its_output() -> None:
     events = done("c1", "bash", "make", text="one\ntwo\nthree")
     changed = FileChanged(path="a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)

@@ -433,8 +433,11 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     name = one_line(view.name, 16)
     summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
-    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 3 if outcome else 0)
     forms = _amounts(call, context, is_open=is_open)
+    beside = cell_len(outcome) + 3 if outcome else 0
+    # If the outcome is below anyway, it takes no room from the amounts.
+    is_below = cell_len(summary) + beside + cell_len(forms[-1]) > whole
+    kept = min(cell_len(summary), width // 2) + (0 if is_below else beside)
     right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
     room = whole - cell_len(right)
     shown = clip(summary, max(room, 0))
