@@ -9,11 +9,14 @@ from tests.ui.story import Story
 from tui_agent.protocol.events import (
     BackgroundEnded,
     BackgroundStarted,
+    FileChanged,
     RunEnded,
+    SessionCreated,
     SessionLoaded,
     ToolQueued,
     ToolStatus,
 )
+from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -46,6 +49,22 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
     assert ledger.apply(story.blocked(edit).envelopes[-1]) == (1,)
     story.asks(edit, "edit", "a.py", "no rule")
     assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
+
+
+def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() -> None:
+    story = Story().run("x").step(0)
+    story.tell(SessionCreated(id="s1", cwd="/w"))
+    story.tell(
+        ToolQueued(
+            call_id="c", name="edit", args_raw={"path": "/w/a.py"}, index=0, summary="/w/a.py (+1 −1)", safe=True
+        )
+    )
+    story.tell(FileChanged(path="/w/a.py", change="modified", call_id="c", added=1, removed=1))
+    story.tell(FileChanged(path="/etc/hosts", change="modified", call_id="c"))
+    view = fold(story).calls[0].view
+
+    assert view.summary == "a.py (+1 −1)"
+    assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
 
 
 @table(
@@ -197,3 +216,17 @@ def test_no_clock_of_the_program_before_remains_in_a_resumed_session() -> None:
     assert [call.kind for call in ledger.calls] == ["unknown", "unknown"]
     assert [call.view.elapsed_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
     assert [call.view.waited_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
+
+
+def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", status="error")
+    story.end().run("again", "r2").step(0)
+    story.call("bash", "make", status="denied_user")
+    story.queued("bash", "make")
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+
+    assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
+    assert counts(ledger).plain == "1 waiting · 1 denied"

@@ -214,7 +214,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         source = decision.source.replace("_", " ")
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
         told |= {decision.rule or decision.reason}
-        rows.extend(_labelled("mode", plain_name(PermissionMode(decision.mode).value), width))
+        rows.extend(_labelled("mode", PermissionMode(decision.mode).words, width))
         place = PLACE_MARKS.get(view.changes.trial.place, "")
         rows.extend(_labelled("place", place, width) if place else [])
     if request is not None and request.reason not in told:

@@ -1,11 +1,11 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -21,6 +21,8 @@ from tui_agent.protocol.events import (
     MessageEnded,
     PermissionDecided,
     RunEnded,
+    RunStarted,
+    SessionCreated,
     SessionLoaded,
     SubagentEnded,
     SubagentStarted,
@@ -36,6 +38,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
+from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
 from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
 
@@ -71,10 +74,10 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
         *(BackgroundStarted, BackgroundEnded),
-        MessageEnded,
+        *(MessageEnded, RunStarted),
     )
 )
 """Events that may change a call."""
@@ -91,6 +94,11 @@ class CallLedger:
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
+    root: str = ""
+    """Working directory of the session; empty until an event reports it."""
+    of_run: Counter[CallKind] = field(default_factory=Counter[CallKind])
+    """Number of calls of each kind in the newest run."""
+    _first_of_run: int = 0
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
@@ -98,8 +106,6 @@ class CallLedger:
     _jobs: dict[str, int] = field(default_factory=dict[str, int])
     """Indexes of the calls that became background commands, by id of those that run; -1 until the call has ended."""
     _newest: int = 0
-    _last: Origin | None = None
-    """Origin of the newest call that is not below another one."""
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -109,6 +115,11 @@ class CallLedger:
         match event:
             case ToolQueued(call_id=call_id):
                 return (self._add(call_id, envelope),)
+            case RunStarted():
+                if envelope.origin.depth == 0:
+                    self._first_of_run = len(self.calls)
+                    self.of_run.clear()
+                return ()
             case RunEnded():
                 return self._close_run(envelope)
             case BackgroundStarted(task_id=task_id):
@@ -116,7 +127,11 @@ class CallLedger:
                 return ()
             case BackgroundEnded(task_id=task_id):
                 return self._end_job(task_id, event)
-            case SessionLoaded():
+            case SessionCreated(cwd=root):
+                self.root = root
+                return ()
+            case SessionLoaded(cwd=root):
+                self.root = root
                 return self._close_earlier(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
@@ -138,6 +153,8 @@ class CallLedger:
                 place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
+                if isinstance(event, ToolStarted | ApprovalRequested | FileChanged):
+                    self._spell_paths(self.calls[place].view)
                 if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
                     # It runs once, whichever of the two calls its changes are reported for.
                     self.calls[place].view.changes = source.view.own_changes()
@@ -163,6 +180,11 @@ class CallLedger:
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
+    def asker(self, call_id: str) -> LedgerCall | None:
+        """Return the call whose sub-agent made a call; None for calls of the root agent."""
+        call = self.find(call_id)
+        return None if call is None or call.parent is None else self.calls[call.parent]
+
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
@@ -171,6 +193,7 @@ class CallLedger:
         """Add a call, or continue the one that is resumed; return its index."""
         view = CallViewState(call_id)
         view.apply(envelope)
+        self._spell_paths(view)
         known = self._position_of.get(call_id)
         self._closed.discard(call_id)
         # Only a resume queues calls outside a step, all of the last answer. Other calls may reuse an id: some servers
@@ -180,30 +203,27 @@ class CallLedger:
             self._resume(self.calls[known], view)
             return known
         parent = self._position_of.get(envelope.origin.parent_call_id or "")
-        last, place = self._last, len(self.calls)
-        opens = parent is None and (
-            last is None
-            or (last.run_id, last.agent_id, last.step)
-            != (
-                view.origin.run_id,
-                view.origin.agent_id,
-                view.origin.step,
-            )
-        )
-        if parent is None:
-            self._last = view.origin
-        else:
+        place = len(self.calls)
+        if parent is not None:
             above = self.calls[parent]
             above.children = above.children or []
             above.children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
             number = self._newest = self.total + 1
-        self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
+        self.calls.append(LedgerCall(view, number, place, parent=parent))
         self.places["waiting"].add(place)
+        self.of_run["waiting"] += 1
         self._position_of[call_id] = place
         self._place_of[number] = place
         return place
+
+    def _spell_paths(self, view: CallViewState) -> None:
+        """Spell the paths of a call's newest summary and change as the screen does."""
+        view.summary = shown_summary(view.summary, view.arguments.effective, self.root)
+        if view.changes.files:
+            newest = view.changes.files[-1]
+            view.changes.files[-1] = replace(newest, path=shown_path(newest.path, self.root))
 
     def _resume(self, call: LedgerCall, view: CallViewState) -> None:
         """Continue a call that was cancelled or interrupted; a finished one keeps its result."""
@@ -254,10 +274,22 @@ class CallLedger:
         kind = kind_of(call.view)
         if kind == call.kind:
             return False
+        if "needs_you" in (kind, call.kind):
+            self._count_question(call, 1 if kind == "needs_you" else -1)
         self.places[call.kind].discard(place)
         self.places[kind].add(place)
+        if place >= self._first_of_run:
+            self.of_run[call.kind] -= 1
+            self.of_run[kind] += 1
         call.kind = kind
         return True
+
+    def _count_question(self, call: LedgerCall, change: int) -> None:
+        """Count a question of a sub-agent, or its end, for each call above it."""
+        while call.parent is not None:
+            call = self.calls[call.parent]
+            agent = call.view.subagent
+            call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
         """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
@@ -277,6 +309,11 @@ class CallLedger:
             where = f"; the whole of it is in {path}" if path else ""
             old.outcome.result, old.outcome.details = f"[no longer kept on the screen{where}]", None
             old.live.text = ""
+
+
+def asker_text(call: LedgerCall | None) -> str:
+    """Return who asks in one line, such as `#2 Check the tests of cart`; empty for the agent itself."""
+    return f"#{call.number} {call.view.summary}".strip() if call is not None else ""
 
 
 def kind_of(view: CallViewState) -> CallKind:

@@ -25,6 +25,7 @@ from tui_agent.protocol.events import (
     HookStarted,
     PermissionDecided,
     RunEnded,
+    SessionLoaded,
     SubagentEnded,
     SubagentStarted,
     ToolBlockedOn,
@@ -125,6 +126,11 @@ class CallViewState:
         return self.phase == "ended"
 
     @property
+    def agent_asks(self) -> bool:
+        """True while a call of its sub-agent waits for the user."""
+        return self.phase == "running" and self.subagent.asks > 0
+
+    @property
     def marked_summary(self) -> str:
         """The summary, with a mark before it while the call runs in a trial."""
         place = self.changes.trial.place
@@ -159,7 +165,7 @@ class CallViewState:
         return self.timing.queued_ms + self.timing.approval_ms
 
     def apply(self, envelope: Envelope) -> bool:
-        """Apply one event of this call, or the end of its run; return False if it changed nothing."""
+        """Apply one event of this call, or the end of its run or process; return False if it changed nothing."""
         event = envelope.event
         match event:
             case ToolQueued():
@@ -172,7 +178,7 @@ class CallViewState:
                 return self._blocked(what, on)
             case ToolOutput() | ToolProgress() | ToolUpdated() | ToolData():
                 return self._apply_progress(event)
-            case RunEnded():
+            case RunEnded() | SessionLoaded():
                 return self._abandoned(envelope)
             case ApprovalRequested():
                 self._asked(event, envelope)
@@ -275,6 +281,8 @@ class CallViewState:
         self.phase, self.status, self.outcome.is_error = "ended", "interrupted", True
         self.waits_for, self.waits_on = None, ()
         timing = self.timing
+        if isinstance(envelope.event, SessionLoaded):
+            return True  # The clock of another process cannot say how long it ran.
         timing.ended_at = envelope.mono
         if timing.started_at is not None:
             timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
@@ -377,8 +385,6 @@ class LedgerCall:
     """Number from 1, in the order of the first `tool.queued` of each call."""
     place: int
     """Index in the ledger."""
-    opens_step: bool
-    """True if it is the first call of its step."""
     kind: CallKind = "waiting"
     is_resumed: bool = False
     """True if the call was queued again when its session was resumed."""

@@ -422,6 +422,8 @@ class TranscriptFold:
     def _end_retry(self, *, tried: bool) -> None:
         """Say in the note about a retry what became of it."""
         if self._retry is not None:
+            if tried:
+                self._retry.kind = "retried"  # Its cause has gone, so it no longer alarms.
             self._retry.replace(retried_text(self._retry.text, tried=tried))
             self.transcript.refresh(self._retry)
             self._retry = None
@@ -484,8 +486,9 @@ class TranscriptFold:
                 self._add(MarkdownPart(text, margin=BODY))
             case StepRetry() if self._retry is not None or self._follows_retry():
                 note, self._retry = note_of(event), self._retry or self._newest_retry
-                if self._retry is not None:
-                    self._retry.replace(note[1] if note else "")
+                if self._retry is not None and note is not None:
+                    self._retry.kind = note[0]
+                    self._retry.replace(note[1])
                     self.transcript.refresh(self._retry)
             case _:
                 self._note(event)

@@ -41,7 +41,8 @@ MAX_TODO_ITEMS = 100
 """Most items shown; others are counted."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
-_STYLES = {"retry": "warning", "denied": "warning"}
+_SIGNS["retried"] = _SIGNS["retry"]
+_STYLES = {"retry": "warning", "denied": "warning", "retried": "muted"}
 _TODO_SIGNS = {"pending": "○", "in_progress": "◐", "done": "●"}
 
 
