@@ -14,6 +14,8 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
+    ChangesDiscarded,
+    ChangesKept,
     FileChanged,
     FileState,
     HookEnded,
@@ -436,6 +438,17 @@ def test_a_running_call_shows_the_end_of_its_output_in_colour_at_every_width(is_
 
     talk.tell(end)
     assert talk.rows() == ["✔ bash make 3,000 lines #1"]
+
+
+def test_a_command_whose_changes_were_all_discarded_has_the_mark_of_a_denied_call() -> None:
+    first, began, end = done("c1", "bash", "rm -rf old_data", "no output")
+    refused = ChangesDiscarded(call_id="c1", layer="1", paths=("old_data",), count=1, reason="keep it")
+    talk = Talk(first, began.model_copy(update={"place": "trial"}), refused, end)
+    assert talk.rows() == ["⊘ bash rm -rf old_data no output · discarded 1 file: keep it #1"]
+    assert [call.kind for call in talk.fold.ledger.calls] == ["denied"]
+
+    kept = ChangesKept(call_id="c1", layer="1", paths=("a.py",), count=1, by="user")
+    assert Talk(first, began, refused, kept, end).rows()[0].startswith("✔ bash")
 
 
 def test_a_background_command_has_a_mark_of_its_own_until_it_ends() -> None:

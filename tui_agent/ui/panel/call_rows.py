@@ -90,6 +90,8 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     """Return sign and style name of a call's state."""
     if view.outcome.job:
         return "»", "running"
+    if view.is_discarded:
+        return _ENDINGS["denied_user"]
     if view.status is not None:
         return _ENDINGS[view.status]
     match view.phase:

@@ -260,12 +260,9 @@ class CallLedger:
         return (place,)
 
     def _close_earlier(self, envelope: Envelope) -> tuple[int, ...]:
-        """End every call of the program that ran the session before: its outcome is unknown, and so is its time."""
+        """End every call of the program that ran the session before: its outcome is unknown."""
         lost = [BackgroundEnded(task_id=job, kind="bash", status="unknown") for job in self._jobs]
-        ended = self._close_run(envelope.with_event(RunEnded(reason="aborted")))
-        for place in ended:
-            # Its clock began with another one.
-            self.calls[place].view.timing.latency_ms = 0.0
+        ended = self._close_run(envelope)
         return (*ended, *(place for event in lost for place in self._end_job(event.task_id, event)))
 
     def _sort(self, place: int) -> bool:
@@ -327,5 +324,7 @@ def kind_of(view: CallViewState) -> CallKind:
             return "running"
         case "ended" if view.outcome.job:
             return "background"
+        case "ended" if view.is_discarded:
+            return "denied"
         case "ended":
             return _KINDS[view.status] if view.status is not None else "failed"

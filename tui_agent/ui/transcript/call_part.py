@@ -65,7 +65,7 @@ _SIGN_STYLES = {
     "running": "marker",
     "ok": "success",
     "failed": "error",
-    "stopped": "warning",
+    "stopped": "muted",
 }
 """Styles of the conversation for those of the panel's signs."""
 
