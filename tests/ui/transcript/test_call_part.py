@@ -130,7 +130,7 @@ def test_a_new_file_is_named_once() -> None:
     assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2 #1", "1 + one", "2 + two"]
 
     command = done("c1", "bash", "make", "done")
-    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 −0 created"
+    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 created"
 
 
 def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:

@@ -262,7 +262,7 @@ class ChatBody(Vertical, RowStrips):
             if reverts:
                 self.post_message(CallList.RevertRequested(view))
 
-        self.app.push_screen(CallDetailScreen(view, clock=self._clock), closed)
+        self.app.push_screen(CallDetailScreen(view, clock=self._clock, root=self._state.ledger.root), closed)
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer", update=False)

@@ -36,6 +36,8 @@ _SIGNS: dict[LineKind, str] = {"same": " ", "added": "+", "removed": "-"}
 _NO_END = "No newline at end of file"
 _INNER_ENDS = {ord(end): escape_of(end) for end in "\r\x0b\x0c\x85"}
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_CHANGED = 0.6
+"""Most of a line that is marked as changed words."""
 _LEAST_ALIKE = 0.5
 """Least similarity of lines that are compared; less similar ones are simply other lines."""
 
@@ -298,7 +300,15 @@ def _changes(before: str, after: str) -> tuple[Sequence[Span], Sequence[Span]] |
         if tag != "equal":
             removed.append(_span(old, old_from, old_to))
             added.append(_span(new, new_from, new_to))
-    return [span for span in removed if span[0] < span[1]], [span for span in added if span[0] < span[1]]
+    removed, added = ([span for span in spans if span[0] < span[1]] for spans in (removed, added))
+    # Where most of a line differs, the marks would only say that it is another line.
+    return (removed, added) if _share(removed, before) <= _MOST_CHANGED >= _share(added, after) else None
+
+
+def _share(spans: Sequence[Span], text: str) -> float:
+    """Return the share of a line's characters that changed, without blanks."""
+    changed = sum(len("".join(text[first:end].split())) for first, end in spans)
+    return changed / max(1, len("".join(text.split())))
 
 
 def _span(tokens: Sequence[str], start: int, end: int) -> Span:

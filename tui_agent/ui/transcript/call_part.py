@@ -18,12 +18,13 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
-from tui_agent.ui.state.call_records import FileChange, tool_kind
+from tui_agent.ui.state.call_records import FileChange, lines_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
+from tui_agent.ui.text.shown_paths import shown_path
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
@@ -331,8 +332,9 @@ def _diff_rows(
     most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
     rows: list[Line] = []
     for file in files[:MAX_FILES]:
+        is_named = shown_path(file.path, context.root) in view.summary
         # The row of a call that changes one file names it already.
-        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or file.path not in view.summary))
+        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or not is_named))
         rows.extend(_file_rows(file, width, most, sought if is_open else ""))
     if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
         rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
@@ -529,8 +531,8 @@ def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[
     if not named:
         return [_body_row(facts, width)] if facts not in ("", "created") else []
     head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
-    if file.added or file.removed:
-        head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
+    if counts := _counts(file):
+        head.append((f" {counts}", "muted"))
     return [Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width))]
 
 
@@ -574,12 +576,11 @@ def _names_row(view: CallViewState, root: str, width: int) -> list[Line]:
 
 
 def _counts(file: FileChange) -> str:
-    return f" +{file.added} −{file.removed}" if file.added or file.removed else ""
+    return f" {counts}" if (counts := lines_text(file.added, file.removed)) else ""
 
 
 def _path_of(file: FileChange, root: str, width: int) -> str:
-    path = file.path.removeprefix(f"{root.rstrip('/')}/") if root else file.path
-    return one_line(path, max(12, width - len(BODY) - 24))
+    return one_line(shown_path(file.path, root), max(12, width - len(BODY) - 24))
 
 
 def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:
