@@ -181,7 +181,7 @@ def test_no_row_is_wider_than_asked(before: list[str], after: list[str], width: 
 def test_a_line_that_was_mostly_rewritten_has_no_marks() -> None:
     rewritten = (
         "@@ -1,4 +1,2 @@\n"
-        "-        for item in self.items:\n-            subtotal += item.price\n-            n += 1\n-        return 1\n"
+        "-        for item in self.items:\n-            total += item.price\n-            n += 1\n-        return 1\n"
         "+        subtotal = sum(item.price * item.count for item in self.items)\n+        return 2\n"
     )
 
