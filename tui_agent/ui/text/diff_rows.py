@@ -28,6 +28,9 @@ LONGEST_COMPARED = 600
 MAX_COMPARED = 60
 """Most changed lines in a row of which each is compared with its counterpart."""
 
+_MARGIN_BESIDE = 6
+"""Cells of a number and a sign beside most lines."""
+
 Clean: TypeAlias = Callable[[str], str]
 """Makes one line safe to show."""
 Span: TypeAlias = tuple[int, int]
@@ -115,6 +118,8 @@ class _Layout:
         if split is None:
             is_whole = file.is_new or file.is_deleted
             split = width >= SPLIT_WIDTH and not is_whole and any(line.kind == "removed" for line in lines)
+            # Beside each other, long lines would be broken, and what is the same would be read twice.
+            split = split and max(len(line.text) for line in lines) + _MARGIN_BESIDE <= (width - 3) // 2
         self._beside = split
         numbers = ((line.old or 0, line.new or 0) if split else (line.new or line.old or 0,) for line in lines)
         self._digits = len(str(max((max(pair) for pair in numbers), default=0)))
@@ -147,7 +152,7 @@ class _Layout:
         margin = len(head[0]) + len(sign[0])
         rows: list[Line] = []
         start = 0
-        for row in folded([(shown.texts[index], kind)], width - margin):
+        for row in folded([(shown.texts[index], kind)], width - margin, whole_words=True):
             # Without a sign, the rest of a wrapped line would look like an unchanged line.
             prefix = (head, sign) if not rows else ((f"{WRAP_SIGN} ".rjust(margin), kind),)
             end = start + len(row.plain)
