@@ -570,10 +570,18 @@ def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
     talk.fold.redraw("c1")
     assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
 
+    for event in (
+        ToolStarted(call_id="k", name="grep", args={}),
+        ToolOutput(call_id="k", stream="stdout", chunk="\x1b[32mok\x1b[0m 1\nok 2\n", bytes_total=10),
+    ):
+        talk.fold.ledger.apply(Envelope(event, 100, 0, 100.0, Origin(run_id="k1", depth=1, parent_call_id="c1")))
+    talk.fold.redraw("c1")
+    assert talk.rows()[2:] == ["ok 1", "ok 2"]
+
     view = talk.fold.ledger.calls[0].view
     view.subagent = view.subagent.saying(0, "I look for callers.").saying(1, "Two so far.")
     talk.toggle()
-    assert talk.rows()[2:] == ["I look for callers.", "◌ grep price queued", "Two so far."]
+    assert talk.rows()[2:] == ["I look for callers.", "◐ grep price", "Two so far."]
     talk.toggle()
 
     talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])

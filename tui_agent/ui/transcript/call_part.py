@@ -52,6 +52,8 @@ LEAST_READS, MOST_READS = 2, 20
 """Least adjacent reads that are one row, and most calls of one part."""
 
 _SIZE = re.compile(r" \([^()]*\)$")
+_NEWEST_STEPS = 8
+"""Newest calls of a running sub-agent among which one with output is sought."""
 _SKIPPED_LINES = 40
 """Lines before the shown end of an output that are read for the colours they leave behind."""
 _NAMES_IN_A_ROW = 20
@@ -250,7 +252,8 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
     if view.phase == "running" and not (is_open and view.subagent.label):
-        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted", LIVE_ROWS)]))
+        shown = _with_output(call, context)
+        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(shown, "muted", LIVE_ROWS)]))
     if is_open:
         groups.append(("input", list(_facts(view, width))))
         groups.append(("", _agent_steps(call, context, width)))
@@ -278,6 +281,13 @@ def hidden_lines(view: CallViewState) -> int:
         text = view.outcome.result.strip("\n\r")
         lines = whole_count(text) if text and "outcome" not in details else 0
     return lines if lines > 1 else 0
+
+
+def _with_output(call: LedgerCall, context: CallContext) -> CallViewState:
+    """Return the call, or the newest one of its sub-agent that runs and has output."""
+    newest = call.children[: -_NEWEST_STEPS - 1 : -1]
+    children = (context.at(place).view for place in newest) if context.at is not None else ()
+    return next((view for view in children if view.phase == "running" and view.live.text), call.view)
 
 
 def flattened(groups: CallRows) -> list[Line]:
