@@ -93,3 +93,24 @@ def test_a_step_that_did_not_end_as_usual_says_so() -> None:
     assert report_text(report).endswith("0 written, cut at the token limit")
     assert "saved" not in report_text(report)
     assert "; overlapping calls saved 3.0 s\n" in report_text(report, "3.0 s")
+
+
+def test_the_answer_is_quoted_without_the_marks_of_markdown() -> None:
+    def said(answer: str) -> str:
+        report = AgentRunReport(
+            id="run_1",
+            model="big",
+            started_at=0,
+            completed_at=0,
+            total_ms=1.0,
+            reason="done",
+            user_message="x",
+            final_text=answer,
+        )
+        return next(line.strip() for line in report_text(report).split("\n") if "said:" in line)
+
+    assert said("The discount was **added** in `cart.py`.\n\n## What changed\n\n| a |") == (
+        "said: The discount was added in cart.py."
+    )
+    assert said("## Result\n\n- two * three\n- four") == "said: two * three four"
+    assert said("# Only") == "said: Only"

@@ -91,7 +91,7 @@ async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool,
     command = (
         "sed -i s/b/c/ changed.py; rm gone.txt; printf '\\0\\1\\2\\3' > data.bin; chmod +x run.sh; "
         "sed -i s/x/y/ latin.txt; ln -s changed.py link; mkdir empty; mkdir .git; echo '[core]' > .git/config; "
-        "printf '#!/bin/sh\\n' > new.sh; chmod +x new.sh"
+        "printf '#!/bin/sh\\n' > new.sh; chmod +x new.sh; touch stamp"
     )
 
     result, pending = await run(bash, command)
@@ -110,6 +110,7 @@ async def test_changes_are_shown_in_full_with_what_matters_first(bash: BashTool,
     assert files["link"].note == "link to changed.py"
     assert files["empty"].note == "empty directory"
     assert files["new.sh"].note == "can be run"
+    assert (files["stamp"].note, files["stamp"].has_more, files["stamp"].whole_diff) == ("empty", False, "")
     assert not os.path.lexists(root / "link")
     assert (root / "gone.txt").exists()
 

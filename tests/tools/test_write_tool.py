@@ -38,7 +38,7 @@ async def test_creates_a_file_with_its_directories(write: WriteTool, root: Path)
     assert (root / "src/new/a.py").read_text() == "a\nb\n"
     assert result.text == "Created src/new/a.py (+2 −0 lines)."
     assert recorded.data == [("file.changed", emitted)]
-    assert details_of(result) == emitted | {"outcome": "new file +2 −0"}
+    assert details_of(result) == emitted | {"outcome": "new file +2"}
 
 
 async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, root: Path) -> None:

@@ -1,6 +1,7 @@
 """A run's report as text, for `sessions show --report` and the screen (S4-10 … S4-12)."""
 
 import json
+import re
 from datetime import datetime
 from typing import cast
 
@@ -10,6 +11,7 @@ from tui_agent.protocol.messages import JsonObject, Usage
 from tui_agent.protocol.reports import AgentRunReport, MetricValue, RunReason, StepReport, ToolCallReport
 from tui_agent.protocol.status_words import STATUS_WORDS
 
+_MARKS = re.compile(r"\*\*|__|`|^\s*(?:#+|[-*>]|\d+\.)\s+", re.MULTILINE)
 _ENDS: dict[RunReason, str] = {
     "done": "done",
     "stopped": "stopped as you asked",
@@ -45,7 +47,7 @@ def report_text(report: AgentRunReport, saved: str = "") -> str:
         f"{report.model} · {_ENDS[report.reason]}" + (f": {report.error}" if report.error else ""),
         f"  {_period(report.started_at, report.completed_at)}",
         f"  asked: {_one_line(report.user_message)}",
-        f"  said: {_one_line(report.final_text)}",
+        f"  said: {_one_line(_first_words(report.final_text))}",
         f"  {count_text(report.step_count, 'step')}, {count_text(report.tool_call_count, 'call')} "
         f"in {_time(report.total_ms)}: "
         + _parts(
@@ -125,6 +127,13 @@ def _usage(usage: Usage) -> str:
 
 def _time(ms: float) -> str:
     return seconds_text(ms / 1000)
+
+
+def _first_words(answer: str) -> str:
+    """Return the first paragraph of an answer, without the marks of Markdown and a heading before it."""
+    parts = [part.strip() for part in re.split(r"\n\s*\n", answer) if part.strip()]
+    first = next((part for part in parts if not part.startswith("#")), "".join(parts[:1]))
+    return _MARKS.sub("", first)
 
 
 def _one_line(text: str, limit: int = 100) -> str:

@@ -272,7 +272,8 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
         "added": diff.added,
         "removed": diff.removed,
     }
-    outcome = f"+{diff.added} −{diff.removed}" if plan.before else f"new file +{diff.added}"
+    counts = " ".join([*([f"+{diff.added}"] if diff.added else []), *([f"−{diff.removed}"] if diff.removed else [])])
+    outcome = counts or "no lines changed" if plan.before else f"new file {counts or '(empty)'}"
     details: JsonObject = {"outcome": outcome, **event}
 
     def work() -> None:

@@ -282,15 +282,18 @@ def _shown(change: LayerChange, *, compares: bool) -> tuple[ProposedFile, Diff |
     diff = diff_between(old or b"", new or b"", names) if compares else None
     if diff is None:
         notes.append(_bytes(*sizes))
+    elif new == b"":
+        notes.append("empty")
     words = format_of(new[:SAMPLE_SIZE]).words if new else ""
-    cut = (diff or NO_DIFF).shortened(MOST_OF_ONE_DIFF)
+    whole = NO_DIFF if diff is None else diff  # A diff without lines is whole, too: that of an empty file.
+    cut = whole.shortened(MOST_OF_ONE_DIFF)
     shown = file.model_copy(
         update={
             "note": " · ".join(filter(None, (*notes, words))),
             "diff": cut,
             "added": cut.added,
             "removed": cut.removed,
-            "has_more": diff is None or cut is not diff,
+            "has_more": diff is None or cut is not whole,
             "is_text": new is not None and diff is not None,
         }
     )

@@ -39,6 +39,16 @@ def test_a_new_call_has_input_and_timing() -> None:
     assert sections(seen(QUEUED, STARTED))["Output"] == ["nothing yet"]
 
 
+def test_paths_are_relative_to_the_workspace() -> None:
+    args = {"file_path": "/home/ada/shop/src/a.py", "path": "/etc/hosts", "command": "cat /home/ada/shop/a"}
+    asked = ASKED.model_copy(update={"targets": ("/home/ada/shop/src/a.py", "/tmp/x")})
+    view = seen(QUEUED, asked, STARTED.model_copy(update={"args": args}))
+    page = {one.title: [row.plain for row in one.rows] for one in call_sections(view, 60, 10.0, root="/home/ada/shop")}
+
+    assert page["Input"][:3] == ["file path  src/a.py", "path  /etc/hosts", "command  cat /home/ada/shop/a"]
+    assert [row.split()[-1] for row in page["Decision"] if row.endswith(("a.py", "/x"))] == ["src/a.py", "/tmp/x"]
+
+
 def test_the_output_comes_before_the_input() -> None:
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="a.py"),), latency_ms=1500.0))
 

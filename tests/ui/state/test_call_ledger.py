@@ -12,6 +12,7 @@ from tui_agent.protocol.events import (
     FileChanged,
     RunEnded,
     SessionCreated,
+    SessionLoaded,
     ToolQueued,
     ToolStatus,
 )
@@ -200,6 +201,21 @@ def test_a_command_that_ended_before_its_call_was_never_in_the_background() -> N
     story.ended(call_id, "bash", details={"task_id": "bash_1"})
 
     assert [call.kind for call in fold(story).calls] == ["done"]
+
+
+def test_no_clock_of_the_program_before_remains_in_a_resumed_session() -> None:
+    story = Story()
+    runs = story.queued("bash", "sleep 600")
+    story.started(runs, "bash", "sleep 600").wait(5.0)
+    in_background(story)
+    ledger = fold(story)
+    story.now += 90_000.0  # Monotonic seconds of another process.
+
+    assert set(ledger.apply(story.tell(SessionLoaded(id="s1", cwd="/shop")))) == {0, 1}
+
+    assert [call.kind for call in ledger.calls] == ["unknown", "unknown"]
+    assert [call.view.elapsed_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
+    assert [call.view.waited_ms(story.now) for call in ledger.calls] == [0.0, 0.0]
 
 
 def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:

@@ -11,7 +11,7 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.ui.text.diff_rows import LONGEST_COMPARED, MAX_COMPARED, MAX_LINES, SPLIT_WIDTH, diff_rows
 from tui_agent.ui.text.line import NARROWEST, Run
 from tui_agent.ui.text.sanitiser import sanitise, visible
-from tui_agent.ui.text.styled_lines import width_of_runs
+from tui_agent.ui.text.styled_lines import folded, width_of_runs
 
 DIFF = "\n".join(
     (
@@ -58,8 +58,8 @@ def test_two_columns_are_side_by_side() -> None:
     assert plain(DIFF, 64, split=True) == [
         " ⋯ class Price:",
         " 8   def total(items):         │  8   def total(items):",
-        " 9 -     return round(sum(item │  9 +     return sum(items)",
-        "   ↪ s), 2)                    │",
+        " 9 -     return round(sum(     │  9 +     return sum(items)",
+        "   ↪ items), 2)                │",
         "10                             │ 10",
         "11   RATE = 1                  │ 11   RATE = 1",
     ]
@@ -176,3 +176,36 @@ def test_no_row_is_wider_than_asked(before: list[str], after: list[str], width: 
 
     for row in diff_rows(Diff(text).files, width, split=split and width >= 2 * NARROWEST + 20):
         assert width_of_runs(row.runs) <= max(width, NARROWEST + 3)
+
+
+def test_a_line_that_was_mostly_rewritten_has_no_marks() -> None:
+    rewritten = (
+        "@@ -1,4 +1,2 @@\n"
+        "-        for item in self.items:\n-            total += item.price\n-            n += 1\n-        return 1\n"
+        "+        subtotal = sum(item.price * item.count for item in self.items)\n+        return 2\n"
+    )
+
+    assert words(rewritten) == ["", "", "", "1", "", "2"]
+
+
+@table(
+    "line, rows",
+    [
+        ("subtotal = sum(item.price for item in items)", ["subtotal = sum(item.price for ", "item in items)"]),
+        ("return self.price_of_the_items_here", ["return self.price_of_the_items", "_here"]),
+        ("total = self.count(self.items_of)", ["total = self.count(self.", "items_of)"]),
+        ("x" * 40, ["x" * 30, "x" * 10]),
+        ("a" * 25 + "  b c d e f", ["a" * 25 + "  b ", "c d e f"]),
+    ],
+)
+def test_a_long_row_is_broken_behind_a_word_and_loses_nothing(line: str, rows: list[str]) -> None:
+    assert [row.plain for row in folded([(line, "")], 30, whole_words=True)] == rows
+    assert "".join(rows) == line
+
+
+def test_both_sides_are_beside_each_other_only_where_every_line_fits() -> None:
+    def changed(length: int) -> str:
+        return f"@@ -1 +1 @@\n-{'x' * length}\n+y\n"
+
+    assert any("│" in row for row in plain(changed(50), SPLIT_WIDTH + 10))
+    assert not any("│" in row for row in plain(changed(60), SPLIT_WIDTH + 10))

@@ -26,6 +26,7 @@ from tui_agent.ui.text.sanitiser import (
     sanitise_for_copies,
     settle,
     visible,
+    visible_summary,
     with_escapes,
 )
 
@@ -285,3 +286,16 @@ def read_back(shown: str) -> str:
             elif place < len(shown):
                 text, place = text + shown[place], place + 1
     return text + ends
+
+
+@pytest.mark.parametrize(
+    ("summary", "shown"),
+    [
+        ("a.py (+1 −1)", "a.py (+1 −1)"),
+        ("a.py (+120 −3 everywhere)", "a.py (+120 −3 everywhere)"),
+        ("a−b.py", "a\\u2212b.py"),
+        ("\u202ea.py (+1 −1)", "\\u202ea.py (+1 −1)"),
+    ],
+)
+def test_counts_in_the_summary_of_a_call_keep_their_minus(summary: str, shown: str) -> None:
+    assert visible_summary(summary) == shown

@@ -14,6 +14,8 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     BackgroundEnded,
     BackgroundStarted,
+    ChangesDiscarded,
+    ChangesKept,
     FileChanged,
     FileState,
     HookEnded,
@@ -128,7 +130,7 @@ def test_a_new_file_is_named_once() -> None:
     assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2 #1", "1 + one", "2 + two"]
 
     command = done("c1", "bash", "make", "done")
-    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 −0 created"
+    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 created"
 
 
 def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:
@@ -252,6 +254,14 @@ def test_what_was_cut_is_counted_as_it_was_before() -> None:
     command = CommandPart("make")
     command.end("error", text)
     assert "… 2,978 more lines above" in "".join(row.plain for row in command.layout(80))
+
+
+def test_a_long_command_leaves_room_for_the_number_of_lines() -> None:
+    first, began, end = done("c1", "bash", "for i in $(seq 1 3000); do echo line $i; done " * 3, ms=6_500.0)
+    details: JsonObject = {"outcome": "exit 1 · error", "lines": 3_001}
+    row, below = Talk(first, began, end.model_copy(update={"details": details, "status": "error"})).rows()
+    assert row.endswith("… +3,001 lines 6.5 s #1")
+    assert below == "└ exit 1 · error"
 
 
 def test_a_command_that_changed_files_still_shows_its_output() -> None:
@@ -432,6 +442,17 @@ def test_a_running_call_shows_the_end_of_its_output_in_colour_at_every_width(is_
     assert talk.rows() == ["✔ bash make 3,000 lines #1"]
 
 
+def test_a_command_whose_changes_were_all_discarded_has_the_mark_of_a_denied_call() -> None:
+    first, began, end = done("c1", "bash", "rm -rf old_data", "no output")
+    refused = ChangesDiscarded(call_id="c1", layer="1", paths=("old_data",), count=1, reason="keep it")
+    talk = Talk(first, began.model_copy(update={"place": "trial"}), refused, end)
+    assert talk.rows() == ["⊘ bash rm -rf old_data no output · discarded 1 file: keep it #1"]
+    assert [call.kind for call in talk.fold.ledger.calls] == ["denied"]
+
+    kept = ChangesKept(call_id="c1", layer="1", paths=("a.py",), count=1, by="user")
+    assert Talk(first, began, refused, kept, end).rows()[0].startswith("✔ bash")
+
+
 def test_a_background_command_has_a_mark_of_its_own_until_it_ends() -> None:
     first, began, end = done("c1", "bash", "sleep 30", ms=4_000.0)
     details: JsonObject = {"task_id": "bash_1", "outcome": "runs in the background as bash_1"}
@@ -551,10 +572,18 @@ def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
     talk.fold.redraw("c1")
     assert talk.rows() == ["◐ agent find callers #1", "└ 1 call · grep price"]
 
+    for event in (
+        ToolStarted(call_id="k", name="grep", args={}),
+        ToolOutput(call_id="k", stream="stdout", chunk="\x1b[32mok\x1b[0m 1\nok 2\n", bytes_total=10),
+    ):
+        talk.fold.ledger.apply(Envelope(event, 100, 0, 100.0, Origin(run_id="k1", depth=1, parent_call_id="c1")))
+    talk.fold.redraw("c1")
+    assert talk.rows()[2:] == ["ok 1", "ok 2"]
+
     view = talk.fold.ledger.calls[0].view
     view.subagent = view.subagent.saying(0, "I look for callers.").saying(1, "Two so far.")
     talk.toggle()
-    assert talk.rows()[2:] == ["I look for callers.", "◌ grep price queued", "Two so far."]
+    assert talk.rows()[2:] == ["I look for callers.", "◐ grep price", "Two so far."]
     talk.toggle()
 
     talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])

@@ -281,9 +281,9 @@ def test_an_error_is_shown_once() -> None:
     end = RunEnded(reason="error", error="The key is not accepted.")
 
     assert [row for row in body([failed, end], 80) if "key" in row] == ["✖ The key is not accepted. Nothing was sent."]
-    assert body([end], 80) == ["✖ The key is not accepted."]
+    assert body([end], 80)[0] == "✖ The key is not accepted."
     with_numbers = end.model_copy(update={"total_ms": 2_000})
-    assert [row.rstrip("─") for row in body([with_numbers], 80)][1:] == ["── 2.0 s "]
+    assert [row.rstrip("─") for row in body([with_numbers], 80)][1:] == ["── failed · 2.0 s "]
 
 
 def test_the_end_of_a_run_closes_what_is_open() -> None:

@@ -19,7 +19,7 @@ from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.rows_view import CursorKeys, ItemRows, Layout, RowsView
-from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
+from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible, visible_summary
 from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_answers import RuleOffer
@@ -239,7 +239,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
             return ()
         count = len(self._group)
         rows = [Line(), *wrapped([(f"It allows {count_text(count, 'question')} of this page:", "muted")], width)]
-        about = (visible(joined_lines(request.summary) or request.tool) for request in self._group)
+        about = (visible_summary(joined_lines(request.summary) or request.tool) for request in self._group)
         rows.extend(Line((("  ", ""), (one_line(text, width - 2), ""))) for text in about)
         return [*self._offer.rows(width, fixed=True), *rows]
 

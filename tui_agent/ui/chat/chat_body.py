@@ -246,13 +246,6 @@ class ChatBody(Vertical, RowStrips):
         else:
             self.app.push_screen(page)
 
-    def open_newest(self) -> None:
-        """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
-        calls = [call for call in reversed(self._state.ledger.calls) if call.parent is None]
-        ran = (call for call in calls if call.view.timing.started_at is not None)
-        if (newest := next(ran, calls[0] if calls else None)) is not None:
-            self._open_call(newest.view)
-
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
         self._open_call(event.view)
@@ -262,7 +255,7 @@ class ChatBody(Vertical, RowStrips):
             if reverts:
                 self.post_message(CallList.RevertRequested(view))
 
-        self.app.push_screen(CallDetailScreen(view, clock=self._clock), closed)
+        self.app.push_screen(CallDetailScreen(view, clock=self._clock, root=self._state.ledger.root), closed)
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer", update=False)

@@ -313,10 +313,6 @@ class ChatScreen(AnyScreen):
         """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
         (self.body.show_or_close_side if closes else self.body.toggle_panel)()
 
-    def action_open_newest(self) -> None:
-        """Open the page of the newest call."""
-        self.body.open_newest()
-
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""
         self.body.scroll_conversation(target)

@@ -11,7 +11,7 @@ from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.plan_and_files import ChangedFiles
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.sanitiser import one_line, visible, visible_summary
 from tui_agent.ui.text.styled_lines import clipped
 
 from .chooser_page import Item
@@ -42,7 +42,10 @@ def _diffs_of(path: str, calls: Sequence[LedgerCall], width: int) -> Iterable[Li
         if any(diffs):
             yield Line()
             yield Line(
-                clipped([(f"#{call.number} ", "muted"), (one_line(visible(call.view.summary), width), "label")], width)
+                clipped(
+                    [(f"#{call.number} ", "muted"), (one_line(visible_summary(call.view.summary), width), "label")],
+                    width,
+                )
             )
             for diff in filter(None, diffs):
                 yield from diff_rows(diff.files, width, clean=visible)

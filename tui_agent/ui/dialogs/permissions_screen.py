@@ -16,7 +16,7 @@ from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
+from tui_agent.ui.text.sanitiser import one_line, sanitise, visible, visible_summary
 from tui_agent.ui.text.styled_lines import clipped, wrapped
 from tui_agent.ui.transcript.part_page import PartPage
 
@@ -243,7 +243,7 @@ def call_rows(entry: Entry, calls: Sequence[LedgerCall | None], width: int) -> l
         state = state_text(call.view)
         name = one_line(visible(call.view.name), 16)
         room = max(8, width - len(state) - len(name) - 9)
-        summary = one_line(visible(call.view.summary), room)
+        summary = one_line(visible_summary(call.view.summary), room)
         runs: list[Run] = [(f"{f'#{call.number}':>5} ", "muted"), (f"{name} ", "strong"), (f"{summary:<{room}} ", "")]
         rows.append(Line(clipped([*runs, (state, "muted")], width)))
     if len(known) < len(calls):

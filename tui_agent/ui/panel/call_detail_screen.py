@@ -42,8 +42,9 @@ class CallDetailScreen(RowsPage[bool]):
     }
     """
 
-    def __init__(self, view: CallViewState, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, view: CallViewState, *, clock: Callable[[], float] = time.monotonic, root: str = "") -> None:
         super().__init__()
+        self._root = root
         self._view = view
         self._clock = clock
         self._full_output: str | None = None
@@ -127,7 +128,7 @@ class CallDetailScreen(RowsPage[bool]):
             self._tabs.show(self._tab_rows)
 
     def _page_rows(self, width: int) -> Sequence[Line]:
-        self._sections = call_sections(self._view, width, self._clock(), self._full_output)
+        self._sections = call_sections(self._view, width, self._clock(), self._full_output, self._root)
         rows, self._starts = page_rows(self._sections)
         return rows
 

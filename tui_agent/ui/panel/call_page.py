@@ -16,6 +16,7 @@ from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.proposed_rows import change_blocks, file_rows, tree_runs
 from tui_agent.ui.text.sanitiser import ends_of, sanitise, visible
+from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 from tui_agent.ui.text.styled_lines import folded, prefixed_lines, wrapped
 from tui_agent.ui.text.terminal_output import output_lines
 
@@ -61,7 +62,9 @@ class Section:
     rows: Sequence[Line]
 
 
-def call_sections(view: CallViewState, width: int, now: float, whole: str | None = None) -> list[Section]:
+def call_sections(
+    view: CallViewState, width: int, now: float, whole: str | None = None, root: str = ""
+) -> list[Section]:
     """Return the sections that have content.
 
     Args:
@@ -69,12 +72,13 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
         width: cells of a row.
         now: monotonic seconds, for running clocks.
         whole: the whole output, if it was read from its file.
+        root: workspace; paths in it are shown relative to it.
     """
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Output", lambda: _output_rows(view, width, whole)),
         ("Changes" if view.changes.trial.proposed else "Change", lambda: _change_rows(view, width)),
-        ("Input", lambda: _input_rows(view, width)),
-        ("Decision", lambda: _decision_rows(view, width)),
+        ("Input", lambda: _input_rows(view, width, root)),
+        ("Decision", lambda: _decision_rows(view, width, root)),
         ("Timing", lambda: _timing_rows(view, width, now)),
     )
     return [Section(title, rows) for title, make in makers if (rows := make())]
@@ -101,19 +105,20 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
     return rows, starts
 
 
-def _input_rows(view: CallViewState, width: int) -> list[Line]:
-    rows = _arguments(view.arguments.effective, width)
+def _input_rows(view: CallViewState, width: int, root: str) -> list[Line]:
+    rows = _arguments(view.arguments.effective, width, root)
     if view.arguments.asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(_arguments(view.arguments.asked, width))
+        rows.extend(_arguments(view.arguments.asked, width, root))
     return rows or [Line((("no input", "muted"),))]
 
 
-def _arguments(args: JsonObject, width: int) -> list[Line]:
+def _arguments(args: JsonObject, width: int, root: str) -> list[Line]:
     """Return the rows of the arguments, cut to the room on the page."""
     rows: list[Line] = []
     room = MAX_INPUT_CHARACTERS
-    for name, text in argument_texts(args):
+    for name, value in argument_texts(args):
+        text = shown_summary(value, {name: value}, root)
         rows.extend(argument_rows(plain_name(name), ends_of(text, room), width))
         room = max(_LEAST_OF_ARGUMENT, room - len(text))
     return rows
@@ -203,7 +208,7 @@ def _repository_row(trial: CallTrial, paths: Sequence[str], width: int) -> list[
     return wrapped([(visible(repository_text(trial)), "strong")], width) if REPOSITORY in paths else []
 
 
-def _decision_rows(view: CallViewState, width: int) -> list[Line]:
+def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
     """Return the permission decision, the user's answer and the hooks; each reason once."""
     rows: list[Line] = []
     approval = view.approval
@@ -224,7 +229,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         rule, reason = (None if part.rule in told else part.rule), ("" if part.reason in told else part.reason)
         rows.extend(verdict_rows(part.model_copy(update={"rule": rule, "reason": reason}), width))
     if request is not None:
-        rows.extend(labelled_rows("touches", request.targets, width))
+        rows.extend(labelled_rows("touches", [shown_path(path, root) for path in request.targets], width))
         for line in request.trace:
             rows.extend(
                 prefixed_lines(wrapped([(visible(line), "muted")], width - 2), (("· ", "muted"),), (("  ", ""),))

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.events import BlockedOn, ToolStatus
-from tui_agent.ui.state.call_records import FileChange
+from tui_agent.ui.state.call_records import FileChange, lines_text
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.line import Run
 from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
@@ -90,6 +90,8 @@ def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
     """Return sign and style name of a call's state."""
     if view.outcome.job:
         return "»", "running"
+    if view.is_discarded:
+        return _ENDINGS["denied_user"]
     if view.status is not None:
         return _ENDINGS[view.status]
     match view.phase:
@@ -117,7 +119,7 @@ def fitted_summary(summary: str, width: int) -> str:
 
 def change_text(file: FileChange) -> str:
     """Return a changed file with its counts, such as `a.py +2 −1`."""
-    counts = f" +{file.added} −{file.removed}" if file.added or file.removed else ""
+    counts = f" {counts}" if (counts := lines_text(file.added, file.removed)) else ""
     facts = change_facts(file)
     return f"{file.path}{counts}{f' {facts}' if facts else ''}"
 

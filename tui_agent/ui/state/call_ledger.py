@@ -132,8 +132,7 @@ class CallLedger:
                 return ()
             case SessionLoaded(cwd=root):
                 self.root = root
-                # The program that ran these calls has ended, so their outcome is unknown.
-                return self._close_run(envelope)
+                return self._close_earlier(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
@@ -260,6 +259,12 @@ class CallLedger:
         self._sort(place)
         return (place,)
 
+    def _close_earlier(self, envelope: Envelope) -> tuple[int, ...]:
+        """End every call of the program that ran the session before: its outcome is unknown."""
+        lost = [BackgroundEnded(task_id=job, kind="bash", status="unknown") for job in self._jobs]
+        ended = self._close_run(envelope)
+        return (*ended, *(place for event in lost for place in self._end_job(event.task_id, event)))
+
     def _sort(self, place: int) -> bool:
         """Move a call to its kind; return False if it has the same kind as before."""
         call = self.calls[place]
@@ -319,5 +324,7 @@ def kind_of(view: CallViewState) -> CallKind:
             return "running"
         case "ended" if view.outcome.job:
             return "background"
+        case "ended" if view.is_discarded:
+            return "denied"
         case "ended":
             return _KINDS[view.status] if view.status is not None else "failed"

@@ -131,6 +131,13 @@ class CallViewState:
         return self.phase == "running" and self.subagent.asks > 0
 
     @property
+    def is_discarded(self) -> bool:
+        """True if the call succeeded, and all that it changed in its trial was discarded."""
+        trial = self.changes.trial
+        is_kept = bool(trial.kept or trial.kept_count)
+        return self.status == "ok" and trial.is_settled and not is_kept
+
+    @property
     def marked_summary(self) -> str:
         """The summary, with a mark before it while the call runs in a trial."""
         place = self.changes.trial.place

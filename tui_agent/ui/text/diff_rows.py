@@ -28,6 +28,9 @@ LONGEST_COMPARED = 600
 MAX_COMPARED = 60
 """Most changed lines in a row of which each is compared with its counterpart."""
 
+_MARGIN_BESIDE = 6
+"""Cells of a number and a sign beside most lines."""
+
 Clean: TypeAlias = Callable[[str], str]
 """Makes one line safe to show."""
 Span: TypeAlias = tuple[int, int]
@@ -36,6 +39,8 @@ _SIGNS: dict[LineKind, str] = {"same": " ", "added": "+", "removed": "-"}
 _NO_END = "No newline at end of file"
 _INNER_ENDS = {ord(end): escape_of(end) for end in "\r\x0b\x0c\x85"}
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_CHANGED = 0.6
+"""Most of a line that is marked as changed words."""
 _LEAST_ALIKE = 0.5
 """Least similarity of lines that are compared; less similar ones are simply other lines."""
 
@@ -113,6 +118,8 @@ class _Layout:
         if split is None:
             is_whole = file.is_new or file.is_deleted
             split = width >= SPLIT_WIDTH and not is_whole and any(line.kind == "removed" for line in lines)
+            # Beside each other, long lines would be broken, and what is the same would be read twice.
+            split = split and max(len(line.text) for line in lines) + _MARGIN_BESIDE <= (width - 3) // 2
         self._beside = split
         numbers = ((line.old or 0, line.new or 0) if split else (line.new or line.old or 0,) for line in lines)
         self._digits = len(str(max((max(pair) for pair in numbers), default=0)))
@@ -145,7 +152,7 @@ class _Layout:
         margin = len(head[0]) + len(sign[0])
         rows: list[Line] = []
         start = 0
-        for row in folded([(shown.texts[index], kind)], width - margin):
+        for row in folded([(shown.texts[index], kind)], width - margin, whole_words=True):
             # Without a sign, the rest of a wrapped line would look like an unchanged line.
             prefix = (head, sign) if not rows else ((f"{WRAP_SIGN} ".rjust(margin), kind),)
             end = start + len(row.plain)
@@ -298,7 +305,15 @@ def _changes(before: str, after: str) -> tuple[Sequence[Span], Sequence[Span]] |
         if tag != "equal":
             removed.append(_span(old, old_from, old_to))
             added.append(_span(new, new_from, new_to))
-    return [span for span in removed if span[0] < span[1]], [span for span in added if span[0] < span[1]]
+    removed, added = ([span for span in spans if span[0] < span[1]] for spans in (removed, added))
+    # Where most of a line differs, the marks would only say that it is another line.
+    return (removed, added) if _share(removed, before) <= _MOST_CHANGED >= _share(added, after) else None
+
+
+def _share(spans: Sequence[Span], text: str) -> float:
+    """Return the share of a line's characters that changed, without blanks."""
+    changed = sum(len("".join(text[first:end].split())) for first, end in spans)
+    return changed / max(1, len("".join(text.split())))
 
 
 def _span(tokens: Sequence[str], start: int, end: int) -> Span:

@@ -97,6 +97,11 @@ def with_controls(text: str) -> str:
     return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)
 
 
+def visible_summary(text: str) -> str:
+    """Return the summary of a call like `visible`, with counts such as `(+1 −1)` as our tools write them."""
+    return _ESCAPED_COUNTS.sub(r"\1−\2", visible(text))
+
+
 def visible(text: str) -> str:
     """Return text in which every character is visible; different texts give different results (safety promise 17).
 
@@ -229,6 +234,7 @@ _BLANKS_FOR = TYPOGRAPHY | WRITING
 _JOINER = "\u200d"
 _NO_SILENT = dict.fromkeys(map(ord, SILENT | {_JOINER}), "")
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
+_ESCAPED_COUNTS = re.compile(r"(\+[0-9]+ )\\u2212([0-9])")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Characters that look like `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
 _ESCAPED_IN_DECISIONS = _LOOK_ALIKES | EMOJI_PARTS | {TAB_SIGN, WRAP_SIGN}

@@ -34,13 +34,16 @@ def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
     return _rows(runs, max(width, NARROWEST), _word_breaks)
 
 
-def folded(runs: Sequence[Run], width: int) -> list[Line]:
-    """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows."""
+def folded(runs: Sequence[Run], width: int, *, whole_words: bool = False) -> list[Line]:
+    """Return runs as rows of at most `width` cells, broken anywhere: every blank stays visible; line feeds end rows.
+
+    With `whole_words` a row ends behind a word or a sign in its last third if there is one, as code is broken by hand.
+    """
     width = max(width, NARROWEST)
     # Most lines of a diff are one run that fits, and a diff may have many thousands.
     if len(runs) == 1 and 0 < len(text := runs[0][0]) <= width and text.isascii() and "\n" not in text:
         return [Line((runs[0],))]
-    return _rows(runs, width, _cell_breaks)
+    return _rows(runs, width, _code_breaks if whole_words else _cell_breaks)
 
 
 def styled_over(runs: Sequence[Run], start: int, end: int, style: str) -> tuple[Run, ...]:
@@ -208,12 +211,16 @@ class _Breaks:
     """A way of breaking paragraphs."""
 
     words: bool
+    code: bool = False
+    """True to break inside a word only if the last third of the row is one."""
 
     def offsets(self, text: str, width: int) -> list[int]:
         """Return the characters at which new rows begin, ascending, without 0."""
         if text.isascii():
             if len(text) <= width:
                 return []
+            if self.code:
+                return _code_offsets(text, width)
             if not self.words:
                 return list(range(width, len(text), width))
         elif cell_len(text) <= width:
@@ -223,6 +230,7 @@ class _Breaks:
 
 _word_breaks = _Breaks(words=True)
 _cell_breaks = _Breaks(words=False)
+_code_breaks = _Breaks(words=False, code=True)
 
 
 def _word_offsets(text: str, width: int) -> list[int]:
@@ -243,6 +251,18 @@ def _word_offsets(text: str, width: int) -> list[int]:
             inner, used = _fold_offsets(word.rstrip(" "), width, 0)
             offsets.extend(match.start() + place for place in inner)
             used += len(word) - len(word.rstrip(" "))
+    return offsets
+
+
+def _code_offsets(text: str, width: int) -> list[int]:
+    """Return breaks of an ASCII text behind the last sign or blank in the last third of a row, else at its end."""
+    offsets: list[int] = []
+    start = 0
+    while len(text) - start > width:
+        end, least = start + width, start + 2 * width // 3
+        found = [place for place in range(least, end) if not (text[place].isalnum() or text[place] == "_")]
+        start = found[-1] + 1 if found else end
+        offsets.append(start)
     return offsets
 
 

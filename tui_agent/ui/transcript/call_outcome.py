@@ -31,6 +31,8 @@ _WORDS: dict[ToolStatus, str] = {
     "not_found": "no such tool",
 }
 """Texts for results that the tool did not produce."""
+_STYLES: dict[ToolStatus, str] = {"interrupted": "warning", "timeout": "error"}
+"""Styles of those that are not the decision of a user, a rule or a hook."""
 _PROBLEMS: frozenset[ToolStatus] = frozenset({"error", "timeout", "invalid", "not_found", "output_limit"})
 
 
@@ -43,7 +45,7 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
     if view.outcome.error_kind == ASKED_AGAIN:
         return "asks again when the session resumes", "muted"
     if view.status in _WORDS:
-        return _refusal(view, _WORDS[view.status]), "warning"
+        return _refusal(view, _WORDS[view.status]), _STYLES.get(view.status, "muted")
     if view.status in _PROBLEMS:
         failure = (reported if isinstance(reported, str) and reported else first) or "failed"
         return " · ".join(filter(None, (failure, settled_text(view.changes)))), "error"
@@ -83,7 +85,9 @@ def _refusal(view: CallViewState, words: str) -> str:
     if view.status == "denied_user" and resolution is not None:
         words = REFUSED_BY.get(resolution.by, words)
     if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
-        return reason
+        head, _, what = reason.partition(": ")
+        # The row names the file already.
+        return head if what and what.rpartition(" ")[2] in view.summary.split() else reason
     if reason.lower().startswith(words):
         return reason
     return f"{words}{f': {reason}' if reason else ''}"

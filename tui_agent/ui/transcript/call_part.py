@@ -18,12 +18,13 @@ from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
-from tui_agent.ui.state.call_records import FileChange, tool_kind
+from tui_agent.ui.state.call_records import FileChange, lines_text, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.argument_rows import argument_texts
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import clip, joined_lines, one_line, sanitise, without_controls
+from tui_agent.ui.text.shown_paths import shown_path
 from tui_agent.ui.text.styled_lines import clipped, prefixed_lines, width_of_runs, wrapped
 from tui_agent.ui.text.terminal_output import OutputReader, plain_output
 
@@ -51,6 +52,8 @@ LEAST_READS, MOST_READS = 2, 20
 """Least adjacent reads that are one row, and most calls of one part."""
 
 _SIZE = re.compile(r" \([^()]*\)$")
+_NEWEST_STEPS = 8
+"""Newest calls of a running sub-agent among which one with output is sought."""
 _SKIPPED_LINES = 40
 """Lines before the shown end of an output that are read for the colours they leave behind."""
 _NAMES_IN_A_ROW = 20
@@ -65,7 +68,7 @@ _SIGN_STYLES = {
     "running": "marker",
     "ok": "success",
     "failed": "error",
-    "stopped": "warning",
+    "stopped": "muted",
 }
 """Styles of the conversation for those of the panel's signs."""
 
@@ -249,7 +252,8 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
     if view.phase == "running" and not (is_open and view.subagent.label):
-        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted", LIVE_ROWS)]))
+        shown = _with_output(call, context)
+        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(shown, "muted", LIVE_ROWS)]))
     if is_open:
         groups.append(("input", list(_facts(view, width))))
         groups.append(("", _agent_steps(call, context, width)))
@@ -277,6 +281,13 @@ def hidden_lines(view: CallViewState) -> int:
         text = view.outcome.result.strip("\n\r")
         lines = whole_count(text) if text and "outcome" not in details else 0
     return lines if lines > 1 else 0
+
+
+def _with_output(call: LedgerCall, context: CallContext) -> CallViewState:
+    """Return the call, or the newest one of its sub-agent that runs and has output."""
+    newest = call.children[: -_NEWEST_STEPS - 1 : -1]
+    children = (context.at(place).view for place in newest) if context.at is not None else ()
+    return next((view for view in children if view.phase == "running" and view.live.text), call.view)
 
 
 def flattened(groups: CallRows) -> list[Line]:
@@ -331,8 +342,9 @@ def _diff_rows(
     most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
     rows: list[Line] = []
     for file in files[:MAX_FILES]:
+        is_named = shown_path(file.path, context.root) in view.summary
         # The row of a call that changes one file names it already.
-        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or file.path not in view.summary))
+        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or not is_named))
         rows.extend(_file_rows(file, width, most, sought if is_open else ""))
     if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
         rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
@@ -435,8 +447,11 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     name = one_line(view.name, 16)
     summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
-    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 3 if outcome else 0)
     forms = _amounts(call, context, is_open=is_open)
+    beside = cell_len(outcome) + 3 if outcome else 0
+    # If the outcome is below anyway, it takes no room from the amounts.
+    is_below = cell_len(summary) + beside + cell_len(forms[-1]) > whole
+    kept = min(cell_len(summary), width // 2) + (0 if is_below else beside)
     right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
     room = whole - cell_len(right)
     shown = clip(summary, max(room, 0))
@@ -528,8 +543,8 @@ def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[
     if not named:
         return [_body_row(facts, width)] if facts not in ("", "created") else []
     head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
-    if file.added or file.removed:
-        head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
+    if counts := _counts(file):
+        head.append((f" {counts}", "muted"))
     return [Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width))]
 
 
@@ -573,12 +588,11 @@ def _names_row(view: CallViewState, root: str, width: int) -> list[Line]:
 
 
 def _counts(file: FileChange) -> str:
-    return f" +{file.added} −{file.removed}" if file.added or file.removed else ""
+    return f" {counts}" if (counts := lines_text(file.added, file.removed)) else ""
 
 
 def _path_of(file: FileChange, root: str, width: int) -> str:
-    path = file.path.removeprefix(f"{root.rstrip('/')}/") if root else file.path
-    return one_line(path, max(12, width - len(BODY) - 24))
+    return one_line(shown_path(file.path, root), max(12, width - len(BODY) - 24))
 
 
 def _output_rows(view: CallViewState, width: int, sought: str) -> list[Line]:

@@ -86,12 +86,12 @@ def retried_text(text: str, *, tried: bool) -> str:
 
 
 def run_end_text(event: RunEnded) -> tuple[str, str]:
-    """Return style and text of the line that ends a run; empty if a note on the error says all."""
+    """Return style and text of the line that ends a run."""
     kind, outcome = _ENDS[event.reason]
     if event.reason == "aborted" and event.error:
         outcome = "cancelled by you" if event.error == BY_USER else f"cancelled: {event.error}"
     elif event.reason == "error" and event.error:
-        kind, outcome = "muted", ""
+        kind = "muted"  # The note above says what failed.
     numbers = [
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
         count_text(event.steps, "step") if event.steps > 1 else "",

@@ -37,6 +37,7 @@ class PageActions:
             "chat.files": self._show_files,
             "chat.tools": self._show_tools,
             "chat.skills": self._show_skills,
+            "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
             "chat.doctor": self._doctor,
@@ -107,6 +108,17 @@ class PageActions:
             lambda: self._state().ledger,
         )
         context.screen.app.push_screen(screen)
+
+    def _open_newest(self, _: str) -> None:
+        """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
+        from tui_agent.ui.panel.call_list import CallList
+
+        calls = [call for call in reversed(self._state().ledger.calls) if call.parent is None]
+        ran = (call for call in calls if call.view.timing.started_at is not None)
+        if (newest := next(ran, calls[0] if calls else None)) is None:
+            self._context.say("There is no call yet.")
+            return
+        self._context.screen.query_one(CallList).post_message(CallList.Opened(newest.view))
 
     def show_timeline(self) -> None:
         """Open the timeline of the newest run."""
