@@ -21,7 +21,7 @@ from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingD
 
 pytestmark = pytest.mark.slow
 
-SIZE = (150, 190)
+SIZE = (150, 100)
 """Cells of a window in which everything has room, with the right column beside the conversation."""
 SPINNER = "◐◓◑◒"
 SIGNS = f"{SPINNER}◌▲✔✖⏱⊘⤼■?"

@@ -257,7 +257,7 @@ STEPS = (
 def told_stories() -> st.SearchStrategy[list[Step]]:
     """Return lists of steps of a story."""
     step = st.tuples(st.sampled_from(STEPS), st.integers(0, 11), st.sampled_from((0.0, 0.4, 1.3, 7.0, 65.0)))
-    return st.lists(step, min_size=4, max_size=45)
+    return st.lists(step, min_size=4, max_size=30)
 
 
 def tell(steps: Sequence[Step]) -> ToldStory:
