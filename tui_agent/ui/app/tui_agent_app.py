@@ -350,14 +350,11 @@ class TuiAgentApp(BaseApp[None]):
     def show_replay(self, replay: InputTaker) -> None:
         """Show a replay over the chat. Questions of the agent wait until it is closed."""
         self._replay = replay
-        self.chat.approvals.on_hold = True
         self.push_screen(replay, lambda _: self.replay_closed())
 
     def replay_closed(self) -> None:
-        """Show the chat again, and the question that waits, if any."""
+        """Give the chat its keys again."""
         self._replay = None
-        self.chat.approvals.on_hold = False
-        self.chat.approvals.look()
 
     # --- editor -------------------------------------------------------------------------------------------------------
 

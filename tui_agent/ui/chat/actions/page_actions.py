@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, money_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 class PageActions:
     """Open pages about the session."""
 
-    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
+    def __init__(
+        self, context: ActionContext, state: Callable[[], ScreenState], offers: Callable[[Command], bool]
+    ) -> None:
         self._context = context
         self._state = state
+        self._offers = offers
         self.handlers: Handlers = {
             "chat.help": lambda _: self.show_help(),
             "chat.context": self._show_context_page,
@@ -43,7 +47,7 @@ class PageActions:
     def show_help(self) -> None:
         """Open the help page."""
         own = [entry for entry in self._context.bridge.status.commands if " " not in entry.slash]
-        self._context.show_page("Help", lambda width: help_text(width, own))
+        self._context.show_page("Help", lambda width: help_text(width, own, self._offers))
 
     def _doctor(self, _: str) -> None:
         self._context.start("doctor", self._examine())
