@@ -365,14 +365,14 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
     is_retrying = bool(retries) and not any(
         isinstance(event, StepStarted | RunEnded | SessionLoaded) for event, _ in events[retries[-1][0] :]
     )
-    steps = [event for event, _ in root if isinstance(event, StepStarted)]
-    in_run = [event for event, _ in events[run_at:] if isinstance(event, StepStarted)] if busy else []
+    own = [event for event, one in events[run_at:] if not one.origin.depth] if busy else []
+    in_run = [event for event in own if isinstance(event, StepStarted)]
     return Facts(
         calls=calls,
         asking=sum(call.state == "asking" for call in calls),
         busy=busy,
         run_began=events[run_at][1].mono if busy else None,
-        step=len(steps) if in_run else None,
+        step=len(in_run) or None,
         tokens=sizes[-1] if sizes else 0,
         jobs=len(begun - over),
         plan=(sum(item.status == "done" for item in plans[-1]), len(plans[-1])) if plans else (0, 0),

@@ -463,7 +463,7 @@ def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outco
     assert rows[1].startswith("── session resumed")
 
 
-def test_a_steer_is_marked_with_the_step_of_the_session() -> None:
+def test_a_steer_is_marked_with_the_step_of_its_run() -> None:
     transcript, teller = Transcript(), Teller()
     fold = FoldWithLedger(transcript)
     events = [
@@ -479,7 +479,7 @@ def test_a_steer_is_marked_with_the_step_of_the_session() -> None:
     for event in events:
         fold.apply(teller.tell(event))
 
-    assert "   steered after step 3" in rows_of(transcript)
+    assert "   steered after step 1" in rows_of(transcript)
 
 
 def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:

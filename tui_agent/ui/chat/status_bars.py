@@ -39,6 +39,8 @@ Raises:
 """
 TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
+CLOCK_SECONDS = 0.5
+"""Seconds between two updates of the clock, as often as those of the calls, so that they show the same second."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
 LONG_OPENING = 5.0
@@ -190,7 +192,7 @@ class StatusLine(CoalescedRefresh):
 
     def on_mount(self) -> None:
         """Create the clock, paused."""
-        self._timer = self.set_interval(1.0, self.settle, pause=True)
+        self._timer = self.set_interval(CLOCK_SECONDS, self.settle, pause=True)
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""
