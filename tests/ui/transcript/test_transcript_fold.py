@@ -524,3 +524,15 @@ def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:
 
     rows = [row.strip() for row in rows_of(transcript) if row.strip()]
     assert rows == ["▸ thinking  hm", "● So."]
+
+
+def test_a_plan_that_a_newer_one_replaces_needs_no_drawing_any_more() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    items = (TodoItem(text="look", status="pending"),)
+    fold.apply(teller.tell(TodoUpdated(items=items)))
+    fold.apply(teller.tell(user("again")))
+    fold.show_alone(not fold.calls.is_alone)
+    fold.apply(teller.tell(TodoUpdated(items=items)))
+
+    fold.flush()

@@ -402,7 +402,7 @@ class TranscriptFold:
             return
         if self._ending is not None:
             # The line below says in one sentence that the run has ended, and by whom.
-            self.transcript.remove(self._ending)
+            self._remove(self._ending)
             self._ending = None
         if event.error and event.reason != "aborted" and not self._already_reported(event.error):
             self._add(NotePart("error", event.error, gap=True))
@@ -491,7 +491,7 @@ class TranscriptFold:
             self.transcript.refresh(self._todo)
             return
         if self._todo is not None:
-            self.transcript.remove(self._todo)
+            self._remove(self._todo)
         self._todo = TodoPart(items, lambda: self.calls.is_alone)
         self._asked_since_plan = False
         self._add(self._todo)
@@ -532,6 +532,10 @@ class TranscriptFold:
 
     def _add(self, part: Part) -> None:
         self.transcript.add(part)
+
+    def _remove(self, part: Part) -> None:
+        self.transcript.remove(part)
+        self._stale.pop(part, None)
 
 
 def _said_part(text: str) -> Part:
