@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from textual.pilot import Pilot
 
-from tests.support.examples import examples
+from tests.support.examples import IS_LONG
 from tests.ui.still import FakeAgent, bridge_to
 from tests.ui.told_stories import CallFacts, Facts, Step, ToldStory, facts_of, tell, told_stories
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
@@ -113,7 +113,7 @@ def screen() -> Iterator[Screen]:
 
 
 @given(told_stories())
-@settings(max_examples=examples(400))
+@settings(max_examples=400 if IS_LONG else 12)
 def test_the_screen_says_what_the_events_say(screen: Screen, steps: list[Step]) -> None:
     story = tell(steps)
     facts = facts_of(story.envelopes)
