@@ -141,7 +141,8 @@ def check_status(line: str, facts: Facts, now: float) -> None:
     elif facts.running and facts.retry_at is None:
         oldest = facts.running[0] if len(facts.running) == 1 else min(facts.running, key=lambda call: call.since)
         words = oldest.tool if len(facts.running) == 1 else f"{len(facts.running)} tools"
-        assert state.startswith(f" ◐ {words} {seconds(now - oldest.since)}"), line
+        lasted = now - oldest.since
+        assert state.startswith(f" ◐ {words} {seconds(lasted) if lasted >= 1 else '·'}"), line
     assert number_before("in background", line) == facts.jobs, line
     assert number_after("step", line) == (facts.step or 0), line
     shown = re.search(r"(\S+)/200k tok", line)

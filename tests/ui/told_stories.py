@@ -164,8 +164,8 @@ class ToldStory(Story):
 
     def change_file(self, number: int) -> None:
         """Change a file with a running call."""
-        if call_id := self._choose(number, lambda one: self.open[one] == ("edit", True)):
-            self.tell(FileChanged(path=f"f{number}.py", kind="modify", added=number, removed=1, call_id=call_id))
+        if call_id := self._choose(number, lambda one: self.open[one][1] and one not in self.above):
+            self.tell(FileChanged(path=f"f{number}.py", change="modified", added=number, removed=1, call_id=call_id))
 
     def finish(self, number: int) -> None:
         """End a call that has started; an agent ends after its calls."""
@@ -249,7 +249,18 @@ class ToldStory(Story):
 
 STEPS = (
     *("prompt", "model_step", "call_tool", "call_tool", "call_tool", "start", "start", "start", "ask", "ask", "allow"),
-    *("finish", "finish", "delegate", "call_within", "call_within", "change_file", "plan", "leave", "end_job"),
+    *(
+        "finish",
+        "finish",
+        "delegate",
+        "call_within",
+        "call_within",
+        "change_file",
+        "change_file",
+        "plan",
+        "leave",
+        "end_job",
+    ),
     *("retry", "compact", "end_run", "end_run", "fork", "crash"),
 )
 

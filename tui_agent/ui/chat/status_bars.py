@@ -293,22 +293,20 @@ class StatusLine(CoalescedRefresh):
             if len(changes) < 2:
                 return next(filter(None, changes), "waiting for you")
             return f"{len(changes)} wait for you"
-        clock = seconds_text(now - status.since, tenths=False)
+        clock = _clock(now - status.since)
         if status.status == "running_tools" and status.running:
             oldest = next(iter(status.running.values()))
-            clock = seconds_text(now - oldest.since, tenths=False)
+            clock = _clock(now - oldest.since)
             place = PLACE_MARKS.get(oldest.place)
             name = f"{one_line(oldest.name, 24)}{f' ({place})' if place else ''}"
             names = name if len(status.running) == 1 else count_text(len(status.running), "tool")
-            return f"{names} {clock}"
-        if status.status == "compacting" and status.compacting is not None:
-            return f"compacting {tokens_text(status.compacting)} tokens · {clock}"
+            return f"{names}{clock}"
         if status.status == "stopping" and status.detail:
             return f"stopping {status.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
         silence = now - status.progress.heard_at
         is_silent = status.status in ("thinking", "streaming") and silence >= SILENT_SECONDS
-        return f"{words} {clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
+        return f"{words}{clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
@@ -325,6 +323,11 @@ class StatusLine(CoalescedRefresh):
         if self.back:
             return [interrupt, hint("chat.help")]
         return [hint("chat.help"), hint("chat.cycle_mode"), hint("app.quit")]
+
+
+def _clock(duration: float) -> str:
+    """Return a duration after its words; empty within the first second, so that quick steps change less."""
+    return f" {seconds_text(duration, tenths=False)}" if duration >= 1 else ""
 
 
 class StatusBars:

@@ -112,8 +112,6 @@ class SessionStatus:
     """Open approval requests, oldest first: request id to the id of the sub-agent that asks; empty for the agent."""
     retry_at: float | None = None
     """Monotonic seconds of the next retry of a request; None if none is due."""
-    compacting: int | None = None
-    """Tokens of the conversation that is being compacted; None if it is not."""
     notice: StatusNotice = StatusNotice()
     """Newest short message about a mode or the settings."""
     progress: RunProgress = field(default_factory=RunProgress)
@@ -177,10 +175,8 @@ class SessionStatus:
                 self._become(status, detail, envelope)
             case StepStarted(index=index):
                 self.step, self.retry_at = index, None
-            case CompactionStarted(tokens_before=tokens):
-                self.compacting = self.tokens = tokens
-            case CompactionEnded(tokens_after=tokens):
-                self.compacting, self.tokens = None, tokens
+            case CompactionStarted(tokens_before=tokens) | CompactionEnded(tokens_after=tokens):
+                self.tokens = tokens
             case Noticed(code=code, text=text, context=context) if code in STATUS_NOTICES:
                 if code == "model_chosen":  # The frame of the composer shows it.
                     self.model = str(context.get("model", self.model))
@@ -223,5 +219,5 @@ class SessionStatus:
         self.running.clear()
         self.asking.clear()
         self.progress.waiting_changes.clear()
-        self.retry_at = self.compacting = None
+        self.retry_at = None
         self._become("idle", "", envelope)
