@@ -261,7 +261,7 @@ STEPS = (
         "leave",
         "end_job",
     ),
-    *("retry", "compact", "end_run", "end_run", "fork", "crash"),
+    *("end_job", "retry", "compact", "end_run", "end_run", "fork", "crash"),
 )
 
 
