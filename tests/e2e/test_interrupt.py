@@ -48,7 +48,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
         app.ready()
         with step("an interrupted command ends with all its descendants"):
             app.say("start a brood")
-            app.wait_for_row(r"│ +all are there")
+            app.wait_for_row(r"^ +all are there")
             app.wait_for(lambda _: len(machine.processes()) >= 6)
             interrupt(app)
             assert machine.processes() == []
@@ -148,7 +148,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
         app.ready()
         with step("stop lets the step end and starts no other"):
             app.say("work")
-            app.wait_for_row(r"│ +working")
+            app.wait_for_row(r"^ +working")
             app.press("escape")
             app.wait_for_row(r"esc again: cancel 1 tool and stop +· +s stop after this step")
             app.press("s")

@@ -176,7 +176,9 @@ def check_column(rows: list[str], facts: Facts) -> None:
             check_sign(shown[1], facts.calls[int(shown[2]) - 1], facts)
     for done, all_items in re.findall(r"PLAN\s+(\d+) of (\d+) done", "\n".join(rows)):
         assert (int(done), int(all_items)) == facts.plan
-    assert number_before("changed", next((row for row in rows if "FILES" in row), "")) == facts.files
+    files = [found for row in rows if (found := re.match(r"^ (f\d+\.py) +\+(\d+) −(\d+)$", row))]
+    assert all(facts.files[found[1]] == (int(found[2]), int(found[3])) for found in files)
+    assert len(files) + number_before("more files?", "\n".join(rows)) == len(facts.files)
     assert facts.timeline or not any(row.lstrip().startswith(("TIME", "model ")) for row in rows)
 
 

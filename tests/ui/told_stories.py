@@ -286,7 +286,7 @@ def tell(steps: Sequence[Step]) -> ToldStory:
 
 @dataclass
 class CallFacts:
-    """What the events say of one call."""
+    """Facts about one call, from the events."""
 
     call_id: str
     number: int
@@ -302,7 +302,7 @@ class CallFacts:
 
 @dataclass
 class Facts:
-    """What the events say of the session."""
+    """Facts about the session, from the events."""
 
     calls: list[CallFacts]
     asking: int
@@ -313,7 +313,8 @@ class Facts:
     tokens: int
     jobs: int
     plan: tuple[int, int]
-    files: int
+    files: dict[str, tuple[int, int]]
+    """Added and removed lines of each changed file."""
     retry_at: float | None
     timeline: bool
     """True if a run of this session, not of the one that it was forked from, can be shown."""
@@ -371,6 +372,7 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
     ]
     begun = {event.task_id for event, _ in events[last_load + 1 :] if isinstance(event, BackgroundStarted)}
     over = {event.task_id for event, _ in events[last_load + 1 :] if isinstance(event, BackgroundEnded)}
+    changes = [event for event, _ in events if isinstance(event, FileChanged)]
     plans = [event.items for event, _ in root if isinstance(event, TodoUpdated)]
     retries = [(place, event) for place, (event, _) in enumerate(events) if isinstance(event, StepRetry)]
     is_retrying = bool(retries) and not any(
@@ -387,7 +389,10 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
         tokens=sizes[-1] if sizes else 0,
         jobs=len(begun - over),
         plan=(sum(item.status == "done" for item in plans[-1]), len(plans[-1])) if plans else (0, 0),
-        files=len({event.path for event, _ in events if isinstance(event, FileChanged)}),
+        files={
+            path: (sum(one.added for one in changes if one.path == path), sum(one.path == path for one in changes))
+            for path in {one.path for one in changes}
+        },
         retry_at=events[retries[-1][0]][1].mono + retries[-1][1].wait_s if is_retrying else None,
         timeline=any(place > last_fork for place in starts),
     )
