@@ -23,7 +23,7 @@ SAYS: dict[str, tuple[str, ...]] = {
         "a turn of its own after this one",
     ),
     "retries": ("again in 8.0 s (attempt 3 of 10)", "retrying in 6 s"),
-    "compaction": ("182k → 40.2k tokens; 86 messages summarised", "compacting 178k tokens · 7 s"),
+    "compaction": ("182k → 40.2k tokens; 86 messages summarised", "compacting 7 s · step 2 · 178k/200k tok"),
     "cut-answer": ("thinking  The manual needs three chapters.", "reached the limit of 8,192 tokens", "failed"),
     "plan-mode": ("plan mode changes nothing", "1 of 3 done", "Proposed plan", "waiting for you"),
     "long-diff": ("+40 −40", "price_0 = 0", "68 more rows"),

@@ -13,6 +13,7 @@ from tui_agent.context import (
     ConversationHistory,
     write_layer,
 )
+from tui_agent.context.tokens import estimate_text
 from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolLike, ToolRegistry
 from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
@@ -168,6 +169,8 @@ class AgentState:
 
     def publish_context_usage(self) -> None:
         """Publish how full the context window is; the only figure, which compaction and the screen use, too."""
+        if not self.history.is_anchored:
+            self.history.tool_tokens = sum(estimate_text(tool.spec.model_dump_json()) for tool in self.tools)
         self.publisher.publish(
             ContextUsage(
                 tokens=self.history.estimated_tokens(),

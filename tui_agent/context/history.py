@@ -131,6 +131,8 @@ class ConversationHistory:
         self.registry = registry or ContextRegistry()
         """The layers of the system prompt."""
         self.metadata: JsonObject = {}
+        self.tool_tokens = 0
+        """Estimated tokens of the definitions of the tools, which each request sends, too."""
         self._version = 0
         self._call_ids: set[str] = set()
         self._is_counted = True
@@ -224,15 +226,15 @@ class ConversationHistory:
     def estimated_tokens(self) -> int:
         """Return the tokens of the conversation: counted up to the anchor, estimated after it (S4-18…20).
 
-        Without an anchor everything is estimated, the system prompt included.
+        Without an anchor everything is estimated, system prompt and tools included.
         """
         if self._anchor_index < 0:
-            return self._since_anchor + estimate_text(self.system)
+            return self._since_anchor + estimate_text(self.system) + self.tool_tokens
         return self._anchor_tokens + self._since_anchor
 
     def guessed_tokens(self) -> int:
         """Return the tokens estimated from characters alone, ignoring the anchor; linear time."""
-        return sum(entry.tokens for entry in self._entries) + estimate_text(self.system)
+        return sum(entry.tokens for entry in self._entries) + estimate_text(self.system) + self.tool_tokens
 
     @property
     def is_anchored(self) -> bool:

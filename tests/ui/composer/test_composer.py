@@ -452,3 +452,13 @@ async def test_the_menu_counts_the_commands_below_and_above() -> None:
         assert rows[-1].strip() == f"↑ 4 more · ↓ {count - 12} more"
         await pilot.press(*["up"] * 9)
         assert menu.render().plain.splitlines()[-1].strip() == f"↑ {count - 8} more"
+
+
+async def test_what_was_wrong_is_no_longer_said_after_the_next_input() -> None:
+    async with Desk().run_test(size=(80, 24)) as pilot:
+        notices = pilot.app.entry.notices
+        notices.show("There is no command /modle. Did you mean /model?", "warning", 60)
+        notices.show("The next request uses m.", "information", 60)
+        notices.hide_problems()
+
+        assert notices.texts == ("The next request uses m.",)

@@ -15,7 +15,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.state.session_status import SessionStatus, StepNumbers
+from tui_agent.ui.state.session_status import SessionStatus
 
 
 def fold(story: Story) -> SessionStatus:
@@ -67,19 +67,12 @@ def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
     assert fold(story).report == report
 
 
-def test_steps_are_numbered_through_the_session() -> None:
+def test_steps_are_numbered_in_their_run() -> None:
     story = Story().run("x").step(0).step(1).end().run("y", "r2")
     assert fold(story).step is None
 
-    assert fold(story.step(0)).step == 2
-    assert fold(story.step(1)).step == 3
-
-
-def test_a_number_of_a_step_that_is_not_known_is_left_out() -> None:
-    steps = StepNumbers(is_known=False)
-    steps.begin_run()
-
-    assert (steps.in_session("after step 1"), steps.in_session("at the end")) == ("", "at the end")
+    assert fold(story.step(0)).step == 0
+    assert fold(story.step(1)).step == 1
 
 
 def test_changes_of_mode_and_settings_leave_a_message_that_the_past_does_not() -> None:

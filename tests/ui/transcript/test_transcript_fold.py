@@ -463,7 +463,7 @@ def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outco
     assert rows[1].startswith("── session resumed")
 
 
-def test_a_steer_is_marked_with_the_step_of_the_session() -> None:
+def test_a_steer_is_marked_with_the_step_of_its_run() -> None:
     transcript, teller = Transcript(), Teller()
     fold = FoldWithLedger(transcript)
     events = [
@@ -479,7 +479,7 @@ def test_a_steer_is_marked_with_the_step_of_the_session() -> None:
     for event in events:
         fold.apply(teller.tell(event))
 
-    assert "   steered after step 3" in rows_of(transcript)
+    assert "   steered after step 1" in rows_of(transcript)
 
 
 def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:
@@ -524,3 +524,15 @@ def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:
 
     rows = [row.strip() for row in rows_of(transcript) if row.strip()]
     assert rows == ["▸ thinking  hm", "● So."]
+
+
+def test_a_plan_that_a_newer_one_replaces_needs_no_drawing_any_more() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    items = (TodoItem(text="look", status="pending"),)
+    fold.apply(teller.tell(TodoUpdated(items=items)))
+    fold.apply(teller.tell(user("again")))
+    fold.show_alone(not fold.calls.is_alone)
+    fold.apply(teller.tell(TodoUpdated(items=items)))
+
+    fold.flush()

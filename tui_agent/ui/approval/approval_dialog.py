@@ -53,7 +53,7 @@ ROOMY = 14
 FOOTED = 9
 """Rows from which the dialog leaves composer and status line free."""
 TALL = 24
-"""Rows from which the dialog leaves the title bar free."""
+"""Rows from which the dialog leaves a row above it free."""
 FootRows: TypeAlias = Callable[[], tuple[int, int]]
 """Returns the rows of composer and status line with the queue above them, and without it."""
 Cover: TypeAlias = Callable[[int], None]

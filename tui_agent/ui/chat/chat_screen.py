@@ -191,7 +191,6 @@ class ChatScreen(AnyScreen):
             mode=self.bridge.status.mode,
             calls_before=tail.calls_before if tail is not None else 0,
             numbers=tail.numbers if tail is not None else None,
-            is_whole=tail is None,
             shows_pictures=not self.options.surroundings.no_color,
         )
 
@@ -234,6 +233,8 @@ class ChatScreen(AnyScreen):
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:
+        if isinstance(event, Composer.Submitted):
+            self.entry.notices.hide_problems()
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
             self.approvals.message_sent()

@@ -61,7 +61,6 @@ class ScreenState:
         mode: PermissionMode = PermissionMode.ASK,
         calls_before: int = 0,
         numbers: Mapping[str, int] | None = None,
-        is_whole: bool = True,
         shows_pictures: bool = True,
     ) -> None:
         """Start empty.
@@ -72,7 +71,6 @@ class ScreenState:
             mode: permission mode until an event reports one.
             calls_before: calls before the first event.
             numbers: numbers of those of them that are resumed, by call id.
-            is_whole: False if the first events of the session are missing.
             shows_pictures: False if the terminal has no colours.
         """
         self.ledger = call_ledger.CallLedger(calls_before, numbers or {})
@@ -81,7 +79,6 @@ class ScreenState:
             Transcript(),
             self.ledger.find,
             at=lambda place: self.ledger.calls[place],
-            is_whole=is_whole,
             shows_pictures=shows_pictures,
         )
         """The conversation."""

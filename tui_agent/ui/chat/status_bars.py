@@ -39,6 +39,8 @@ Raises:
 """
 TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
+CLOCK_SECONDS = 0.5
+"""Seconds between two updates of the clock, as often as those of the calls, so that they show the same second."""
 NOTICE_SECONDS = 10.0
 """Seconds for which a notice takes the place of the key hints."""
 LONG_OPENING = 5.0
@@ -190,7 +192,7 @@ class StatusLine(CoalescedRefresh):
 
     def on_mount(self) -> None:
         """Create the clock, paused."""
-        self._timer = self.set_interval(1.0, self.settle, pause=True)
+        self._timer = self.set_interval(CLOCK_SECONDS, self.settle, pause=True)
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""
@@ -299,21 +301,20 @@ class StatusLine(CoalescedRefresh):
             if len(changes) < 2:
                 return next(filter(None, changes), "waiting for you")
             return f"{len(changes)} wait for you"
-        clock = seconds_text(now - self._since, tenths=False)
+        clock = _clock(now - status.since)
         if status.status == "running_tools" and status.running:
             oldest = next(iter(status.running.values()))
+            clock = _clock(now - oldest.since)
             place = PLACE_MARKS.get(oldest.place)
             name = f"{one_line(oldest.name, 24)}{f' ({place})' if place else ''}"
             names = name if len(status.running) == 1 else count_text(len(status.running), "tool")
-            return f"{names} {clock}"
-        if status.status == "compacting" and status.compacting is not None:
-            return f"compacting {tokens_text(status.compacting)} tokens · {clock}"
+            return f"{names}{clock}"
         if status.status == "stopping" and status.detail:
             return f"stopping {status.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(status.status, status.status)
         silence = now - status.progress.heard_at
         is_silent = status.status in ("thinking", "streaming") and silence >= SILENT_SECONDS
-        return f"{words} {clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
+        return f"{words}{clock}{f' · nothing for {seconds_text(silence, tenths=False)}' if is_silent else ''}"
 
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
@@ -330,6 +331,11 @@ class StatusLine(CoalescedRefresh):
         if self.back:
             return [interrupt, hint("chat.help")]
         return [hint("chat.help"), hint("chat.cycle_mode"), hint("app.quit")]
+
+
+def _clock(duration: float) -> str:
+    """Return a duration after its words; empty within the first second, so that quick steps change less."""
+    return f" {seconds_text(duration, tenths=False)}" if duration >= 1 else ""
 
 
 class StatusBars:

@@ -55,6 +55,11 @@ class NoticeLine(Widget):
         self._messages.clear()
         self._changed()
 
+    def hide_problems(self) -> None:
+        """Hide warnings and errors about what was sent before."""
+        self._messages = [shown for shown in self._messages if shown[1] == "information"]
+        self._changed()
+
     def _remove(self, message: tuple[str, Severity]) -> None:
         # The same text may be shown again meanwhile, as another object.
         self._messages = [shown for shown in self._messages if shown is not message]

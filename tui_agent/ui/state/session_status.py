@@ -1,6 +1,5 @@
 """The session's status: the fold behind the frame of the composer and the status line."""
 
-import re
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.envelope import Envelope
@@ -35,35 +34,6 @@ from tui_agent.protocol.reports import AgentRunReport, RunReason
 from tui_agent.protocol.trial import Place
 
 from .call_records import waiting_text
-
-_BOUNDARY = re.compile(r"step ([0-9]+)")
-
-
-@dataclass(slots=True)
-class StepNumbers:
-    """Counts the steps of the root agent over all runs."""
-
-    is_known: bool = True
-    """False if earlier steps of the session are missing."""
-    _before: int = 0
-    _last: int = 0
-
-    def begin_run(self) -> None:
-        """Count the steps of a new run after all others."""
-        self._before = self._last
-
-    def begin_step(self, index: int) -> int:
-        """Return the number of a step, from 1; `index` counts within its run, from 0."""
-        number = self._before + index + 1
-        self._last = max(self._last, number)
-        return number
-
-    def in_session(self, boundary: str) -> str:
-        """Return a point of the run, such as `after step 2`, with the number of the session; empty if it is unknown."""
-        if not self.is_known:
-            return "" if _BOUNDARY.search(boundary) else boundary
-        return _BOUNDARY.sub(lambda match: f"step {self._before + int(match[1])}", boundary)
-
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
@@ -129,7 +99,7 @@ class SessionStatus:
     model: str = ""
     mode: PermissionMode = PermissionMode.ASK
     step: int | None = None
-    """Index of the present step in the session, from 0; None between runs."""
+    """Index of the present step in its run, from 0; None between runs."""
     tokens: int = 0
     """Tokens in the model's context window."""
     window: int = 0
@@ -142,8 +112,6 @@ class SessionStatus:
     """Open approval requests, oldest first: request id to the id of the sub-agent that asks; empty for the agent."""
     retry_at: float | None = None
     """Monotonic seconds of the next retry of a request; None if none is due."""
-    compacting: int | None = None
-    """Tokens of the conversation that is being compacted; None if it is not."""
     notice: StatusNotice = StatusNotice()
     """Newest short message about a mode or the settings."""
     progress: RunProgress = field(default_factory=RunProgress)
@@ -154,7 +122,6 @@ class SessionStatus:
     """Report of the last run that ended."""
     unsaved: str = ""
     """Reason why the newest events are not saved; empty if they are, or if the user chose a session without saving."""
-    _steps: StepNumbers = field(default_factory=StepNumbers)
 
     @property
     def busy(self) -> bool:
@@ -207,15 +174,14 @@ class SessionStatus:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)
             case StepStarted(index=index):
-                self.step, self.retry_at = self._steps.begin_step(index) - 1, None
-            case CompactionStarted(tokens_before=tokens):
-                self.compacting = self.tokens = tokens
-            case CompactionEnded(tokens_after=tokens):
-                self.compacting, self.tokens = None, tokens
+                self.step, self.retry_at = index, None
+            case CompactionStarted(tokens_before=tokens) | CompactionEnded(tokens_after=tokens):
+                self.tokens = tokens
             case Noticed(code=code, text=text, context=context) if code in STATUS_NOTICES:
-                if code == "model_chosen":
+                if code == "model_chosen":  # The frame of the composer shows it.
                     self.model = str(context.get("model", self.model))
-                self._notify(text, envelope)
+                else:
+                    self._notify(text, envelope)
             case StepRetry(wait_s=wait):
                 self.retry_at = envelope.mono + wait
             case ContextUsage(tokens=tokens, window=window):
@@ -225,7 +191,6 @@ class SessionStatus:
             case RunStarted(model=model, mode=mode):
                 self.model, self.mode, self.ended, self.step = model, mode, None, None
                 self.progress.began_at, self.progress.ended_at = envelope.mono, None
-                self._steps.begin_run()
                 self._become("thinking", "", envelope)
             case RunEnded(reason=reason, report=report):
                 self.ended, self.report, self.progress.ended_at = reason, report or self.report, envelope.mono
@@ -254,5 +219,5 @@ class SessionStatus:
         self.running.clear()
         self.asking.clear()
         self.progress.waiting_changes.clear()
-        self.retry_at = self.compacting = None
+        self.retry_at = None
         self._become("idle", "", envelope)

@@ -27,7 +27,7 @@ FLUSH_SECONDS = 1 / 15
 """Seconds between two flushes while text streams."""
 _REST_SECONDS = 0.9 * FLUSH_SECONDS
 """Least seconds between two flushes. An event after that is shown in the frame that its other parts cause."""
-CLOCK_SECONDS = 1.0
+CLOCK_SECONDS = 0.5
 """Seconds between two updates of clocks."""
 BAR_SECONDS = 0.5
 """Seconds between two updates of the scrollbar while text streams."""

@@ -62,7 +62,6 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.state.call_view_state import LedgerCall, call_of
 from tui_agent.ui.state.plan_and_files import PLAN_EVENTS, Plan
-from tui_agent.ui.state.session_status import StepNumbers
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 
 from .answer_fold import AnswerFold
@@ -86,7 +85,7 @@ from .transcript_parts import (
 )
 
 HANDLED_EVENTS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
-    *(RequestBuilt, TurnStarted, TurnEnded, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
+    *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
     *(ToolBatchStarted, ToolBatchEnded, PermissionModeChanged),
 }
 """Events that change the conversation; other parts of the screen show the others."""
@@ -114,7 +113,6 @@ class TranscriptFold:
         find: Callable[[str], LedgerCall | None],
         *,
         at: Callable[[int], LedgerCall] | None = None,
-        is_whole: bool = True,
         shows_pictures: bool = True,
     ) -> None:
         """Start with no events.
@@ -123,10 +121,8 @@ class TranscriptFold:
             transcript: receives the parts.
             find: returns a call by its id. The ledger receives each event before this fold.
             at: returns a call by its index in the ledger.
-            is_whole: False if the first events of the session are missing, so that its steps have no known number.
             shows_pictures: False if the terminal has no colours: images are named only.
         """
-        self._is_whole = is_whole
         self._shows_pictures = shows_pictures
         self.transcript = transcript
         """The parts so far."""
@@ -148,7 +144,6 @@ class TranscriptFold:
         self._jobs: dict[str, str] = {}
         self._job_parts: dict[str, Part] = {}
         self._skipped: list[str] = []
-        self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
         self._retry: NotePart | None = None
         self._newest_retry: NotePart | None = None
@@ -226,8 +221,6 @@ class TranscriptFold:
         match event:
             case MessageDelta():
                 self._answers.grow(event)
-            case StepStarted(index=index):
-                self._steps.begin_step(index)
             case MessageStarted(role="assistant", message_id=message_id):
                 self._answers.begin(message_id)
                 self._end_retry(tried=True)
@@ -298,9 +291,8 @@ class TranscriptFold:
         found = [call for call in map(self._find, self._skipped) if call is not None]
         names = names_text([f"#{call.number} {one_line(call.view.name, 16)}" for call in found], 6)
         self._skipped.clear()
-        where = self._steps.in_session(boundary)
         skipped = f"skipped {names}" if names else ""
-        return " · ".join(filter(None, (f"steered {where}" if where else "", skipped)))
+        return " · ".join(filter(None, (f"steered {boundary}" if boundary else "", skipped)))
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -400,7 +392,6 @@ class TranscriptFold:
         self._answers.close()
         self._end_retry(tried=isinstance(event, RunEnded) and bool(event.error))
         if isinstance(event, RunStarted):
-            self._steps.begin_run()
             self._skipped.clear()
             self._command = self._command_of(event) if event.trigger == "command" else None
             return
@@ -411,7 +402,7 @@ class TranscriptFold:
             return
         if self._ending is not None:
             # The line below says in one sentence that the run has ended, and by whom.
-            self.transcript.remove(self._ending)
+            self._remove(self._ending)
             self._ending = None
         if event.error and event.reason != "aborted" and not self._already_reported(event.error):
             self._add(NotePart("error", event.error, gap=True))
@@ -500,7 +491,7 @@ class TranscriptFold:
             self.transcript.refresh(self._todo)
             return
         if self._todo is not None:
-            self.transcript.remove(self._todo)
+            self._remove(self._todo)
         self._todo = TodoPart(items, lambda: self.calls.is_alone)
         self._asked_since_plan = False
         self._add(self._todo)
@@ -541,6 +532,10 @@ class TranscriptFold:
 
     def _add(self, part: Part) -> None:
         self.transcript.add(part)
+
+    def _remove(self, part: Part) -> None:
+        self.transcript.remove(part)
+        self._stale.pop(part, None)
 
 
 def _said_part(text: str) -> Part:

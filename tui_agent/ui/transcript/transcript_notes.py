@@ -96,9 +96,6 @@ def run_end_text(event: RunEnded) -> tuple[str, str]:
         seconds_text(event.total_ms / 1000) if event.total_ms else "",
         count_text(event.steps, "step") if event.steps > 1 else "",
         count_text(event.tool_calls, "call") if event.tool_calls else "",
-        f"{tokens_text(event.usage.context_tokens + event.usage.output_tokens)} tokens"
-        if event.usage.output_tokens
-        else "",
         money_text(event.cost) if event.cost else "",
     ]
     return kind, " · ".join(filter(None, [outcome, *numbers]))
