@@ -115,7 +115,11 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     def keep_only(self, open_ids: Collection[str]) -> None:
         """Remove requests that were answered elsewhere; go back if none is left."""
         left = [request for request in self.requests if request.request_id in open_ids]
-        if len(left) == len(self.requests):
+        if len(left) == len(self.requests) or not self.is_current:
+            return
+        if not left:
+            # What is drawn until the page has gone is the last request.
+            self.leave_to_type() if self.keys.run.keys else self.dismiss(None)
             return
         group = {request.request_id for request in self._group}
         self._groups = _by_rule(left)
@@ -123,13 +127,8 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
             self._show_requests()
         self._selected &= {request.request_id for request in left}
         self._body.use(self.requests)
-        if left:
-            self._renew_guard()
-            self._show()
-        elif self.keys.run.keys:
-            self.leave_to_type()
-        else:
-            self.dismiss(None)
+        self._renew_guard()
+        self._show()
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
