@@ -144,7 +144,7 @@ class ApprovalController(TypedKeys):
         if not self.run.keys:
             return False
         name = "" if isinstance(event, Paste) or event.is_printable else event.key
-        if self.run.is_over(self.clock()):
+        if self.run.is_over(self.time_of(event)):
             self.settle()
         elif name == _INTERRUPTS:
             # The app takes it before a dialog could.
