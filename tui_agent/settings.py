@@ -60,6 +60,7 @@ NEVER_FROM_PROJECT = (
     "permissions.rule_resolution",
     "permissions.unknown_targets",
     "permissions.secret_files",
+    "permissions.folders",
     "permissions.editor_servers",
     "sandbox",
     "sandbox_network",
@@ -120,6 +121,9 @@ class PermissionSettings(_Section):
     secret_files: tuple[str, ...] | None = None
     """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty
     list for none. Never taken from a project."""
+    folders: tuple[str, ...] = ()
+    """Folders that count as part of the workspace: read like it, changed under the same rules. Never taken from a
+    project."""
     editor_servers: Literal["ask", "allow", "deny"] = "ask"
     """Answer to tool servers that an editor names for its session (`tui-agent acp`). Never taken from a project."""
 
@@ -128,11 +132,11 @@ class BudgetSettings(_Section):
     """`[budget]`: limits of one run, which ends after the step that reaches one."""
 
     tokens: int | None = Field(default=None, gt=0, le=MOST)
-    """Input and output tokens."""
+    """Most input and output tokens of one run."""
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """US dollars, if the model's price is known."""
+    """Most US dollars of one run, if the model's price is known."""
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Seconds, without the time the user takes to answer."""
+    """Most seconds of one run, without the time the user takes to answer."""
 
 
 class HookSettings(_Section):
@@ -280,7 +284,7 @@ class Settings(_Section):
     """More fields of each request to this endpoint. Never taken from a project."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Maximum tokens of an answer; if not set, the model's limit."""
-    strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]{0,8})$")
+    strategy: str = "auto"
     """Scheduling of calls: auto, sequential, parallel or batched:N."""
     max_steps: int | None = Field(default=None, gt=0, le=MOST)
     """Maximum steps of one run; if not set, unlimited on the screen and 16 headless."""
@@ -320,6 +324,13 @@ class Settings(_Section):
     def _has_server_names(cls, value: dict[str, ToolServer]) -> dict[str, ToolServer]:
         if wrong := next((name for name in value if SERVER_NAME.fullmatch(name) is None), None):
             raise ValueError(f"{wrong!r} is not a name of letters, digits, - and single _")
+        return value
+
+    @field_validator("strategy")
+    @classmethod
+    def _is_strategy(cls, value: str) -> str:
+        if re.fullmatch(r"auto|sequential|parallel|batched:[1-9][0-9]{0,8}", value) is None:
+            raise ValueError(f"{value!r} is not auto, sequential, parallel or batched:N")
         return value
 
     _is_address = field_validator("base_url")(_address)
@@ -466,6 +477,29 @@ def load_settings(
     return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored), unknown)
 
 
+def check_value(key: str, value: object) -> None:
+    """Check the value of a dotted key.
+
+    Raises:
+        ConfigurationError: a settings file with it would be refused; the text has the reason alone.
+    """
+    values: JsonObject = {}
+    _put(values, key, value)
+    try:
+        Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigurationError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
+
+
+def check_content(path: Path, content: bytes) -> None:
+    """Check the content of a settings file before it is written.
+
+    Raises:
+        ConfigurationError: a start would refuse the file; the text has file, line and the closest key.
+    """
+    _check(_layer_of("user", path, content))
+
+
 def content_digest(content: bytes) -> str:
     """Return the hash of a settings file, by which `ProjectTrust` refers to its content."""
     return hashlib.sha256(content).hexdigest()
@@ -564,6 +598,13 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
         if environment.get(variable):
             _put(values, key, environment[variable])
     return _Layer("environment", values, "environment")
+
+
+def variable_of(key: str, environment: Mapping[str, str]) -> str:
+    """Return the environment variable that sets a dotted key; empty if none does."""
+    # The last one wins.
+    names = [variable for variable, name in _variables().items() if name == key and environment.get(variable)]
+    return names[-1] if names else ""
 
 
 def _variables() -> dict[str, str]:

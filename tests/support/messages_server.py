@@ -173,6 +173,10 @@ class ScriptedMessagesServer(LoopbackServer):
         """Token that clients must send; requests without it get status 401."""
         super().__init__(self._answer_request)
         self.requests: list[RecordedRequest] = []
+        self.models: list[str] | None = None
+        """Models that the server lists; None: it lists none, as many servers do."""
+        self.listings = 0
+        """Requests for the list of models."""
         self._script: list[ScriptedReply] = []
         self._gates: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._reached: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
@@ -203,6 +207,10 @@ class ScriptedMessagesServer(LoopbackServer):
         """Wait until something waits for `name`."""
         await self._reached[name].wait()
 
+    def hold_models(self) -> None:
+        """Let requests for the list of models wait for `release("models")`."""
+        self._gates["models"].clear()
+
     async def asked(self, count: int) -> None:
         """Wait until `count` requests have arrived."""
         async with self._arrived:
@@ -213,10 +221,22 @@ class ScriptedMessagesServer(LoopbackServer):
             await self._control(request, reply)
         elif self.token not in (request.headers.get("x-api-key"), _bearer(request)):
             await reply.send_json(401, error_body("authentication_error", "invalid x-api-key"))
+        elif request.method == "GET" and request.target.partition("?")[0] == "/v1/models":
+            await self._list_models(reply)
         elif request.method != "POST" or request.target != "/v1/messages":
             await reply.send_json(404, error_body("not_found_error", request.target))
         else:
             await self._messages(request, reply)
+
+    async def _list_models(self, reply: HttpReply) -> None:
+        self.listings += 1
+        if "models" in self._gates:
+            await self._pass("models")
+        if self.models is None:
+            await reply.send_json(404, error_body("not_found_error", "no models here"))
+        else:
+            data = [{"type": "model", "id": name, "display_name": name} for name in self.models]
+            await reply.send_json(200, {"data": data, "has_more": False, "first_id": None, "last_id": None})
 
     async def _control(self, request: HttpRequest, reply: HttpReply) -> None:
         """Answer a test's question to a server in another process."""

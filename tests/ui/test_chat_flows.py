@@ -1,6 +1,7 @@
 """The chat with a simulated user, a real agent loop behind the bridge, and a scripted model."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.base.commands import command
+from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
 from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
 from tui_agent.ui.dialogs.list_page import ListPage
 from tui_agent.ui.dialogs.text_page import TextPage
@@ -604,7 +606,7 @@ async def test_commands_by_name_do_what_they_say_and_answer_in_words() -> None:
             await on.pilot.press("shift+tab")
             seen.append(on.policy.mode.value)
         assert seen == ["accept_edits", "plan", "ask", "accept_edits"]
-        await on.until(lambda: "accept edits" in on.chat.bars.title.render().plain)
+        await on.until(lambda: "accept edits" in on.chat.bars.frame.render().plain)
 
         await on.say("/mode plan")
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
@@ -889,7 +891,7 @@ async def test_context_and_report_show_what_fills_the_window_and_what_the_last_r
         await on.say("/context")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         text = page_of(on)
-        for words in ("estimated tokens", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
+        for words in ("tokens in the window", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
             assert words in text
 
         await on.pilot.press("escape")
@@ -1118,6 +1120,13 @@ class FakePrompts:
         self.prompts = list(prompts)
         self.draft = draft
         self.saved: list[str] = []
+        self.counted: list[str] = []
+
+    async def command_uses(self) -> dict[str, int]:
+        return dict(Counter(self.counted))
+
+    async def count_command(self, name: str) -> None:
+        self.counted.append(name)
 
     async def find(self, text: str) -> tuple[str, ...]:
         return tuple(prompt for prompt in self.prompts if text in prompt)
@@ -1145,9 +1154,13 @@ async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
         menu = on.chat.entry._suggestions
         await on.pilot.press("ctrl+r")
         await on.until(lambda: menu.display)
-        assert len(menu.render().plain.splitlines()) == 3
+        title, *rows = menu.render().plain.splitlines()
+        assert title.strip().startswith("Earlier prompts")
+        assert len(rows) == 3
+        assert on.chat.entry._marker.render().plain == " / "
+        assert on.chat.entry.composer.placeholder == "search"
         await on.type("fix")
-        await on.until(lambda: len(menu.render().plain.splitlines()) == 2)
+        await on.until(lambda: len(menu.render().plain.splitlines()) == 3)
         await on.pilot.press("ctrl+r", "enter")
         assert on.draft == "fix price\nand rice"
         assert on.told() == []
@@ -1156,6 +1169,73 @@ async def test_ctrl_r_finds_an_earlier_prompt_and_enter_takes_it() -> None:
         await on.settled()
         assert on.told() == ["fix price\nand rice"]
         assert prompts.prompts[0] == "fix price\nand rice"
+
+
+async def test_a_slash_and_enter_are_harmless_and_the_menu_learns_what_is_used() -> None:
+    async with stage() as on:
+        prompts = on.chat.bridge.prompts = FakePrompts()
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, prompt_history=prompts)
+        await on.pilot.press("slash", "enter")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))
+        assert on.told() == []
+        await on.pilot.press("escape", *"/cost", "enter")
+        await on.until(lambda: prompts.counted == ["help", "cost"])
+
+        await on.pilot.press("slash", *"co")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        assert on.chat.entry._suggestions.render().plain.split()[1] == "/cost"
+
+
+@table("text", ["/modle opus", "/modle", "/Model opus", "/clear all of it", "/help\nme"])
+async def test_a_misspelt_command_is_never_sent_to_the_model_and_stays_in_the_composer(text: str) -> None:
+    async with stage(["Done."]) as on:
+        await on.say(text)
+        await on.until(lambda: any("sends" in note for note in notes(on.app)))
+        assert on.draft == text
+        assert on.told() == []
+        if "odel" in text or "odle" in text:
+            assert any("Did you mean /model?" in note for note in notes(on.app))
+
+
+@table(("text", "sent"), [("\\/modle opus", "/modle opus"), ("/etc/hosts is empty", "/etc/hosts is empty")])
+async def test_a_path_and_an_escaped_slash_are_sent(text: str, sent: str) -> None:
+    async with stage(["Done."]) as on:
+        await on.say(text)
+        await on.settled()
+        assert on.told() == [sent]
+
+
+async def test_a_question_mark_shows_keys_until_more_is_typed_and_enter_shows_all() -> None:
+    async with stage(["Done."]) as on:
+        menu = on.chat.entry._suggestions
+        await on.pilot.press("question_mark")
+        await on.until(lambda: menu.display)
+        text = menu.render().plain
+        assert "Keys" in text.splitlines()[0]
+        assert "ctrl+r" in text
+        await on.type("what")
+        await on.until(lambda: not menu.display)
+        assert on.draft == "?what"
+        await on.pilot.press("ctrl+c", "question_mark", "escape")
+        await on.until(lambda: on.draft == "" and not menu.display)
+        await on.pilot.press("question_mark", "enter")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))
+        assert on.draft == ""
+        assert on.told() == []
+
+
+async def test_a_host_without_sessions_lists_no_command_that_it_does_not_have() -> None:
+    async with stage() as on:
+        await on.pilot.press("slash")
+        await on.until(lambda: on.chat.entry._suggestions.display)
+        offered = [entry.text for entry in on.chat.entry.composer._suggested]
+        assert {"/resume", "/clear", "/fork", "/demo", "/export", "/settings", "/doctor"}.isdisjoint(offered)
+        for name in sorted(set(offered) - {"/quit"}):
+            typed = parse_slash_call(name)
+            assert isinstance(typed, SlashCall)
+            on.chat.commands.run(typed)
+            await on.pilot.pause()
+        assert not [note for note in notes(on.app) if "does not have" in note or "cannot be" in note]
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])

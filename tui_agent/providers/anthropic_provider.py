@@ -203,6 +203,14 @@ class AnthropicProvider:
         self._counts_tokens = counted is not None
         return counted
 
+    async def list_models(self, limit: int = 200) -> tuple[str, ...]:
+        """Return the names of the models that the endpoint lists, in its order, at most `limit`.
+
+        Raises:
+            ProviderError: it does not list them, the SDK cannot be loaded, or no key is set.
+        """
+        return await (await self._ready()).list_models(limit)
+
     async def aclose(self) -> None:
         """Close all connections; the provider cannot be used afterwards."""
         self._closed = True

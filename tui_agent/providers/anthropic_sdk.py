@@ -16,7 +16,7 @@ import httpx2
 
 from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
-from tui_agent.protocol.messages import is_object
+from tui_agent.protocol.messages import is_array, is_object
 
 from .connection import Network, connection_failure, network_for, root_cause
 from .lean_import import hidden_package, load_names
@@ -192,6 +192,43 @@ class SdkClient:
             return None
         tokens = counted.get("input_tokens") if is_object(counted) else None
         return tokens if isinstance(tokens, int) and tokens >= 0 else None
+
+    async def list_models(self, limit: int) -> tuple[str, ...]:
+        """Return the ids of the models that the server lists, in its order.
+
+        Args:
+            limit: most models to ask for.
+
+        Raises:
+            ProviderError: the server does not list them.
+        """
+        try:
+            # The SDK's `models.list` sends the same request, but would follow a redirect with the key.
+            listed: object = await self._client.get(
+                "/v1/models",
+                cast_to=object,
+                options={
+                    "follow_redirects": False,
+                    "timeout": _COUNT_SECONDS,
+                    "headers": self._request_headers(),
+                    "params": {"limit": limit},
+                },
+            )
+        except APIStatusError as error:
+            failure = self.errors.of_status(error.status_code, error.body, error.response.headers)
+        except APITimeoutError:
+            failure = self.errors.write("timeout", f"no answer within {_COUNT_SECONDS:g} s")
+        except (APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            failure = connection_failure(self.errors, error, self._proxy)
+        except (AnthropicError, ValueError) as error:
+            failure = self.errors.write("bad_response", root_cause(error))
+        else:
+            models: object = listed.get("data") if is_object(listed) else None
+            if is_array(models):
+                ids = (one.get("id") for one in models if is_object(one))
+                return tuple(dict.fromkeys(name for name in ids if isinstance(name, str) and name.strip()))[:limit]
+            failure = self.errors.write("bad_response", "the answer is not a list of models")
+        raise failure
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -2,16 +2,16 @@
 
 import asyncio
 import difflib
-from functools import cached_property
 from typing import Literal
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.providers import AnthropicProvider
 
 from .build_engine import Engine
 from .configuration.launch_options import LaunchOptions
-from .configuration.model_list import listed_models
+from .configuration.model_list import endpoint_name, endpoint_title, listed_models
 from .configuration.user_settings import store_setting
 from .sessions.model_choice import BUDGETS
 
@@ -22,10 +22,19 @@ class SessionModels:
     def __init__(self, engine: Engine, options: LaunchOptions) -> None:
         self._engine = engine
         self._options = options
+        self._offered: dict[str, tuple[str, ...]] = {}
+        """Names that endpoints list themselves; each endpoint is asked once a session."""
+        self._asking = asyncio.Lock()
+        self._commands: tuple[int, tuple[PromptCommand, ...]] | None = None
 
-    @cached_property
+    @property
     def commands(self) -> tuple[PromptCommand, ...]:
         """The models as completions of `/model`, the present one first."""
+        if self._commands is None or self._commands[0] != len(self._offered):
+            self._commands = len(self._offered), self._completions()
+        return self._commands[1]
+
+    def _completions(self) -> tuple[PromptCommand, ...]:
         return tuple(
             PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window:,} tokens · {model.price}")
             for model in sorted(self.list(), key=lambda model: not model.is_current)
@@ -37,11 +46,33 @@ class SessionModels:
         return self._engine.choice.effort
 
     def list(self) -> tuple[ModelFact, ...]:
-        """Return the models that the user can choose, grouped by endpoint; the offline demo has one."""
+        """Return the models that the user can choose, grouped by endpoint; the offline demo has one.
+
+        Those that only the endpoint lists are among them once it was asked.
+        """
         model = self._engine.loop.provider.model
         if self._options.demo:
             return (ModelFact("Built in", model.name, model.context_window, 0.0, 0.0, is_current=True),)
-        return listed_models(self._engine.loaded.settings, model)
+        return listed_models(self._engine.loaded.settings, model, self._offered)
+
+    async def ask_endpoint(self) -> str:
+        """Ask the endpoint of the present model for its models, once a session, and return its name.
+
+        Returns:
+            The name of the endpoint; empty if it cannot be asked, as that of a plugin or of the offline demo.
+
+        Raises:
+            ProviderError: it does not list them; the configured ones are listed anyway.
+            ConfigurationError: the endpoint of the environment is not a URL.
+        """
+        settings, provider = self._engine.loaded.settings, self._engine.loop.provider
+        if self._options.demo or not isinstance(provider, AnthropicProvider):
+            return ""
+        endpoint = endpoint_name(settings, provider.model.name)
+        async with self._asking:
+            if endpoint not in self._offered:
+                self._offered[endpoint] = await provider.list_models()
+        return endpoint_title(settings, endpoint)
 
     def choose(self, name: str, /) -> None:
         """Use another model of the same endpoint from the next request on, for the rest of the session.
@@ -53,34 +84,43 @@ class SessionModels:
             raise ConfigurationError("The offline demo has one model. Start without --demo to choose another.")
         self._engine.choice.use_model(name)
 
+    def effort_text(self) -> str:
+        """Return how much the model thinks, as a sentence.
+
+        Raises:
+            ConfigurationError: this is the offline demo.
+        """
+        self._refuse_demo()
+        return f"The {self._effort_in_force()}"
+
     def choose_effort(self, name: str, /) -> str:
         """Change how much the model thinks from the next request on, for the rest of the session; return what applies.
-
-        Args:
-            name: a key of `BUDGETS`; empty to change nothing.
 
         Raises:
             ConfigurationError: no effort has this name, the model cannot stop thinking, or this is the offline demo.
         """
-        if self._options.demo:
-            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
-        if name and name not in BUDGETS:
+        self._refuse_demo()
+        if name not in BUDGETS:
             near = difflib.get_close_matches(name, BUDGETS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUDGETS)}."
             raise ConfigurationError(f"Unknown effort {name}; {hint}")
         model = self._engine.loop.provider.model
         if name == "off" and model.thinking == "always":
             raise ConfigurationError(f"{model.name} always thinks. The least effort is low.")
-        if name not in ("", "off", "default") and model.thinking == "none":
+        if name not in ("off", "default") and model.thinking == "none":
             raise ConfigurationError(f"{model.name} does not think, as the settings say.")
-        if name:
-            self._engine.choice.use_effort(name)
-        tokens = self._engine.loop.config.thinking_tokens
+        self._engine.choice.use_effort(name)
+        return f"From the next request on, the {self._effort_in_force()}"
+
+    def _refuse_demo(self) -> None:
+        if self._options.demo:
+            raise ConfigurationError("The offline demo does not think. Start without --demo to choose an effort.")
+
+    def _effort_in_force(self) -> str:
+        model, tokens = self._engine.loop.provider.model, self._engine.loop.config.thinking_tokens
         limit = f", up to {tokens:,} tokens" if tokens and model.thinking == "budget" else ""
-        begin = "From the next request on, the" if name else "The"
         state = {"off": "is off", "default": "is left to the provider"}.get(self.effort, f"is {self.effort}{limit}")
-        rest = "" if name else f" /effort NAME changes it: {', '.join(BUDGETS)}."
-        return f"{begin} model's effort {state}.{rest}"
+        return f"model's effort {state}."
 
     async def keep_default(self, setting: Literal["model", "effort"], /) -> str:
         """Store the model or the effort in force in the user's settings, for new sessions, and return their file.

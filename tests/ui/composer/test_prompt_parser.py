@@ -1,5 +1,7 @@
 """Telling commands from messages that begin with a slash."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.table import table
@@ -18,6 +20,8 @@ from tui_agent.ui.composer.prompt_parser import (
     suggestions,
 )
 
+OWN = tuple(map(PromptCommand, ("frontend:test", "deploy", "help")))
+
 
 def test_a_command_is_read_with_its_argument() -> None:
     found = parse_slash_call("/mode plan ")
@@ -35,16 +39,37 @@ def test_a_command_needs_no_argument() -> None:
 
 @table(
     "text",
-    ["help", "/etc/hosts is empty", "/help me with this test", "// a comment", "/", "/help\nand more", "fix /help"],
+    [
+        *("help", "// a comment", "/", "fix /help", "\\/modle opus", "/ model", "/2024 was better", "/1/2"),
+        *("/etc/hosts is empty", "/home/x is broken", "/home/x", "/tmp/", "/a.py fails", "/usr/bin/env: not found\n/x"),
+    ],
 )
 def test_a_sentence_or_a_path_is_a_message(text: str) -> None:
     assert parse_slash_call(text) is None
 
 
+@table(
+    ("text", "name"),
+    [
+        ("/help me with this test", "help"),
+        ("/help\nand more", "help"),
+        ("/clear it", "clear"),
+        ("/rename one\ntwo", "rename"),
+    ],
+)
+def test_a_command_with_text_that_it_does_not_take_is_not_a_message(text: str, name: str) -> None:
+    assert parse_slash_call(text) == UnknownSlash(name, None, exists=True)
+
+
 def test_a_misspelt_command_names_the_nearest() -> None:
     assert parse_slash_call("/hlep") == UnknownSlash("hlep", "help")
     assert parse_slash_call("/modle opus") == UnknownSlash("modle", "model")
+    assert parse_slash_call("/Model opus") == UnknownSlash("Model", "model")
+    assert parse_slash_call("/modle\nopus") == UnknownSlash("modle", "model")
+    assert parse_slash_call("/módel opus") == UnknownSlash("módel", "model")
     assert parse_slash_call("/zzzzzz") == UnknownSlash("zzzzzz", None)
+    assert parse_slash_call("/etc is full") == UnknownSlash("etc", None)
+    assert parse_slash_call("/frontend:tset", OWN) == UnknownSlash("frontend:tset", "frontend:test")
     assert parse_slash_call("\\/modle opus") is None
 
 
@@ -57,7 +82,30 @@ def test_suggestions_narrow_while_the_name_is_typed() -> None:
     assert suggestions("/zzz") == ()
 
 
-OWN = tuple(map(PromptCommand, ("frontend:test", "deploy", "help")))
+def names(draft: str, **options: Any) -> list[str | None]:
+    return [entry.slash for entry in suggestions(draft, OWN, **options)]
+
+
+def test_what_is_used_most_comes_first() -> None:
+    uses = {"cost": 3, "files": 7, "deploy": 1}
+    assert names("/", uses=uses)[:4] == ["files", "cost", "deploy", "help"]
+    assert names("/c", uses=uses)[0] == "cost"
+    assert names("/de", uses=uses) == ["deploy", "demo"]
+
+
+@table("draft", ["/", "/c", "/co", "/d", "/s", "/f"])
+def test_enter_never_runs_what_ends_a_session_or_costs_tokens_by_a_part_of_its_name(draft: str) -> None:
+    often = dict.fromkeys(("clear", "compact", "quit", "demo", "fork", "stop", "init", "deploy"), 50)
+    found = names(draft, uses=often)
+
+    assert found[0] not in {"clear", "compact", "quit", "demo", "fork", "stop", "init"}
+    assert draft != "/" or found[0] != "deploy"
+    assert names("/clear", uses=often)[0] == "clear"
+
+
+def test_a_command_that_does_nothing_here_is_not_offered() -> None:
+    assert "resume" not in names("/", offers=lambda command: command.needs != "sessions")
+    assert names("/res", offers=lambda command: command.needs != "sessions") == []
 
 
 def test_commands_of_files_are_found_by_any_part_of_their_name() -> None:

@@ -224,7 +224,7 @@ async def test_a_second_escape_interrupts_from_normal_mode() -> None:
 async def test_escape_first_closes_the_suggestions() -> None:
     async with stage() as on:
         on.app.use_vim_keys(True)
-        await on.type("/to")
+        await on.type("/th")
         await on.pilot.press("escape")
         assert sign(on) == " › "
         await on.pilot.press("escape")

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.workbench.sessions.prompt_store import FOLDER, MAX_PROMPTS, PromptStore, forget_session
+from tui_agent.workbench.sessions.prompt_store import (
+    FOLDER,
+    MAX_PROMPTS,
+    MOST_COMMANDS,
+    MOST_USES,
+    USES,
+    PromptStore,
+    forget_session,
+)
 
 
 def gone() -> int:
@@ -28,6 +36,37 @@ async def test_prompts_are_found_at_the_next_start_the_newest_first(tmp_path: Pa
     assert await later.find("fix") == ("Fix\nthe docs", "fix price")
     assert await later.find("") == ("Fix\nthe docs", "fix price", "list files")
     assert await PromptStore(tmp_path / "sessions", tmp_path / "other").find("") == ()
+
+
+async def test_prompts_are_found_before_commands_but_a_path_is_a_prompt(tmp_path: Path) -> None:
+    store = PromptStore(tmp_path / "sessions", tmp_path)
+    for text in ("fix price", "/home/x is broken", *("/model", "/cost", "/help", "/mode plan"), "list files"):
+        await store.add(text, "")
+
+    assert await store.find("") == (
+        *("list files", "/home/x is broken", "fix price"),
+        *("/mode plan", "/help", "/cost", "/model"),
+    )
+
+
+async def test_uses_of_commands_are_counted_for_the_user_and_stay_small(tmp_path: Path) -> None:
+    store = PromptStore(tmp_path / "sessions", tmp_path)
+    for name in ("cost", "help", "cost"):
+        await store.count_command(name)
+    other = PromptStore(tmp_path / "sessions", tmp_path / "other")
+    assert await other.command_uses() == {"cost": 2, "help": 1}
+
+    path = tmp_path / "sessions" / FOLDER / USES
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text(json.dumps({"cost": MOST_USES, "help": 9, "once": 1, "wrong": "x"}))
+    await other.count_command("cost")
+    assert await store.command_uses() == {"cost": (MOST_USES + 1) // 2, "help": 4}
+
+    for number in range(MOST_COMMANDS + 5):
+        await store.count_command(f"own-{number}")
+    assert len(await store.command_uses()) == MOST_COMMANDS
+    path.write_text("{damaged")
+    assert await store.command_uses() == {}
 
 
 async def test_files_are_private(tmp_path: Path) -> None:

@@ -112,12 +112,12 @@ async def test_the_effort_changes_what_the_next_request_may_think(
     options = replace(options_for(tmp_path), demo=False, settings={"model": "claude-sonnet-4-5"})
     async with open_engine(options, watched=True) as engine:
         models, config = SessionModels(engine, options), engine.loop.config
-        assert "The model's effort is left to the provider. /effort NAME" in models.choose_effort("")
+        assert models.effort_text() == "The model's effort is left to the provider."
         assert models.choose_effort("high") == (
             "From the next request on, the model's effort is high, up to 24,576 tokens."
         )
         assert config.thinking_tokens == 24_576
-        assert "The model's effort is high" in models.choose_effort("")
+        assert "The model's effort is high" in models.effort_text()
         assert "effort is off" in models.choose_effort("off")
         assert config.thinking_tokens == 0
         models.choose_effort("default")

@@ -136,7 +136,7 @@ class TuiAgentApp(BaseApp[None]):
             model: model name until an event reports one.
             label: text beside the model's name.
             ideas: example prompts for the welcome page.
-            place: directory and branch for the title bar.
+            place: directory and branch for the frame of the composer.
             surroundings: colours, motion and clock; None: as the environment asks.
             log_file: log of failed widgets; None: a widget that fails ends the app.
             open_replay: opens replays; None: no session can be replayed.

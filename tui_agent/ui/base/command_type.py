@@ -23,6 +23,7 @@ Where: TypeAlias = Literal[
     "servers",
     "rewind",
     "permissions",
+    "settings",
     "jobs",
     "report",
     "timeline",
@@ -35,6 +36,10 @@ Where: TypeAlias = Literal[
     "player",
 ]
 """The part of the screen that a key belongs to; `app` is all of it. The id of a command begins with it."""
+
+
+Need: TypeAlias = Literal["", "session", "sessions"]
+"""Part of the host without which a command does nothing: the open session whole, or the other sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class Command:
     """Argument of the `/` command for the help page, such as `[NAME]`; without `slash`, the input itself."""
     priority: bool = False
     """True if the key takes precedence over the focused widget."""
+    needs: Need = ""
 
     @property
     def where(self) -> Where:
@@ -89,6 +95,7 @@ def row(
     action: str = "",
     palette: bool | None = None,
     priority: bool = False,
+    needs: Need = "",
 ) -> Command:
     """Return a command as a row of a table.
 
@@ -101,6 +108,7 @@ def row(
         action: Textual action; empty if it is the last part of the id.
         palette: True if the command palette lists it; None: it does if there is a `/` command.
         priority: True if the key takes precedence over the focused widget.
+        needs: part of the host without which it does nothing.
     """
     keys, slash, argument = _GIVEN.findall(given)[0]
     return Command(
@@ -113,6 +121,7 @@ def row(
         slash=slash or None,
         argument=argument,
         priority=priority,
+        needs=needs,
     )
 
 

@@ -16,6 +16,30 @@ from .page_commands import PAGE_COMMANDS
 COMMANDS: tuple[Command, ...] = (*CHAT_COMMANDS, *PAGE_COMMANDS)
 """Every command with its default keys, in the order of the help page."""
 
+FIRST_KEYS = (
+    "composer.submit",
+    "composer.new_line",
+    "composer.follow_up",
+    "chat.send_now",
+    "chat.interrupt",
+    "app.escalate",
+    "chat.cycle_mode",
+    "chat.next_approval",
+    "approval.approve_once",
+    "approval.deny",
+    "composer.earlier",
+    "composer.search_prompts",
+    "chat.search",
+    "chat.page_up",
+    "chat.scroll_end",
+    "chat.toggle_panel",
+    "chat.background",
+    "app.command_palette",
+    "chat.help",
+    "app.quit",
+)
+"""Ids of the commands that one needs first."""
+
 _table: dict[str, Command] = {entry.id: entry for entry in COMMANDS}
 """Every command with the keys in force, by id."""
 
@@ -55,6 +79,11 @@ def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[B
         for command in commands
         if command.where == where and command.keys
     ]
+
+
+def first_keys() -> tuple[Command, ...]:
+    """Return the commands whose keys one needs first and that have a key, as help and hints list them."""
+    return tuple(found for name in FIRST_KEYS if (found := _table[name]).keys)
 
 
 def command(command_id: str) -> Command:

@@ -21,7 +21,16 @@ _TYPING: tuple[Where, ...] = ("app", "chat", "composer", "queue", "panel", "conv
 """Places where printable keys are text."""
 _EDITING = ("backspace", "left", "right")
 """Keys of the composer that no command may take from it."""
-_LIST_PAGES: tuple[Where, ...] = ("items", "servers", "rewind", "sessions", "permissions", "jobs", "timeline")
+_LIST_PAGES: tuple[Where, ...] = (
+    "items",
+    "servers",
+    "rewind",
+    "sessions",
+    "permissions",
+    "settings",
+    "jobs",
+    "timeline",
+)
 """Pages that also have the keys of every list."""
 _TOGETHER: tuple[tuple[Where, ...], ...] = (
     ("app", "chat", "composer", "queue"),

@@ -141,6 +141,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("permissions.show_calls", "enter", "its calls", "List the calls that this rule decided"),
     row("permissions.add_rule", "a", "add", "Type a rule for this session; enter adds it"),
     row("permissions.remove_rule", "ctrl+x delete", "remove", "Remove this rule of the session"),
+    # settings
+    row("settings.change", "enter", "change", "Turn the selected switch, choose another value, or type one"),
+    row("settings.reset", "ctrl+x", "default",
+        "Remove the selected setting from your file, so that its default applies", priority=True),
     # background commands
     row("jobs.open_output", "enter", "output", "Show what the command has printed"),
     row("jobs.stop", "ctrl+x delete", "stop", "Twice: stop the command and everything it started"),

@@ -1,29 +1,13 @@
-"""The settings of one chat screen, the first events it shows, and the permission modes that it explains."""
+"""The settings of one chat screen, and the first events it shows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.facts.history_tail import HistoryTail
-from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
 from .app_requests import SessionService
-
-MODES = {
-    PermissionMode.ASK: "Ask before anything changes that no rule allows",
-    PermissionMode.ACCEPT_EDITS: "Keep changes of files in the workspace; ask about the rest",
-    PermissionMode.PLAN: "Keep no changes; commands run in trials only",
-    PermissionMode.ALLOW: "Run every call that no rule denies, without asking",
-    PermissionMode.DENY: "Keep no changes, ask nothing, allow only what a rule allows",
-}
-"""Each permission mode, with what it does."""
-CYCLED_MODES = {
-    PermissionMode.ASK: "asks before it changes anything",
-    PermissionMode.ACCEPT_EDITS: "keeps changes of files here, asks about the rest",
-    PermissionMode.PLAN: "keeps no changes, and proposes a plan",
-}
-"""Modes that the mode key cycles through, as the first page explains them; the others are set by name only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +15,7 @@ class ChatOptions:
     """The settings of one chat screen."""
 
     place: WorkingDirectory = field(default_factory=WorkingDirectory)
-    """Directory and branch for the title bar."""
+    """Directory and branch for the frame of the composer."""
     model: str = ""
     """Model name until an event reports one."""
     label: str = ""

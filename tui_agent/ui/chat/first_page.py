@@ -17,16 +17,16 @@ from textual.widget import Widget
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.first_page_data import FirstPage
 from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.choice_texts import CYCLED_MODES, MODES
 from tui_agent.ui.base.commands import bindings_for, command, hint
 from tui_agent.ui.text.sanitiser import one_line, visible
 
 from .app_requests import SessionRequested, SessionService, ThemeRequested
-from .chat_options import CYCLED_MODES
 
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."
 _MOST_WIDTH = 72
-_MODE_WIDTH = max(len(mode.value) for mode in CYCLED_MODES) + 2
+_MODE_WIDTH = max(len(mode.words) for mode in CYCLED_MODES) + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class Welcome(Widget, can_focus=True):
         if page.is_first_run:
             key = command("chat.cycle_mode").key_text
             rows += [_Row(Content(""), 8), _Row(Content.assemble(("Modes", "$text bold"), f"  {key} switches"), 6)]
-            for mode, text in CYCLED_MODES.items():
-                rows.append(_Row(Content.assemble((f"  {mode.value:<{_MODE_WIDTH}}", "$text"), text), 6))
+            for mode in CYCLED_MODES:
+                rows.append(_Row(Content.assemble((f"  {mode.words:<{_MODE_WIDTH}}", "$text"), MODES[mode]), 6))
             if self._service is not None:
                 rows += [_Row(Content(""), 8), _Row(self._theme_row(number, width), 5, self._keep, is_theme=True)]
             if page.key:

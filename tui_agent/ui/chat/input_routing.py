@@ -124,6 +124,7 @@ class InputRouter:
                 self._run_shell(call)
             case SlashCall():
                 self.messages.release(event)
+                self._count_use(parsed.command.slash or "")
                 if not self._run(parsed):
                     self._entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
@@ -136,8 +137,17 @@ class InputRouter:
             case None if (bench := self._bridge.bench) is not None and bench.servers.are_named_in(event.text):
                 self._entry.run_worker(self._expand(event, bench), group="servers", exit_on_error=False)
             case None:
+                if (own := own_command(event.text, self._bridge.status.commands)) is not None:
+                    self._count_use(own.slash)
                 self.attachments.submit(event)
         self._show_pending_agent()
+
+    def _count_use(self, name: str) -> None:
+        """Count a command, so that the menu offers those first that are used most."""
+        uses = self._entry.composer.uses
+        self._entry.composer.uses = {**uses, name: uses.get(name, 0) + 1}
+        if self._bridge.prompts is not None:
+            self._keep(self._bridge.prompts.count_command(name))
 
     async def _expand(self, event: Composer.Submitted, bench: "Workbench") -> None:
         """Send an input with the prompt or the resources of tool servers that it names."""
@@ -294,6 +304,7 @@ class InputRouter:
         """Let ↑ recall the prompts of the project, and offer the draft that was not sent."""
         if (prompts := self._bridge.prompts) is None:
             return
+        self._entry.composer.uses = await prompts.command_uses()
         self._entry.composer.remember_project(await prompts.all())
         # A draft that were put into the composer would meet the typing.
         if draft := await prompts.earlier_draft():

@@ -1,6 +1,6 @@
 """The text area where the user types. It accepts input at any time, and nothing else changes its draft."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, Literal
@@ -14,7 +14,8 @@ from textual.widgets import TextArea
 from tui_agent.protocol.file_mentions import file_mentions
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.app_type import AnyScreen
-from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.command_type import Command
+from tui_agent.ui.base.commands import bindings_for, command, first_keys
 
 from .paste_folding_area import PasteFoldingArea, unescape_hidden
 from .prompt_parser import (
@@ -178,6 +179,10 @@ class Composer(PasteFoldingArea):
         text: str
 
     @dataclass
+    class HelpRequested(Message):
+        """The user wants to see all keys."""
+
+    @dataclass
     class EditorRequested(Message):
         """The user wants to edit the draft in an editor."""
 
@@ -199,6 +204,10 @@ class Composer(PasteFoldingArea):
         """Number of queued messages."""
         self.own_commands: tuple[PromptCommand, ...] = ()
         """The `/` commands of the user's and the project's files."""
+        self.offers: Callable[[Command], bool] = lambda _: True
+        """Returns False for a built-in command that does nothing here."""
+        self.uses: Mapping[str, int] = {}
+        """Uses of each `/` command by the user, by name."""
         self.yielded_keys: frozenset[str] = frozenset()
         """Keys that belong to the interrupt menu while it is open."""
         self.editing = ""
@@ -298,6 +307,9 @@ class Composer(PasteFoldingArea):
             self._take_prompt()
         elif chosen is not None and chosen.kind == "command":
             self._send(chosen.text, "submit")
+        elif chosen is not None and chosen.kind == "key":
+            self.clear()
+            self.post_message(self.HelpRequested())
         elif chosen is not None and chosen.text != f"@{self._mention}":
             self._complete_mention(chosen)
         elif self._ends_in_backslash():
@@ -323,6 +335,8 @@ class Composer(PasteFoldingArea):
             self._take_prompt()
         elif self._suggested and self._suggested[self._chosen].kind == "command":
             self.show(f"{self._suggested[self._chosen].text} ")
+        elif self._suggested and self._suggested[self._chosen].kind == "key":
+            self.action_submit()
         elif self._suggested:
             self._complete_mention(self._suggested[self._chosen])
         elif self.editing:
@@ -459,6 +473,8 @@ class Composer(PasteFoldingArea):
             self.post_message(QueueRequest("leave"))
             return
         self._mention = None
+        if self.text == "?":
+            self.clear()
         if (draft := self._draft_before_search) is not None:
             self._draft_before_search = None
             self._show_as_is(draft)
@@ -524,13 +540,20 @@ class Composer(PasteFoldingArea):
         if before is not None and mention is None and line[:column].endswith(f"@{before} "):
             self._name_file(f"@{before}", typed=True)
         if mention is None:
-            self._offer(tuple(map(Suggestion.of_command, suggestions(self.text, self.own_commands))))
+            self._offer(self._commands())
         else:
             # Until the answer comes, those that still match stay, so that the menu does not flicker.
             self._offer(tuple(entry for entry in self._suggested if matches_in_order(entry.text, f"@{mention}")))
         if mention is not None or before is not None:
             at_start = mention is not None and (row, column) == (0, len(mention) + 1)
             self.post_message(self.MentionTyped(mention, at_start))
+
+    def _commands(self) -> tuple[Suggestion, ...]:
+        """Return the commands that the text may become; for a lone `?`, the keys that one needs first."""
+        if self.text == "?":
+            return tuple(map(Suggestion.of_key, first_keys()))
+        found = suggestions(self.text, self.own_commands, offers=self.offers, uses=self.uses)
+        return tuple(map(Suggestion.of_command, found))
 
     def offer_mentions(self, mention: str, entries: tuple[Suggestion, ...]) -> None:
         """Show files and sub-agents for the text behind an `@`, unless it has changed meanwhile."""

@@ -35,10 +35,14 @@ OPEN_SECONDS = 6.0
 """Seconds until the interrupt menu closes by itself."""
 PREVIEW_HEIGHT = 24
 """Rows of the window from which a preview is shown."""
+FRAMED = 10
+"""Rows of the window from which the composer has a frame; `-short` begins there."""
 MAX_ROWS = 8
 """Suggestions that the menu shows at a time."""
 _LABEL = 20
 """Cells of the column of commands."""
+_KEY, _KEY_COLUMN = 12, 39
+"""Cells of a key, and of a key with what it does."""
 
 
 def placeholder(*, busy: bool, idle_text: str = PLACEHOLDER) -> str:
@@ -62,10 +66,12 @@ class PromptMarker(Widget):
 
     normal_mode = reactive(False)
     """True if letters do not type text."""
+    searching = reactive(False)
+    """True if the text is a search."""
 
     def render(self) -> Content:
         """Return the sign."""
-        return Content("[N]" if self.normal_mode else " › ")
+        return Content(" / " if self.searching else "[N]" if self.normal_mode else " › ")
 
 
 class SlashMenu(Widget):
@@ -85,20 +91,44 @@ class SlashMenu(Widget):
         self._entries: tuple[Suggestion, ...] = ()
         self._chosen = 0
         self._column = _LABEL
+        self._title: tuple[str, str] = ("", "")
 
-    def offer(self, entries: tuple[Suggestion, ...], chosen: int) -> None:
-        """Show suggestions with the one at index `chosen` marked; none hide the menu."""
-        self._entries, self._chosen = entries, chosen
+    def offer(self, entries: tuple[Suggestion, ...], chosen: int, title: tuple[str, str] = ("", "")) -> None:
+        """Show suggestions with the one at index `chosen` marked, below a title with its keys; none hide the menu."""
+        self._entries, self._chosen, self._title = entries, chosen, title
         self.display = bool(entries)
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the rows of the suggestions, and one that counts the others."""
-        return min(len(self._entries), MAX_ROWS + 1)
+        """Return the rows of the suggestions, one that counts the others, and the title."""
+        if self._shows_keys:
+            return bool(self._title[0]) + len(self._key_rows(width))
+        return bool(self._title[0]) + min(len(self._entries), MAX_ROWS + 1)
+
+    @property
+    def _shows_keys(self) -> bool:
+        return bool(self._entries) and self._entries[0].kind == "key"
+
+    def _key_rows(self, width: int) -> list[Content]:
+        """Return the keys in columns, read downwards."""
+        columns = max(1, min(3, width // _KEY_COLUMN))
+        count = min(-(-len(self._entries) // columns), MAX_ROWS + 2)
+        cells = [
+            Content.assemble((f"   {entry.label:<{_KEY}}", "$text"), f"{one_line(entry.help, _KEY_COLUMN - _KEY - 4)}")
+            for entry in self._entries[: count * columns]
+        ]
+        rows: list[Content] = []
+        for row in range(count):
+            parts = [cell + Content(" " * (_KEY_COLUMN - cell.cell_length)) for cell in cells[row::count]]
+            rows.append(Content("").join(parts))
+        return rows
 
     def render(self) -> Content:
         """Return one row for each suggestion, as many as fit, and the number of those above and below."""
-        count, height = len(self._entries), max(1, self.size.height)
+        title = [self._title_row()] if self._title[0] and self.size.height > 1 else []
+        if self._shows_keys:
+            return Content("\n").join([*title, *self._key_rows(self.size.width)])
+        count, height = len(self._entries), max(1, self.size.height - len(title))
         widths = [cell_len(entry.label) + 3 for entry in self._entries if entry.help]
         self._column = max((width for width in widths if _LABEL < width <= self.size.width // 4), default=_LABEL)
         shown = count if count <= height else max(1, height - 1)
@@ -108,7 +138,13 @@ class SlashMenu(Widget):
             below = count - first - shown
             more = [f"↑ {first} more"] * bool(first) + [f"↓ {below} more"] * bool(below)
             rows.append(Content.styled(f"   {' · '.join(more)}", "$text-muted"))
-        return Content("\n").join(rows)
+        return Content("\n").join([*title, *rows])
+
+    def _title_row(self) -> Content:
+        name, keys = self._title
+        gap = " " * max(3, self.size.width - cell_len(name) - cell_len(keys) - 5)
+        fits = self.size.width >= cell_len(name) + cell_len(keys) + 8
+        return Content.assemble((f"   {name}", "$text bold"), (f"{gap}{keys}" if fits else "", "$text-muted"))
 
     def _row(self, entry: Suggestion, *, chosen: bool) -> Content:
         width = max(1, self.size.width - 4)
@@ -200,16 +236,9 @@ class PromptArea(Vertical, ImmediateLayout):
     DEFAULT_CSS = """
     PromptArea {
         height: auto;
-        & > Horizontal {
-            height: auto;
-            & > * { border-top: solid $border-blurred; }
-        }
+        & > Horizontal { height: auto; }
         /* With `*` here, Textual would style every widget of the screen again whenever the focus moves. */
-        &:focus-within {
-            height: auto;
-            & > Horizontal > PromptMarker { border-top: solid $border; }
-            & > Horizontal > Composer { border-top: solid $border; }
-        }
+        &:focus-within > #frame { color: $border; }
     }
     """
 
@@ -222,13 +251,22 @@ class PromptArea(Vertical, ImmediateLayout):
         line: int = 1
         """Number of the first line to show."""
 
-    def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        queue: WaitingMessages,
+        status: SessionStatus,
+        notice: Widget,
+        frame: Widget,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         """Create the widgets.
 
         Args:
             queue: the queued messages.
             status: the session's status.
             notice: a line to be shown below the queue.
+            frame: the rule over the text.
         """
         super().__init__(id=id)
         self.queue = QueueStrip(queue, status, id="queue")
@@ -242,6 +280,7 @@ class PromptArea(Vertical, ImmediateLayout):
         self.idle_text = PLACEHOLDER
         """Text of the empty composer while nothing runs."""
         self._notice = notice
+        self._frame = frame
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
         self.notices = NoticeLine()
@@ -261,28 +300,30 @@ class PromptArea(Vertical, ImmediateLayout):
         yield self._suggestions
         yield self.notices
         yield self.refusal
+        yield self._frame
         with self._row:
             yield self._marker
             yield self.composer
 
     def fit(self, window: Size) -> None:
-        """Limit the height of the composer to a third of the window."""
+        """Limit the height of composer and frame to a third of the window."""
         # `vh` would do, but Textual keeps what it measures while the window changes, and the composer could vanish.
-        rows = max(1, window.height // 3)
+        rows = max(1, window.height // 3 - (window.height >= FRAMED))
         # Both need the limit: the height that a row measures for itself ignores the limit of its children.
         for part in (self._row, self.composer):
             part.styles.max_height = rows
 
     def foot_rows(self, line: Widget) -> tuple[int, int]:
         """Return the rows from the queue to the end of the screen, and those without the queue."""
-        short = self.composer.outer_size.height + line.outer_size.height + self.rows_below
+        frame = self._frame.outer_size.height if self._frame.display else 0
+        short = frame + self.composer.outer_size.height + line.outer_size.height + self.rows_below
         return short + (self.queue.outer_size.height if self.queue.display else 0), short
 
     def set_busy(self, busy: bool) -> None:
         """Show that a text steers the run, or starts one."""
         if busy != self.composer.busy:
             self.composer.busy = busy
-            self.composer.placeholder = placeholder(busy=busy, idle_text=self.idle_text)
+            self._show_placeholder()
         if not busy:
             self.close_menu()
 
@@ -351,12 +392,28 @@ class PromptArea(Vertical, ImmediateLayout):
         self.composer.yielded_keys = frozenset()
         self.menu.close()
 
+    def _show_placeholder(self) -> None:
+        normal = placeholder(busy=self.composer.busy, idle_text=self.idle_text)
+        self.composer.placeholder = "search" if self.composer.searching else normal
+
+    def _title_of(self, entries: tuple[Suggestion, ...]) -> tuple[str, str]:
+        """Return title and keys of the menu; commands and files need none."""
+        if self.composer.searching:
+            back = hint("composer.close_suggestions", "back")
+            return "Earlier prompts", f"enter takes it · {hint('composer.search_prompts', 'older')} · {back}"
+        if entries and entries[0].kind == "key":
+            back = hint("composer.close_suggestions", "back")
+            return "Keys", f"{hint('composer.submit', 'shows all')} · {back}"
+        return "", ""
+
     # --- children -----------------------------------------------------------------------------------------------------
 
     @on(Composer.Suggested)
     def _suggested(self, event: Composer.Suggested) -> None:
         event.stop()
-        self._suggestions.offer(event.entries, event.chosen)
+        self._suggestions.offer(event.entries, event.chosen, self._title_of(event.entries))
+        self._marker.searching = self.composer.searching
+        self._show_placeholder()
         # In a low window the preview would cover what the user reads.
         fits = self.screen.size.height >= PREVIEW_HEIGHT
         entry = event.entries[event.chosen] if event.entries and fits else None

@@ -1,13 +1,15 @@
 """Parses the user's input: a `/` command, a shell command (`!`), a message to one call or sub-agent (`@`), or a prompt.
 
-A path or a sentence that begins with a slash is a prompt.
+A text that begins with a slash and a name is a command, whatever follows, and never reaches the model by mistake. A
+first word with a second slash, a dot or another sign is a path, and the text a prompt.
 """
 
 import difflib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote
 
@@ -19,16 +21,16 @@ from tui_agent.ui.base.commands import slash_commands
 _AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _MENTION = re.compile(r"(?:\A|(?<=\s))@([^\s@]*)\Z")
 _ARGUMENT = re.compile(r"/([a-z][a-z-]*) (\S*)")
-_COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
-
-
+_NAMED = re.compile(r"/([^\W\d_][\w:-]*)(?=\s|\Z)[ \t]*(.*)\Z", re.DOTALL)
 _FIRST = {
     name: place
     for place, name in enumerate(
-        ("help", "model", "mode", "resume", "files", "permissions", "rewind", "context", "report", "timeline", "search")
+        ("help", "model", "mode", "resume", "files", "settings", "permissions", "rewind", "context", "report", "search")
     )
 }
-"""Commands that the menu offers first for a bare `/`: enter must not choose one that ends a session or costs tokens."""
+"""Commands that the menu offers first while the user has used none."""
+_NEVER_CHOSEN = frozenset(("clear", "quit", "fork", "demo", "compact", "stop", "init"))
+"""Commands that end or change a session or cost tokens, so that the menu chooses them only by their letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,13 @@ class SlashCall:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSlash:
-    """Input that looks like a `/` command but names none."""
+    """Input that looks like a `/` command but is none: no command has the name, or this one takes no such text."""
 
     name: str
     nearest: str | None
     """Name of the closest command, or None."""
+    exists: bool = False
+    """True if a command has the name, but takes no text, or only one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Suggestion:
     label: str
     """The text as shown, with its argument."""
     help: str = ""
-    kind: Literal["command", "mention", "prompt", "note"] = "mention"
+    kind: Literal["command", "mention", "prompt", "note", "key"] = "mention"
     path: str = ""
     """Path of the file or directory that it names; empty for anything else."""
     line: int = 1
@@ -105,6 +109,11 @@ class Suggestion:
         """Return the suggestion of a function or class: its lines are attached."""
         lines = f"{path}:{first}-{last}" if last > first else f"{path}:{first}"
         return cls(mention_of(lines), name, f"{path}:{first}", path=path, line=first)
+
+    @classmethod
+    def of_key(cls, command: Command) -> "Suggestion":
+        """Return a key with what it does."""
+        return cls(command.id, command.key_text, command.text, "key")
 
     @classmethod
     def of_prompt(cls, text: str) -> "Suggestion":
@@ -174,31 +183,42 @@ def own_command(text: str, own: Iterable[PromptCommand]) -> PromptCommand | None
 def parse_slash_call(text: str, own: Iterable[PromptCommand] = ()) -> SlashCall | UnknownSlash | None:
     """Return the built-in `/` command in a text; None if it is a prompt, or one of the user's `own` commands.
 
-    A line that begins with an unknown name is not a prompt: a misspelt command must not reach the model. `\\/` sends
-    it.
+    A misspelt command must not reach the model, nor one with text that it does not take. `\\/` sends it.
     """
-    match = _COMMAND_LINE.match(text.strip())
+    match = _NAMED.match(text.strip())
     if match is None:
         return None
-    by_name = {command.slash: command for command in slash_commands() if command.slash}
-    name, argument = match[1], (match[2] or "").strip()
-    found = by_name.get(name)
-    if found is not None and (not argument or found.argument):
-        return SlashCall(found, argument)
-    if found is not None or own_command(text, own) is not None:
+    built_in = {command.slash: command for command in slash_commands() if command.slash}
+    name, argument = match[1], match[2].strip()
+    if (found := built_in.get(name)) is not None:
+        fits = not argument or (found.argument and "\n" not in argument)
+        return SlashCall(found, argument) if fits else UnknownSlash(name, None, exists=True)
+    if own_command(text, own) is not None:
         return None
-    near = difflib.get_close_matches(name, [*by_name, *(entry.slash for entry in own)])
+    near = difflib.get_close_matches(name.lower(), [*built_in, *(entry.slash for entry in own)])
     near.sort(key=lambda other: sorted(other) != sorted(name))  # Letters that changed places come first.
     return UnknownSlash(name, near[0] if near else None)
 
 
-def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command | PromptCommand, ...]:
+def suggestions(
+    draft: str,
+    own: Iterable[PromptCommand] = (),
+    *,
+    offers: Callable[[Command], bool] = lambda _: True,
+    uses: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[Command | PromptCommand, ...]:
     """Return the commands that a draft such as `/he` may become; none if it has more than one word.
 
-    Any part of the name of one of the user's `own` commands may be typed: `/test` finds `/frontend:test`. From the
-    second letter on, own commands that begin with the draft come first, unless it is a built-in name: `/fi` offers the
-    user's `/fix` before `/files`. Behind the name of a command with known arguments, such as `/model `, these are found
-    by any part.
+    Those used most come first, then the built-in ones. Any part of the name of one of the user's `own` commands may be
+    typed: `/test` finds `/frontend:test`. From the second letter on, own commands that begin with the draft come first,
+    unless it is a built-in name: `/fi` offers the user's `/fix` before `/files`. Behind the name of a command with
+    known arguments, such as `/model `, these are found by any part.
+
+    Args:
+        draft: the text.
+        own: commands of the user's and the project's files.
+        offers: returns False for a built-in command that does nothing here.
+        uses: how often the user has used commands, by name.
     """
     typed = draft[1:]
     if (words := _ARGUMENT.fullmatch(draft)) is not None:
@@ -207,10 +227,22 @@ def suggestions(draft: str, own: Iterable[PromptCommand] = ()) -> tuple[Command 
     own = [entry for entry in own if " " not in entry.slash]
     if not re.fullmatch(r"/[\w:.-]*", draft, re.ASCII):
         return ()
-    built_in = tuple(command for command in slash_commands() if (command.slash or "").startswith(typed))
+    built_in = [one for one in slash_commands() if (one.slash or "").startswith(typed) and offers(one)]
     if not typed:
-        built_in = tuple(sorted(built_in, key=lambda command: _FIRST.get(command.slash or "", len(_FIRST))))
-    begun = tuple(entry for entry in own if typed and entry.slash.startswith(typed))
-    found = (entry for entry in own if entry not in begun and f":{typed}".casefold() in f":{entry.slash}".casefold())
+        built_in.sort(key=lambda command: _FIRST.get(command.slash or "", len(_FIRST)))
+    begun = [entry for entry in own if typed and entry.slash.startswith(typed)]
+    found = [entry for entry in own if entry not in begun and f":{typed}".casefold() in f":{entry.slash}".casefold()]
     own_first = len(typed) > 1 and all(command.slash != typed for command in built_in)
-    return (*begun, *built_in, *found) if own_first else (*built_in, *begun, *found)
+    entries = [*begun, *built_in, *found] if own_first else [*built_in, *begun, *found]
+    entries.sort(key=lambda entry: (entry.slash != typed, -uses.get(entry.slash or "", 0)))
+    first = next((place for place, entry in enumerate(entries) if _may_be_chosen(entry, typed)), 0)
+    entries[:0] = [entries.pop(first)] if entries else []
+    return tuple(entries)
+
+
+def _may_be_chosen(entry: Command | PromptCommand, typed: str) -> bool:
+    """Return True if enter may run the command although only a part of its name is typed."""
+    if isinstance(entry, PromptCommand):
+        # It sends a prompt.
+        return bool(typed)
+    return entry.slash == typed or entry.slash not in _NEVER_CHOSEN

@@ -20,24 +20,6 @@ from tui_agent.ui.transcript.part_page import PartPage
 from .list_page import ListPage
 from .text_page import POLL_SECONDS
 
-EFFORTS = {
-    "off": "No thinking",
-    "low": "Little thinking: quick answers",
-    "medium": "Some thinking",
-    "high": "Much thinking, for hard work",
-    "xhigh": "More than high, where the model has it",
-    "max": "As much thinking as the model can do",
-    "default": "As the provider decides",
-}
-"""Each effort, with what it does."""
-THEMES = {
-    "auto": "Dark or light, like the terminal",
-    "dark": "Dark ground",
-    "light": "Light ground",
-    "high-contrast": "Black ground, strong colours",
-    "ansi": "The terminal's own sixteen colours",
-}
-"""The themes that come with the program."""
 SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("You", "you"),),
     (("  fix the failing price test", ""),),
@@ -122,6 +104,11 @@ class ChooserPage(ListPage[Item, str]):
             self.set_interval(POLL_SECONDS, self._use_items)
         self.call_after_refresh(self.rows.reveal)
 
+    def update(self, state: str) -> None:
+        """Show the items as they are now, and another state."""
+        self._text = state
+        self._use_items()
+
     def _use_items(self) -> None:
         items = self._read()
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
@@ -158,6 +145,10 @@ class ChooserPage(ListPage[Item, str]):
     def search_text(self, item: Item) -> str:
         """Return name, note and paragraphs."""
         return " ".join((item.name, item.note, *(text for runs in item.paragraphs for text, _ in runs)))
+
+    def search_name(self, item: Item) -> str:
+        """Return the name."""
+        return item.name
 
     def summary(self) -> Run:
         """Return the text of the state line."""

@@ -1,13 +1,13 @@
 """The help page: every command and key of the table of commands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 
 from textual.content import Content
 
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.command_type import Command, Where, key_label
-from tui_agent.ui.base.commands import all_commands, command, slash_commands
+from tui_agent.ui.base.commands import all_commands, command, first_keys, slash_commands
 from tui_agent.ui.text.sanitiser import visible
 
 _TITLES: dict[Where, str] = {
@@ -26,6 +26,7 @@ _TITLES: dict[Where, str] = {
     "rewind": "While rewinding",
     "sessions": "In the list of sessions",
     "permissions": "On the permissions page",
+    "settings": "On the page of settings",
     "jobs": "On the page of background commands",
     "servers": "On the page of tool servers",
     "welcome": "On the first page",
@@ -46,10 +47,20 @@ _COLUMN = 24
 """Cells in front of the help texts."""
 
 
-def help_text(width: int, own: Sequence[PromptCommand] = ()) -> Content:
-    """Return the page, wrapped to a width; `own` are the commands of the user's and the project's files."""
-    parts = [_heading("Commands")]
-    parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
+def help_text(
+    width: int, own: Sequence[PromptCommand] = (), offers: Callable[[Command], bool] = lambda _: True
+) -> Content:
+    """Return the page, with the keys that one needs first at the top.
+
+    Args:
+        width: columns to which it is wrapped.
+        own: the commands of the user's and the project's files.
+        offers: returns False for a command that does nothing here.
+    """
+    parts = [_heading("The keys you need first")]
+    parts += [_row(_keys(entry), entry, width) for entry in first_keys()]
+    parts += [Content(""), _heading("Commands")]
+    parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands() if offers(entry)]
     parts += [_row(entry.argument, entry, width) for entry in all_commands() if entry.argument and not entry.slash]
     if own:
         parts += [Content(""), _heading("Your commands and skills")]

@@ -203,6 +203,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return the text that a search looks through; all of its words must be in it."""
         return self.item_row(item, 0, 300).plain
 
+    def search_name(self, item: T) -> str:
+        """Return the text whose matches come first; empty to keep the order."""
+        return ""
+
     def heading_rows(self, width: int) -> Sequence[Line]:
         """Return the rows above the list, which a low window does not show."""
         return ()
@@ -381,7 +385,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         if not words:
             return self._items
         texts = ((item, self.search_text(item).casefold()) for item in self._items)
-        return [item for item, text in texts if all(word in text for word in words)]
+        found = [item for item, text in texts if all(word in text for word in words)]
+        return sorted(found, key=lambda item: not all(word in self.search_name(item).casefold() for word in words))
 
     def _search(self, query: str) -> None:
         self._query, self._message = query, ("", "")

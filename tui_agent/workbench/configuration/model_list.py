@@ -1,6 +1,9 @@
 """The models that the user can choose: those of the configured endpoints, and the known ones of the API itself."""
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.model_facts import ModelFact
@@ -14,13 +17,24 @@ from .named_endpoints import has_own_address
 _DEFAULT = "Anthropic"
 
 
-def listed_models(settings: Settings, current: ModelInfo) -> tuple[ModelFact, ...]:
+def listed_models(
+    settings: Settings, current: ModelInfo, offered: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> tuple[ModelFact, ...]:
     """Return the models by endpoint, beginning with that of the session; wrong configurations are left out.
+
+    Args:
+        settings: the configured endpoints and models.
+        current: the model of the next request.
+        offered: names that endpoints list themselves, by the name of the endpoint, empty for the default one.
 
     Raises:
         ConfigurationError: the endpoint of the environment is not a URL.
     """
     default, named = _default_models(settings), _named_models(settings)
+    for provider, names in offered.items():
+        into = named if provider else default
+        known = {fact.name for fact in into}
+        into += (fact for name in names if (fact := _offered(provider, name, settings)).name not in known)
     listed = {fact.name for fact in (*default, *named)}
     if current.name not in listed:
         provider, slash, _ = current.name.partition("/")
@@ -68,6 +82,37 @@ def _named_models(settings: Settings) -> list[ModelFact]:
             if target is not None:
                 facts.append(_fact(provider, target.info, None))
     return facts
+
+
+def endpoint_name(settings: Settings, model: str) -> str:
+    """Return the name of the endpoint that a model belongs to; empty for the default endpoint."""
+    provider, slash, _ = model.partition("/")
+    is_named = slash and (provider in settings.providers or not has_own_address(settings, os.environ))
+    return provider if is_named else ""
+
+
+def endpoint_title(settings: Settings, endpoint: str) -> str:
+    """Return an endpoint's name for reading.
+
+    Raises:
+        ConfigurationError: the endpoint of the environment is not a URL.
+    """
+    return endpoint or _default_name(settings)
+
+
+def _offered(provider: str, name: str, settings: Settings) -> ModelFact:
+    """Return the fact about a model that an endpoint lists; what is not known of it has conservative values."""
+    full = f"{provider}/{name}" if provider else name
+    info = model_info(name)
+    if provider:
+        from tui_agent.providers.endpoint_profiles import find_target
+
+        try:
+            target = find_target(full, settings.providers)
+        except ConfigurationError:
+            target = None
+        info = target.info if target is not None else info
+    return _fact(endpoint_title(settings, provider), replace(info, name=full), None)
 
 
 def _default_name(settings: Settings) -> str:

@@ -8,12 +8,14 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.protocol.engine_imports import IMPORTING
+from tui_agent.protocol.messages import is_object
 from tui_agent.protocol.regular_file import read_regular_file
 
 FOLDER = "prompts"
@@ -25,9 +27,17 @@ MAX_FOUND = 50
 MAX_SIZE = 100_000
 """Characters of a prompt or draft; longer ones are not kept."""
 
+USES = "commands.json"
+"""File with the uses of `/` commands."""
+MOST_USES = 200
+"""Uses of one command at which all counts are halved."""
+MOST_COMMANDS = 100
+"""Commands whose uses are kept, those used most."""
+
 _FILE_MODE = 0o600
 _MAX_BYTES = 64 * 1024 * 1024
 _PRIVATE = "!!"
+_COMMAND = re.compile(r"\s*/[^\W\d_][\w:-]*(\s|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +73,11 @@ class PromptStore:
         self._lock = asyncio.Lock()
 
     async def find(self, text: str, /) -> tuple[str, ...]:
-        """Return the prompts that contain a text, in either case; the newest first, each once."""
+        """Return the prompts that contain a text, in either case; the newest first, each once, then the commands."""
         await self._load()
         wanted = text.casefold()
-        found = (prompt.text for prompt in reversed(self._prompts) if wanted in prompt.text.casefold())
-        return tuple(dict.fromkeys(found))[:MAX_FOUND]
+        texts = dict.fromkeys(one.text for one in reversed(self._prompts) if wanted in one.text.casefold())
+        return tuple(sorted(texts, key=_is_command)[:MAX_FOUND])
 
     async def all(self) -> tuple[str, ...]:
         """Return all prompts, the oldest first."""
@@ -82,6 +92,16 @@ class PromptStore:
             return
         self._prompts = [*self._prompts, prompt][-MAX_PROMPTS:]
         await self._in_thread(lambda _: self._append(prompt), text)
+
+    async def command_uses(self) -> Mapping[str, int]:
+        """Return how often the user has used `/` commands in all projects, by name."""
+        if self._folder is None:
+            return {}
+        return await asyncio.to_thread(_read_uses, self._folder / USES)
+
+    async def count_command(self, name: str, /) -> None:
+        """Count one more use of a `/` command."""
+        await self._in_thread(self._count, name)
 
     async def earlier_draft(self) -> str:
         """Return the draft of a program that did not end properly, now the newest prompt; empty if there is none."""
@@ -153,6 +173,17 @@ class PromptStore:
             known[session_id] = (folder / f"{session_id}{JOURNAL_SUFFIX}").exists()
         return [prompt for prompt in prompts if known[prompt.session_id]]
 
+    def _count(self, name: str) -> None:
+        path = (self._folder or Path()) / USES
+        _make_folder(path.parent)
+        uses = _read_uses(path)
+        uses[name] = uses.get(name, 0) + 1
+        if uses[name] > MOST_USES:
+            # What was used long ago counts less and less.
+            uses = {one: count // 2 for one, count in uses.items() if count > 1}
+        kept = sorted(uses, key=lambda one: -uses[one])[:MOST_COMMANDS]
+        _write(path, json.dumps({one: uses[one] for one in kept}))
+
     def _left_drafts(self) -> list[Path]:
         """Return the drafts of programs that are gone, the newest last."""
         found: list[tuple[float, Path]] = []
@@ -212,6 +243,22 @@ def forget_session(sessions_dir: Path, session_id: str) -> None:
         if len(kept) < len(lines):
             with suppress(OSError):
                 _write(path, "".join(f"{line}\n" for line in kept))
+
+
+def _read_uses(path: Path) -> dict[str, int]:
+    """Return the uses of commands; none if the file is damaged. Blocks."""
+    try:
+        values = json.loads(read_regular_file(str(path), _MAX_BYTES))
+    except (OSError, ValueError):
+        return {}
+    if not is_object(values):
+        return {}
+    return {name: count for name, count in values.items() if isinstance(count, int) and count > 0}
+
+
+def _is_command(text: str) -> bool:
+    """Return True for a text that is most probably a `/` command, and not a path."""
+    return _COMMAND.match(text) is not None
 
 
 def _is_private(text: str) -> bool:

@@ -9,9 +9,9 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
+from tui_agent.ui.base.choice_texts import MODES, theme_texts
 from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.base.commands import all_commands
-from tui_agent.ui.chat.chat_options import MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
 from tui_agent.ui.panel.call_list import CallList
@@ -35,7 +35,7 @@ class CommandActions:
         """Mode, theme and model."""
         self.session = SessionActions(context)
         """Name, files and past of the session."""
-        self.pages = PageActions(context, state)
+        self.pages = PageActions(context, state, self.offers)
         """Pages and facts."""
         self.jobs = JobActions(context, state)
         """Calls and background commands."""
@@ -56,6 +56,10 @@ class CommandActions:
         """Run a typed command; return False if it does not exist, or its argument is missing or unknown."""
         if isinstance(typed, SlashCall):
             return self.perform(typed.command, typed.argument)
+        if typed.exists:
+            text = f"/{typed.name} is a command, and takes no such text. \\/{typed.name} sends all of it."
+            self.say(text, wrong=True)
+            return False
         near = f" Did you mean /{typed.nearest}?" if typed.nearest else " /help lists them all."
         self.say(f"There is no command /{typed.name}.{near} \\/{typed.name} sends the text.", wrong=True)
         return False
@@ -100,6 +104,14 @@ class CommandActions:
         else:
             composer.put_back(f"/{name} ")
             composer.focus()
+
+    def offers(self, command: Command) -> bool:
+        """Return False if a command does nothing in this program, so that no menu lists it."""
+        bridge = self._context.bridge
+        if command.needs == "sessions" and self._context.options.first_page is None:
+            return False
+        is_whole = bridge.bench is not None or bridge.status.pending
+        return (is_whole or command.needs != "session") and not bridge.refusal(command.id)
 
     @property
     def own(self) -> tuple[PromptCommand, ...]:
@@ -158,9 +170,9 @@ class CommandProvider(Provider):
             return
         commands = found
         settings = commands.settings
-        in_order = {command.id: command for command in all_commands() if command.palette}
+        in_order = {command.id: command for command in all_commands() if command.palette and commands.offers(command)}
         last = in_order.pop(_LAST)
-        first = [in_order.pop(name) for name in _FIRST]
+        first = [in_order.pop(name) for name in _FIRST if name in in_order]
         entries = [
             PaletteEntry(command.text, command.help, lambda entry=command: commands.choose(entry), command.key_text)
             for command in (*first, *in_order.values(), last)
@@ -169,10 +181,7 @@ class CommandProvider(Provider):
         for own in (entry for entry in commands.own if " " not in entry.slash):
             yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
-            words = mode.value.replace("_", " ")
-            yield PaletteEntry(f"mode: {words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
-        for name in settings.theme_names:
-            yield PaletteEntry(
-                f"theme: {name}", "Change the colours", lambda chosen=name: settings.choose_theme(chosen)
-            )
+            yield PaletteEntry(f"mode: {mode.words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
+        for name, text in theme_texts(settings.theme_names).items():
+            yield PaletteEntry(f"theme: {name}", text, lambda chosen=name: settings.choose_theme(chosen))
         yield entries[-1]

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tui_agent.protocol.amounts import count_text, money_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.ui.base.command_type import Command
 from tui_agent.ui.bridge.agent_bridge import NOT_READY
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.dialogs.help_page import help_text
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 class PageActions:
     """Open pages about the session."""
 
-    def __init__(self, context: ActionContext, state: Callable[[], ScreenState]) -> None:
+    def __init__(
+        self, context: ActionContext, state: Callable[[], ScreenState], offers: Callable[[Command], bool]
+    ) -> None:
         self._context = context
         self._state = state
+        self._offers = offers
         self.handlers: Handlers = {
             "chat.help": lambda _: self.show_help(),
             "chat.context": self._show_context_page,
@@ -43,7 +47,7 @@ class PageActions:
     def show_help(self) -> None:
         """Open the help page."""
         own = [entry for entry in self._context.bridge.status.commands if " " not in entry.slash]
-        self._context.show_page("Help", lambda width: help_text(width, own))
+        self._context.show_page("Help", lambda width: help_text(width, own, self._offers))
 
     def _doctor(self, _: str) -> None:
         self._context.start("doctor", self._examine())
@@ -59,7 +63,7 @@ class PageActions:
             self._context.show_page("Doctor", lambda _: Content(text))
 
     def _show_context_page(self, _: str) -> None:
-        agent, window = self._context.bridge.agent, self._state().status.window
+        agent, status = self._context.bridge.agent, self._state().status
         if agent is None:
             self._context.say(NOT_READY, wrong=True)
             return
@@ -67,8 +71,8 @@ class PageActions:
         from tui_agent.ui.dialogs.info_pages import context_text
         from tui_agent.workbench.context_breakdown import context_breakdown
 
-        breakdown = context_breakdown(agent.history, agent.tools)
-        self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
+        parts = context_breakdown(agent.history, agent.tools).scaled_to(status.tokens)
+        self._context.show_page("Context", lambda width: context_text(parts, status.window, self._number_of, width))
 
     def _report(self, _: str) -> None:
         # Pages are loaded on demand.
@@ -86,7 +90,7 @@ class PageActions:
         views = [call.view for call in found if call is not None and call.view.changes.trial.kept]
         kept = [(view.summary, view.changes.trial) for view in views]
         rules = context.bridge.bench.rules if context.bridge.bench is not None else None
-        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept)
+        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept, state.times.last)
         context.screen.app.push_screen(page)
 
     def show_permissions(self) -> None:

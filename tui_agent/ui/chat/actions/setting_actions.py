@@ -1,18 +1,19 @@
 """Actions that change a setting of this session: mode, theme, model and effort."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
 from tui_agent.ui.chat.app_requests import ThemeRequested
-from tui_agent.ui.chat.chat_options import CYCLED_MODES, MODES
 from tui_agent.ui.chat.screen_state import ScreenState
 
 from .action_context import ActionContext, Handlers
 
 if TYPE_CHECKING:
     from tui_agent.ui.dialogs.chooser_page import ChooserPage
+    from tui_agent.workbench.session_models import SessionModels
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
@@ -29,6 +30,7 @@ class SettingActions:
             "chat.theme": self._theme,
             "chat.model": self._model,
             "chat.effort": self._effort,
+            "chat.settings": lambda _: self._show_settings(),
         }
         """Actions by id of their command."""
 
@@ -40,9 +42,8 @@ class SettingActions:
     def choose_next_mode(self) -> None:
         """Set the next of `CYCLED_MODES`; after any other mode, the first."""
         mode = self._context.bridge.status.mode
-        cycle = tuple(CYCLED_MODES)
-        place = cycle.index(mode) + 1 if mode in cycle else 0
-        self.choose_mode(cycle[place % len(cycle)])
+        place = CYCLED_MODES.index(mode) + 1 if mode in CYCLED_MODES else 0
+        self.choose_mode(CYCLED_MODES[place % len(CYCLED_MODES)])
 
     @property
     def theme_names(self) -> Sequence[str]:
@@ -61,9 +62,8 @@ class SettingActions:
             return True
         current = self._context.bridge.status.mode
         if name:
-            self._context.say(
-                f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
-            )
+            names = ", ".join(mode.words for mode in PermissionMode)
+            self._context.say(f"Unknown mode {name}. The mode is {current.words}; there are {names}.", wrong=True)
             return False
         from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 
@@ -88,15 +88,28 @@ class SettingActions:
         if name:
             self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
             return False
-        from tui_agent.ui.dialogs.chooser_page import SAMPLE, THEMES, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import SAMPLE, ChooserPage, choices
 
         app = self._context.screen.app
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
-        items = choices({name: THEMES.get(name, "Your own") for name in self.theme_names}, before, SAMPLE)
-        state = "Each theme shows as the cursor moves; the settings keep one: theme = NAME"
+        items = choices(theme_texts(self.theme_names), before, SAMPLE)
+        state = "Each theme shows as the cursor moves; /settings keeps one"
         page = ChooserPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
         app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
         return True
+
+    def _show_settings(self) -> bool:
+        from tui_agent.ui.dialogs.settings_page import SettingsPage
+
+        if (bench := self._context.bench()) is None:
+            return False
+        self._context.screen.app.push_screen(SettingsPage(bench.settings, self._setting_texts))
+        return True
+
+    def _setting_texts(self) -> Mapping[str, Mapping[str, str]]:
+        """Return what each choice of a setting does, by the key of the setting."""
+        modes = {mode.value: text for mode, text in MODES.items()}
+        return {"permissions.mode": modes, "effort": EFFORTS, "ui.theme": theme_texts(self.theme_names)}
 
     def _model(self, argument: str) -> bool:
         name, keeps = _without_default(argument)
@@ -115,11 +128,24 @@ class SettingActions:
             from tui_agent.ui.dialogs.chooser_page import ChooserPage, model_items
 
             current = next((model.name for model in models if model.is_current), "")
-            page = ChooserPage("Model", lambda: model_items(models), "From the next request on", selected=current)
+            state = "Asking the endpoint for its models …"
+            page = ChooserPage("Model", lambda: model_items(bench.models.list()), state, selected=current)
             self._choose_from(page, lambda name: self._context.start("model", self._choose_model(name, keeps=False)))
+            page.call_after_refresh(page.run_worker, self._ask_endpoint(page, bench.models), exit_on_error=False)
         else:
             model = self._state().status.model or self._context.options.model or "not known yet"
             self._context.say(f"The model is {model}. /model NAME uses another one from the next request on.")
+
+    async def _ask_endpoint(self, page: "ChooserPage", models: "SessionModels") -> None:
+        """Add the models that the endpoint lists to an open page, or say there why it lists none."""
+        try:
+            name = await models.ask_endpoint()
+            state = f"From the next request on · with those that {name} lists" if name else "From the next request on"
+        except ProviderError as error:
+            state = f"The endpoint lists no models: {error.summary}. The configured ones are shown."
+        except TuiAgentError as error:
+            state = str(error)
+        page.update(state)
 
     async def _choose_model(self, name: str, *, keeps: bool) -> None:
         if (bench := self._context.bench()) is None:
@@ -143,10 +169,10 @@ class SettingActions:
         if (bench := self._context.bench()) is None:
             return
         try:
-            said = bench.models.choose_effort(name)
             if not name and not keeps:
-                self._show_efforts(bench.models.effort, said)
+                self._show_efforts(bench.models.effort, bench.models.effort_text())
                 return
+            said = bench.models.choose_effort(name) if name else bench.models.effort_text()
             if keeps:
                 said += f" New sessions begin with this effort: saved in {await bench.models.keep_default('effort')}."
             self._context.say(said)
@@ -154,9 +180,8 @@ class SettingActions:
             self._context.say(str(error), wrong=True)
 
     def _show_efforts(self, current: str, state: str) -> None:
-        from tui_agent.ui.dialogs.chooser_page import EFFORTS, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 
-        state = state.partition(" /effort")[0]
         page = ChooserPage("Effort", lambda: choices(EFFORTS, current), state, selected=current)
         self._choose_from(page, self._effort)
 

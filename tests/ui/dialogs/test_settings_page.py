@@ -1,0 +1,178 @@
+"""`/settings` as the user sees and drives it, with real files."""
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.open_bench import bench_of
+from tests.ui.stage import Stage, stage
+from tests.ui.still import drawn, shown, still_app
+from tests.ui.story import Story
+from tui_agent.settings import Locations
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.dialogs.chooser_page import ChooserPage
+from tui_agent.ui.dialogs.settings_page import SettingsPage
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.workbench.session_settings import SessionSettings
+
+TEXT = '# mine\nmodel = "claude-opus-5-5" # best\n\n[ui]\ntheme = "dark"\n\n# limits\n[budget]\ntokens = 500000\n'
+
+
+def user_file(text: str = TEXT) -> Path:
+    path = Locations.of_user(os.environ).user_file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def settings_of(folder: Path) -> SessionSettings:
+    return SessionSettings(Locations.of_user(os.environ), LaunchOptions.for_command(folder))
+
+
+@asynccontextmanager
+async def page(folder: Path, *, size: tuple[int, int] = (120, 40)) -> AsyncGenerator[tuple[Stage, SettingsPage]]:
+    async with stage(size=size) as on:
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, settings=settings_of(folder))
+        await on.say("/settings")
+        await on.until(lambda: isinstance(on.app.screen, SettingsPage))
+        screen = on.app.screen
+        assert isinstance(screen, SettingsPage)
+        await on.until(lambda: screen.selected)
+        yield on, screen
+
+
+async def find(on: Stage, screen: SettingsPage, name: str) -> None:
+    """Search for the last word of a name."""
+    await on.pilot.press(*name.rpartition(".")[2])
+    await on.until(lambda: screen.selected is not None and screen.selected.key == name)
+
+
+def message(screen: SettingsPage) -> str:
+    line = screen.query_one("#settings-state", RowsView).line_at(0)
+    return "" if line is None else line.plain.strip()
+
+
+async def test_enter_turns_a_switch_and_everything_else_of_the_file_stays(tmp_path: Path) -> None:
+    path = user_file()
+    async with page(tmp_path) as (on, screen):
+        await find(on, screen, "ui.vim_keys")
+        await on.pilot.press("enter")
+        await on.until(lambda: message(screen) == "ui.vim_keys is saved. It takes effect now.")
+
+        assert path.read_text("utf-8") == TEXT.replace("[ui]\n", "[ui]\nvim_keys = true\n")
+        assert screen.selected is not None
+        assert (screen.selected.value, screen.selected.source) == ("true", "your file")
+
+        await on.pilot.press("ctrl+x")
+        await on.until(lambda: message(screen) == "ui.vim_keys is back at its default. It takes effect now.")
+        assert path.read_text("utf-8") == TEXT
+
+
+async def test_a_choice_opens_a_chooser_with_what_each_does(tmp_path: Path) -> None:
+    path = user_file()
+    async with page(tmp_path) as (on, screen):
+        await find(on, screen, "ui.notifications")
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.app.screen, ChooserPage))
+        await on.pilot.press(*"osc9", "enter")
+        await on.until(lambda: "It takes effect at the next start." in message(screen))
+        assert 'notifications = "osc9"' in path.read_text("utf-8")
+
+
+async def test_a_wrong_number_is_refused_with_the_reason_and_can_be_mended(tmp_path: Path) -> None:
+    path = user_file()
+    async with page(tmp_path) as (on, screen):
+        await find(on, screen, "max_steps")
+        await on.pilot.press("enter", *"many", "enter")
+        await on.until(lambda: message(screen) == "Nothing was changed.")
+        assert screen.is_asking
+        assert screen.selected is not None
+        assert "valid integer" in screen.detail_rows(screen.selected, 60)[0].plain
+        assert path.read_text("utf-8") == TEXT
+
+        await on.pilot.press(*["backspace"] * 4, *"12", "enter")
+        await on.until(lambda: message(screen) == "max_steps is saved. It takes effect now.")
+        assert path.read_text("utf-8") == f"max_steps = 12\n{TEXT}"
+
+
+async def test_a_file_that_changed_meanwhile_is_shown_anew_and_not_overwritten(tmp_path: Path) -> None:
+    user_file()
+    async with page(tmp_path) as (on, screen):
+        await find(on, screen, "ui.mouse")
+        path = user_file("[ui]\nmouse = false\n")
+        await on.pilot.press("enter")
+        await on.until(lambda: message(screen) == "Nothing was changed.")
+        assert path.read_text("utf-8") == "[ui]\nmouse = false\n"
+        assert screen.selected is not None
+        assert screen.selected.value == "false"
+
+        await on.pilot.press("enter")
+        await on.until(lambda: message(screen) == "ui.mouse is saved. It takes effect now.")
+        assert path.read_text("utf-8") == "[ui]\nmouse = true\n"
+
+
+async def test_a_value_from_the_environment_is_not_changed_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = user_file()
+    monkeypatch.setenv("TUI_AGENT_MAX_STEPS", "7")
+    async with page(tmp_path) as (on, screen):
+        await find(on, screen, "max_steps")
+        await on.pilot.press("enter")
+        await on.until(lambda: message(screen).startswith("TUI_AGENT_MAX_STEPS sets it"))
+        assert not screen.is_asking
+        assert path.read_text("utf-8") == TEXT
+
+
+async def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    async with stage() as on:
+        on.chat.bridge.bench = bench_of(on.loop, on.bus, settings=settings_of(tmp_path))
+        path = user_file("model =\n")
+        await on.say("/settings")
+        await on.until(lambda: isinstance(on.app.screen, SettingsPage))
+        screen = on.app.screen
+        assert isinstance(screen, SettingsPage)
+        await on.until(lambda: message(screen).startswith(str(path)[:40]))
+
+
+async def test_the_page_works_at_any_size(tmp_path: Path) -> None:
+    path = user_file()
+    async with page(tmp_path, size=(20, 6)) as (on, screen):
+        for size in ((20, 6), (40, 10), (200, 60)):
+            await on.pilot.resize_terminal(*size)
+            await on.pilot.press("end", "up", "pageup")
+            await find(on, screen, "ui.mouse")
+            await on.pilot.press("enter")
+            await on.until(lambda: message(screen).startswith("ui.mouse is sav"))
+            await on.pilot.press("ctrl+x", "escape")
+            await on.until(lambda: path.read_text("utf-8") == TEXT)
+
+
+def opening(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        app = pilot.app
+        assert isinstance(app, TuiAgentApp)
+        await pilot.press("slash", *"settings", "enter")
+        while not (isinstance(app.screen, SettingsPage) and app.screen.selected):
+            await pilot.pause()
+        for key in ("", *keys):
+            await drawn(pilot)
+            await pilot.press(*filter(None, [key]))
+        await drawn(pilot)
+
+    return before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)], ids=["60x20", "120x40"])
+def test_the_page_looks_as_it_should(snap_compare: Callable[..., Any], size: tuple[int, int]) -> None:
+    user_file()
+    app = still_app(Story().run("x").end("Done."), settings=settings_of(Path("/")))
+    assert snap_compare(app, terminal_size=size, run_before=opening(*["down"] * 3))
