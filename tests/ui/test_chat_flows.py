@@ -18,6 +18,7 @@ from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
+from tui_agent.agent import AgentTool
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject, ToolResultMessage, UserMessage
@@ -534,6 +535,23 @@ async def test_a_folded_question_opens_with_its_key_and_the_text_stays() -> None
 
         assert tool.ran == ["a"]
         assert on.draft == "half a thought"
+
+
+async def test_a_question_of_a_sub_agent_names_its_task() -> None:
+    tool = StageTool("change", read_only=False)
+    steps = [reply(call("agent", task="Check the tests of cart")), reply(call("change", what="a")), "Found.", "Done."]
+    async with stage(steps, [tool]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.granted.append("agent")
+        await on.say("go")
+        on.clock.now += 5
+        await dialog_of(on)
+        title = "Use change? · asked by #1 Check the tests of cart"
+        await on.until(lambda: title in "\n".join(shown_rows(on)))
+        await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat and title in "\n".join(shown_rows(on)))
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
 
 
 async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None:

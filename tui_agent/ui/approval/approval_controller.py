@@ -20,6 +20,7 @@ from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
+from tui_agent.ui.text.shown_paths import shown_summary
 
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
@@ -331,7 +332,7 @@ class ApprovalController(TypedKeys):
     def _open_list(self) -> None:
         calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
-        page = ApprovalListScreen(calls, facts=facts, keys=self)
+        page = ApprovalListScreen(calls, facts=facts, keys=self, root=self._root())
         self._page = page
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
@@ -399,9 +400,10 @@ class ApprovalController(TypedKeys):
             self.settle()
 
     def _named(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return a request to show, which names the task of the sub-agent that asks instead of its id."""
-        asker = self._asker(request)
-        return request.model_copy(update={"agent": asker}) if asker else request
+        """Return a request to show: with the task of the sub-agent that asks, and paths relative to the workspace."""
+        agent = self._asker(request) or request.agent
+        summary = shown_summary(request.summary, request.args, self._root())
+        return request.model_copy(update={"agent": agent, "summary": summary})
 
     def _announce(self) -> None:
         if self._dialog is None:

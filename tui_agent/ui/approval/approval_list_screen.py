@@ -58,6 +58,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         *,
         facts: "RuleImpact | None",
         keys: TypedKeys,
+        root: str = "",
     ) -> None:
         """Create the page.
 
@@ -65,12 +66,13 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
             requests: the requests that wait.
             facts: facts about the rules that an answer may store; None: none is stored.
             keys: keys typed over this page and the questions before.
+            root: the workspace, from which paths are shown.
         """
         self._facts = facts
         self._offer: RuleOffer | None = None
         """The rule that is shown before it is stored; None while the requests are."""
         self._groups = _by_rule(requests)
-        self._rows = {request.request_id: ApprovalRows(request) for request in requests}
+        self._rows = {request.request_id: ApprovalRows(request, root) for request in requests}
         self._selected: set[str] = set()
         self._body: ItemRows[ApprovalRequest] = ItemRows(
             self._layout_rows, key=lambda request: request.request_id, is_read=True, id="questions-body"

@@ -25,6 +25,7 @@ from tui_agent.ui.composer.composer import Composer
 from tui_agent.ui.composer.prompt_area import PromptArea
 from tui_agent.ui.composer.queue_strip import QueueRequest, QueueStrip
 from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.state.call_ledger import asker_text
 
 from .actions.action_context import ActionContext
 from .actions.command_actions import CallRequest, CommandActions
@@ -77,6 +78,7 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
+            asker=lambda request: asker_text(self.state.ledger.asker(request.call_id)),
         )
         """Dialogs of approval requests."""
         above = (self.approvals.line, self.bars.frame)
