@@ -126,13 +126,11 @@ class ApprovalDialog(Vertical):
         self._keep_above = cover
         self._position = position
         self._rows = ApprovalRows(request, root)
-        self._traced = False
-        self._shows_all = False
+        self._traced = self._shows_all = False
         self._error = ""
         self._awaited: int | None = None
         """Width for which a thread lays out the input; until it has finished, no yes counts."""
-        self._compact = False
-        self._fits = False
+        self._compact = self._fits = False
         self._edited_subject = ""
         self._with_past = True
         self._past_timer: Timer | None = None
