@@ -713,6 +713,24 @@ async def test_after_an_answer_the_next_question_takes_its_key_at_once() -> None
         assert on.draft == ""
 
 
+async def test_the_status_shows_answers_that_can_be_recalled_and_the_key_for_it() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "ab")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        first = await dialog_of(on)
+        await on.until(lambda: first.dialog.total == 2 and first.guard.was_drawn)
+        shown: list[str] = []
+        on.app.watch(on.chat.bars.line, "answers", lambda words: shown.append(words), init=False)
+        await on.pilot.press("n")
+        await on.until(lambda: shown)
+        await on.pilot.press("escape")
+        await on.until(lambda: not on.chat.bars.line.answers)
+        assert shown[:2] == ["⊘ no · esc takes it back", ""]
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+
+
 async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_calls() -> None:
     tool = StageTool("act", read_only=False)
     steps = [reply(*(call("act", what=word) for word in "abc")), reply(call("act", what="d")), reply("done")]

@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
+_WORDS = {"approve": "✔ yes", "deny": "⊘ no", "skip": "⤼ skip"}
+"""Answers in words."""
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
 
@@ -88,6 +91,7 @@ class ApprovalController(TypedKeys):
         cover: Cover = lambda _: None,
         root: Callable[[], str] = str,
         asker: Callable[[ApprovalRequest], str] = lambda _: "",
+        answered: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -101,6 +105,7 @@ class ApprovalController(TypedKeys):
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
             asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
+            answered: shows the answers that may still be recalled, in words; empty if there are none.
         """
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
@@ -111,7 +116,7 @@ class ApprovalController(TypedKeys):
         self._foot = foot
         self._cover = cover
         self._root = root
-        self._asker = asker
+        self._asker, self._show_answers = asker, answered
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -191,6 +196,7 @@ class ApprovalController(TypedKeys):
     def settle(self) -> None:
         """Give the answers to the agent: no text continues them. Keys for questions that are gone are text."""
         answers, self._answers = self._answers, {}
+        self._show_answers("")
         gone, self._gone = self._gone | {key for _, key in answers.values()}, set()
         for request_id, (decision, key) in answers.items():
             if self._pending.is_known(request_id):
@@ -209,10 +215,17 @@ class ApprovalController(TypedKeys):
         self._pending.note_answer(request_id)
         if not self.run.keys:
             self.settle()
+            return
+        count, back = len(self._answers), command("approval.not_now").key_text
+        given = (
+            f"{_WORDS[decision.decision]} · {back} takes it" if count == 1 else f"{count} answers · {back} takes them"
+        )
+        self._show_answers(f"{given} back")
 
     def _reopen(self) -> None:
         """Let no answer of the run count, and no dialog be open."""
         self._answers, self._gone = {}, set()
+        self._show_answers("")
         self._pending.take_back()
         self._forget_dialog()
 

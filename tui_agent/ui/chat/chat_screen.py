@@ -78,6 +78,7 @@ class ChatScreen(AnyScreen):
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
             asker=lambda request: self.state.asker(request.call_id),
+            answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""
         above = (self.approvals.line, self.bars.frame)
