@@ -18,6 +18,7 @@ from tests.ui.bridge.test_agent_bridge import FakeDefinitions
 from tests.ui.open_bench import bench_of
 from tests.ui.stage import Stage, StageTool, stage, sub_agent_at_work
 from tests.ui.still import notes
+from tui_agent.agent import AgentTool
 from tui_agent.agent.run_hooks import PromptCheck
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.messages import JsonObject, ToolResultMessage, UserMessage
@@ -536,6 +537,23 @@ async def test_a_folded_question_opens_with_its_key_and_the_text_stays() -> None
         assert on.draft == "half a thought"
 
 
+async def test_a_question_of_a_sub_agent_names_its_task() -> None:
+    tool = StageTool("change", read_only=False)
+    steps = [reply(call("agent", task="Check the tests of cart")), reply(call("change", what="a")), "Found.", "Done."]
+    async with stage(steps, [tool]) as on:
+        on.loop.add_tool(AgentTool(on.loop))
+        on.policy.granted.append("agent")
+        await on.say("go")
+        on.clock.now += 5
+        await dialog_of(on)
+        title = "Use change? · asked by #1 Check the tests of cart"
+        await on.until(lambda: title in "\n".join(shown_rows(on)))
+        await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat and title in "\n".join(shown_rows(on)))
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+
+
 async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
@@ -693,6 +711,24 @@ async def test_after_an_answer_the_next_question_takes_its_key_at_once() -> None
 
         assert tool.ran == []
         assert on.draft == ""
+
+
+async def test_the_status_shows_answers_that_can_be_recalled_and_the_key_for_it() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "ab")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        first = await dialog_of(on)
+        await on.until(lambda: first.dialog.total == 2 and first.guard.was_drawn)
+        shown: list[str] = []
+        on.app.watch(on.chat.bars.line, "answers", lambda words: shown.append(words), init=False)
+        await on.pilot.press("n")
+        await on.until(lambda: shown)
+        await on.pilot.press("escape")
+        await on.until(lambda: not on.chat.bars.line.answers)
+        assert shown[:2] == ["⊘ no · esc takes it back", ""]
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
 
 
 async def test_a_group_of_questions_is_allowed_for_the_session_and_so_are_later_calls() -> None:

@@ -111,6 +111,8 @@ def test_a_target_that_the_command_spells_is_not_named_again() -> None:
     assert touched("cp a /etc/hosts", "/etc/hosts") == touched("echo a >'/etc/hosts'", "/etc/hosts") == []
     assert touched("cp a /etc/hosts.d", "/etc/hosts") == ["touches  /etc/hosts"]
     assert touched("cp a ./b", "/w/b") == ["touches  /w/b"]
+    inside = request({}, None, targets=("/w/b/c", "/w2/d"))
+    assert [row.plain.rstrip() for row in ApprovalRows(inside, "/w").rows(60)] == ["touches  b/c", "         /w2/d"]
 
 
 def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:

@@ -101,6 +101,11 @@ class Desk:
         bridge: Any = SimpleNamespace(decide=self._decide, bench=None, shares_rules=True)
         entry: Any = SimpleNamespace(composer=SimpleNamespace(region=None), type_text=self._type)
         self.controller = ApprovalController(screen, bridge, self.clock, self.pending, lambda: entry)
+        self.controller.time_of = lambda event: event.time
+        self.lag = self.random.choice((0.0, 0.0, 0.05, 0.2, 0.6))
+        """Most seconds until the app handles a key that was pressed."""
+        self._handled_at = 0.0
+        self.unread = 0
         self.controller.line = cast(Any, SimpleNamespace(announce=lambda *_: None))
 
     def after(self, delay: float, do: Callable[[], object]) -> None:
@@ -115,6 +120,7 @@ class Desk:
         while self.due:
             self.clock.now, _, do = heapq.heappop(self.due)
             self.app.screen = self.top or self.chat
+            self.app.input_waits = bool(self.unread)
             do()
 
     def _push(self, question: Question, answered: Callable[[Any], None]) -> None:
@@ -132,7 +138,14 @@ class Desk:
 
     def press(self, letter: str) -> None:
         key = Key("space" if letter == " " else letter, letter)
+        key.time = self.clock.now
         self.pressed.append((self.clock.now, key))
+        self._handled_at = max(self._handled_at, self.clock.now + self.random.uniform(0, self.lag))
+        self.unread += 1
+        self.after(self._handled_at - self.clock.now, partial(self._handle, key))
+
+    def _handle(self, key: Key) -> None:
+        self.unread -= 1
         if self.controller.note_key(key):
             return
         if self.top is None:
@@ -232,7 +245,11 @@ def _answers(desk: Desk, opened: Sequence[Question], seed: int) -> list[Key]:
         asked_at, then = question.guard.asked_at, pressed[id(key)]
         assert asked_at is not None
         assert then >= asked_at + (0 if question.at_once else SEEN_SECONDS) - 0.001, f"seed {seed}"
-        run = [(time, one) for time, one in desk.pressed if then <= time < at]
+        run = [(then, key)]
+        for time, one in desk.pressed[[pressed_key for _, pressed_key in desk.pressed].index(key) + 1 :]:
+            if time - run[-1][0] > PAUSE_SECONDS - 0.001:
+                break
+            run.append((time, one))
         assert run[-1][0] <= at - PAUSE_SECONDS + 0.001, f"seed {seed}: no pause"
         for (before, one), (after, other) in pairwise(run):
             assert after - before >= PACE_SECONDS - 0.001, f"seed {seed}"

@@ -21,19 +21,25 @@ from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 
 from tests.support.leaping_loop import LeapingLoop
+from tests.support.table import table
 from tests.ui.open_bench import bench_of
 from tests.ui.still import FakeAgent
+from tests.ui.trial_story import CART, NEW_CART
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Preview
+from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 from tui_agent.ui.bridge.agent_bridge import AgentBridge
 from tui_agent.ui.chat.chat_screen import ChatScreen
 from tui_agent.ui.dialogs.answer_rules import PACE_SECONDS, PAUSE_SECONDS, Verdict
+from tui_agent.ui.dialogs.question_screen import QuestionScreen
 
 SCHEDULES = int(os.environ.get("TUI_AGENT_APP_RACES", "6"))
 """Number of schedules. For all: `TUI_AGENT_APP_RACES=5000 pytest tests/ui/chat/test_typing_races.py`."""
@@ -41,7 +47,14 @@ PER_APP = 50
 """Schedules after which a new app begins."""
 SENTENCES = ("no,-use-pytest", "yes-please", "nnn", "y", "n", "k", "yny", "nnn", "skip-the-rest", "ok", "y-n", "kay")
 OVER_MENU = ("stop-it-please", "no,-this", "skip-so", "s", "n", "so", "nn", "ss", "n", "s", "it-stops")
-NAMES = {",": "comma", "-": "minus"}
+NAMES = {",": "comma", "-": "minus", " ": "space"}
+OVER_PAGE = ("all-of-them", "yes-but-tabs", "no,-this", "good-idea", "some-other", "junk", "keep-it", "not-yet")
+"""Sentences over the pages that a question opens."""
+PAGE_ANSWERS = {
+    "a": ("ay", "an", " y", " n", "gy", "a", "y", "n", "jay", "k y"),
+    "h": ("y", " y", "ay", "j y", "y", "a"),
+}
+"""Answers there, by the key that opens the page."""
 GAPS = (0.0, 0.03, 0.08, 0.15, 0.19, 0.22, 0.3, 0.45)
 LATE = 0.05
 """Seconds that a settled answer may take through the app."""
@@ -60,16 +73,21 @@ class ScriptedAgent(FakeAgent):
         self.withdraws = False
         """True if a message withdraws the open questions."""
 
-    def ask(self, request_id: str) -> None:
+    def ask(self, request_id: str, *, in_parts: bool = False) -> None:
         self.open[request_id] = None
+        tool, args, preview = "bash", {"command": "make"}, Preview(kind="command", text="make")
+        if in_parts:
+            diff = diff_of(CART, NEW_CART, "a/cart.py", "b/cart.py")
+            tool, args = "edit", {"path": "cart.py", "old_string": CART, "new_string": NEW_CART}
+            preview = Preview(kind="diff", text=diff, path="/w/cart.py")
         self.bus.publish(
             ApprovalRequested(
                 request_id=request_id,
                 call_id=request_id,
                 digest="d",
-                tool="bash",
-                args={"command": "make"},
-                preview=Preview(kind="command", text="make"),
+                tool=tool,
+                args=args,
+                preview=preview,
                 reason="no rule",
             )
         )
@@ -228,6 +246,91 @@ def test_over_the_interrupt_menu_no_key_is_lost_and_no_sentence_interrupts() -> 
     _play_all([], _check_menu)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("styled_once")
+@table(("key", "page"), [("a", ApprovalListScreen), ("h", ChangePartsScreen)])
+def test_over_the_pages_of_questions_a_sentence_answers_nothing_and_no_key_is_lost(
+    key: str, page: type[QuestionScreen[Any]]
+) -> None:
+    numbers, pages = count(1), list[bool]()
+    _play_all([], lambda stage, seed: _check_page(stage, seed, key, page, numbers, pages))
+    assert sum(pages) > len(pages) / 2, "the page was hardly ever open"
+
+
+def _check_page(
+    stage: Theatre, seed: int, key: str, page: type[QuestionScreen[Any]], numbers: Any, pages: list[bool]
+) -> int:
+    """Play one schedule over the page that a key opens and check it; return the number of answers."""
+    chance, agent = random.Random(seed), stage.agent
+    agent.decided.clear()
+    agent.messages.clear()
+    agent.withdraws = chance.random() < 0.3
+    pressed: list[tuple[float, str]] = []
+    moves: list[tuple[float, Callable[[], object]]] = []
+    sentences: list[str] = []
+    hastened: list[float] = []
+
+    def press(letter: str) -> None:
+        pressed.append((stage.loop.time(), letter))
+        stage.press(NAMES.get(letter, letter), letter)
+
+    def hasten(name: str) -> None:
+        hastened.append(stage.loop.time())
+        stage.press(name)
+
+    for number in range(chance.randint(2, 3)):
+        request_id = f"p{next(numbers)}"
+        moves.append((0.01 * number, lambda request_id=request_id: agent.ask(request_id, in_parts=key == "h")))
+        if chance.random() < 0.2:
+            moves.append((chance.uniform(4, 9), lambda request_id=request_id: agent.settle(request_id)))
+    moves += [(2.0, lambda: stage.press("end")), (2.6, lambda: stage.press(key, key))]
+    moves.append((3.9, lambda: pages.append(isinstance(stage.app.screen, page))))
+    moment = 4.0
+    if chance.random() < 0.8:
+        moves.append((3.95, lambda: stage.press("end")))
+    for _ in range(chance.randint(1, 3)):
+        is_sentence = chance.random() < 0.5
+        typed = chance.choice(OVER_PAGE if is_sentence else PAGE_ANSWERS[key])
+        sentences += [typed] * is_sentence
+        for letter in typed:
+            moves.append((moment, lambda letter=letter: press(letter)))
+            moment += chance.choice(GAPS) if is_sentence else chance.uniform(0.22, 0.45)
+        moment += chance.uniform(0.7, 1.5)
+        if chance.random() < 0.3:
+            name = chance.choice(("enter", "escape", "ctrl+y"))
+            moves.append((moment, lambda name=name: hasten(name)))
+            moment += chance.uniform(0.6, 1.0)
+    stage.play(moves)
+
+    text = "".join(agent.messages) + stage.draft
+    _left_out([letter for _, letter in pressed], text, seed)
+    for sentence in sentences:
+        assert sentence in text, f"seed {seed}: {sentence!r} is not in {text!r}"
+    assert len({request_id for request_id, _, _ in agent.decided}) == len(agent.decided), f"seed {seed}"
+    for _, decision, at in agent.decided:
+        before = [(time, letter) for time, letter in pressed if time < at]
+        is_hastened = any(before[-1][0] <= time <= at for time in hastened)
+        assert is_hastened or before[-1][0] <= at - PAUSE_SECONDS + LATE, f"seed {seed}: no pause"
+        # A yes to no part is a no.
+        letters = {"approve": "y", "deny": "ny" if key == "h" else "n"}.get(decision, "k")
+        assert before[-1][1] in letters, f"seed {seed}: {decision}"
+    answered = len(agent.decided)
+    _clear(stage, seed)
+    return answered
+
+
+def _clear(stage: Theatre, seed: int) -> None:
+    """Let the next schedule begin with no question and an empty composer."""
+    for request_id in list(stage.agent.open):
+        stage.context.run(stage.agent.settle, request_id)
+    # A letter that came too early for a question is text once the question is gone.
+    stage.run_to(stage.loop.time() + 1)
+    stage.context.run(stage.app.chat.entry.composer.load_text, "")
+    stage.agent.waiting_messages.clear()
+    stage.run_to(stage.loop.time() + 1)
+    assert not isinstance(stage.app.screen, QuestionScreen), f"seed {seed}: a dialog of no question"
+
+
 def _check_menu(stage: Theatre, seed: int) -> int:
     """Play one schedule over the interrupt menu and check it; return the number of interrupts."""
     chance, agent = random.Random(seed), stage.agent
@@ -326,15 +429,7 @@ def _check(stage: Theatre, seed: int, numbers: Any) -> int:
             if after - before < PACE_SECONDS and after > at - PAUSE_SECONDS - LATE:
                 pytest.fail(f"seed {seed}: {one}{other} is a text")
     answered = len(agent.decided)
-    # The next schedule begins with no question and an empty composer.
-    for request_id in list(agent.open):
-        stage.context.run(agent.settle, request_id)
-    # A letter that came too early for a question is text once the question is gone.
-    stage.run_to(stage.loop.time() + 1)
-    stage.context.run(stage.app.chat.entry.composer.load_text, "")
-    agent.waiting_messages.clear()
-    stage.run_to(stage.loop.time() + 1)
-    assert not isinstance(stage.app.screen, ApprovalScreen), f"seed {seed}: a dialog of no question"
+    _clear(stage, seed)
     return answered
 
 

@@ -141,6 +141,12 @@ class BaseApp(RemappableApp[Result]):
         """True if the theme depends on the terminal's background."""
         return False
 
+    @property
+    def input_waits(self) -> bool:
+        """True if the terminal has sent input that the app has not received."""
+        driver = self._driver
+        return isinstance(driver, TerminalDriver) and driver.is_terminal and driver.input_waits
+
     def show_background(self) -> None:
         """Use the theme for `light`, which the terminal has reported."""
 

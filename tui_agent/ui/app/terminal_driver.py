@@ -10,6 +10,7 @@ sends what its own command gets. screen passes sequences on only in short device
 
 import base64
 import os
+import select
 import selectors
 import shutil
 import subprocess
@@ -61,6 +62,7 @@ class TerminalDriver(LinuxDriver):
     _questions = 0
     """Number of questions to the terminal."""
     _asked_at = 0.0
+    _is_reading = False
     _took_over = False
     """True while the driver starts on a terminal that the prelude has prepared."""
 
@@ -73,6 +75,11 @@ class TerminalDriver(LinuxDriver):
     def is_terminal(self) -> bool:
         """True if the program reads from and writes to a terminal."""
         return self.input_tty and self._file is not None and os.isatty(self._file.fileno())
+
+    @property
+    def input_waits(self) -> bool:
+        """True if there is input that the app has not received: on a busy machine the thread that reads is late."""
+        return self._is_reading or bool(select.select((self.fileno,), (), (), 0)[0])
 
     def ask_background(self) -> None:
         """Ask the terminal for its background; the answer, if any, is a `BackgroundReported`."""
@@ -107,7 +114,9 @@ class TerminalDriver(LinuxDriver):
                 patience = _LAST_WAIT if is_last else self._input.patience
                 ready = selector.select(patience)
                 if any(key is keyboard for key, _ in ready):
+                    self._is_reading = True
                     self._process(self._input.feed(os.read(self.fileno, _READ_SIZE)))
+                    self._is_reading = False
                 elif not ready and patience is not None:
                     # Only here: on a busy machine this thread may be late while the rest of a sequence is there.
                     self._process(self._input.rest(patience))

@@ -17,9 +17,11 @@ from textual.widget import Widget
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.base.app_type import AnyScreen
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.dialogs.question_screen import TAKES_BACK, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.state.approval_folds import PendingApprovals
+from tui_agent.ui.text.shown_paths import shown_summary
 
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _INTERRUPTS = "ctrl+c"
 _ROUNDING = 1e-6
 """Tolerance for differences between times."""
+_WORDS = {"approve": "✔ yes", "deny": "⊘ no", "skip": "⤼ skip"}
+"""Answers in words."""
 QUIET_SECONDS = 0.5
 """Seconds without typing before a dialog opens by itself."""
 
@@ -87,6 +91,7 @@ class ApprovalController(TypedKeys):
         cover: Cover = lambda _: None,
         root: Callable[[], str] = str,
         asker: Callable[[ApprovalRequest], str] = lambda _: "",
+        answered: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -100,6 +105,7 @@ class ApprovalController(TypedKeys):
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
             asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
+            answered: shows the answers that may still be recalled, in words; empty if there are none.
         """
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
@@ -110,7 +116,7 @@ class ApprovalController(TypedKeys):
         self._foot = foot
         self._cover = cover
         self._root = root
-        self._asker = asker
+        self._asker, self._show_answers = asker, answered
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -144,7 +150,7 @@ class ApprovalController(TypedKeys):
         if not self.run.keys:
             return False
         name = "" if isinstance(event, Paste) or event.is_printable else event.key
-        if self.run.is_over(self.clock()):
+        if self.run.is_over(self.time_of(event)):
             self.settle()
         elif name == _INTERRUPTS:
             # The app takes it before a dialog could.
@@ -190,6 +196,7 @@ class ApprovalController(TypedKeys):
     def settle(self) -> None:
         """Give the answers to the agent: no text continues them. Keys for questions that are gone are text."""
         answers, self._answers = self._answers, {}
+        self._show_answers("")
         gone, self._gone = self._gone | {key for _, key in answers.values()}, set()
         for request_id, (decision, key) in answers.items():
             if self._pending.is_known(request_id):
@@ -208,10 +215,17 @@ class ApprovalController(TypedKeys):
         self._pending.note_answer(request_id)
         if not self.run.keys:
             self.settle()
+            return
+        count, back = len(self._answers), command("approval.not_now").key_text
+        given = (
+            f"{_WORDS[decision.decision]} · {back} takes it" if count == 1 else f"{count} answers · {back} takes them"
+        )
+        self._show_answers(f"{given} back")
 
     def _reopen(self) -> None:
         """Let no answer of the run count, and no dialog be open."""
         self._answers, self._gone = {}, set()
+        self._show_answers("")
         self._pending.take_back()
         self._forget_dialog()
 
@@ -331,7 +345,7 @@ class ApprovalController(TypedKeys):
     def _open_list(self) -> None:
         calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
-        page = ApprovalListScreen(calls, facts=facts, keys=self)
+        page = ApprovalListScreen(calls, facts=facts, keys=self, root=self._root())
         self._page = page
         self._screen.app.push_screen(page, partial(self._several_answered, page))
 
@@ -399,9 +413,10 @@ class ApprovalController(TypedKeys):
             self.settle()
 
     def _named(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return a request to show, which names the task of the sub-agent that asks instead of its id."""
-        asker = self._asker(request)
-        return request.model_copy(update={"agent": asker}) if asker else request
+        """Return a request to show: with the task of the sub-agent that asks, and paths relative to the workspace."""
+        agent = self._asker(request) or request.agent
+        summary = shown_summary(request.summary, request.args, self._root())
+        return request.model_copy(update={"agent": agent, "summary": summary})
 
     def _announce(self) -> None:
         if self._dialog is None:

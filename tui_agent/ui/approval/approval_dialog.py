@@ -94,6 +94,7 @@ class ApprovalDialog(Vertical):
         cover: Cover = lambda _: None,
         *,
         at_once: bool = False,
+        root: str = "",
     ) -> None:
         """Create the dialog.
 
@@ -106,6 +107,7 @@ class ApprovalDialog(Vertical):
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
             at_once: True if answers count as soon as the question is drawn.
+            root: the workspace, from which paths are shown.
         """
         super().__init__(id="approval-dialog")
         self.request = request
@@ -123,14 +125,12 @@ class ApprovalDialog(Vertical):
         self._foot = foot
         self._keep_above = cover
         self._position = position
-        self._rows = ApprovalRows(request)
-        self._traced = False
-        self._shows_all = False
+        self._rows = ApprovalRows(request, root)
+        self._traced = self._shows_all = False
         self._error = ""
         self._awaited: int | None = None
         """Width for which a thread lays out the input; until it has finished, no yes counts."""
-        self._compact = False
-        self._fits = False
+        self._compact = self._fits = False
         self._edited_subject = ""
         self._with_past = True
         self._past_timer: Timer | None = None

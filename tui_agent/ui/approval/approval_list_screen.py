@@ -58,6 +58,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
         *,
         facts: "RuleImpact | None",
         keys: TypedKeys,
+        root: str = "",
     ) -> None:
         """Create the page.
 
@@ -65,12 +66,13 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
             requests: the requests that wait.
             facts: facts about the rules that an answer may store; None: none is stored.
             keys: keys typed over this page and the questions before.
+            root: the workspace, from which paths are shown.
         """
         self._facts = facts
         self._offer: RuleOffer | None = None
         """The rule that is shown before it is stored; None while the requests are."""
         self._groups = _by_rule(requests)
-        self._rows = {request.request_id: ApprovalRows(request) for request in requests}
+        self._rows = {request.request_id: ApprovalRows(request, root) for request in requests}
         self._selected: set[str] = set()
         self._body: ItemRows[ApprovalRequest] = ItemRows(
             self._layout_rows, key=lambda request: request.request_id, is_read=True, id="questions-body"
@@ -115,7 +117,11 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     def keep_only(self, open_ids: Collection[str]) -> None:
         """Remove requests that were answered elsewhere; go back if none is left."""
         left = [request for request in self.requests if request.request_id in open_ids]
-        if len(left) == len(self.requests):
+        if len(left) == len(self.requests) or not self.is_current:
+            return
+        if not left:
+            # What is drawn until the page has gone is the last request.
+            self.leave_to_type() if self.keys.run.keys else self.dismiss(None)
             return
         group = {request.request_id for request in self._group}
         self._groups = _by_rule(left)
@@ -123,13 +129,8 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
             self._show_requests()
         self._selected &= {request.request_id for request in left}
         self._body.use(self.requests)
-        if left:
-            self._renew_guard()
-            self._show()
-        elif self.keys.run.keys:
-            self.leave_to_type()
-        else:
-            self.dismiss(None)
+        self._renew_guard()
+        self._show()
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.proposed_rows import change_blocks
 from tui_agent.ui.text.rows_view import RowsView
 from tui_agent.ui.text.sanitiser import joined_lines, one_line, visible
+from tui_agent.ui.text.shown_paths import shown_path
 from tui_agent.ui.text.styled_lines import prefixed_lines, width_of_runs, wrapped
 
 from .approval_reasons import OUTSIDE, is_split, part_rows, split_rows
@@ -157,8 +158,9 @@ def unread_text(view: RowsView, key: str) -> str:
 class ApprovalRows:
     """The rows of one request."""
 
-    def __init__(self, request: ApprovalRequest) -> None:
+    def __init__(self, request: ApprovalRequest, root: str = "") -> None:
         self._request = request
+        self._root = root
         self._preview = request.preview
         self.is_long = _is_long(request)
         """True if laying out takes so long that a thread should do it."""
@@ -253,7 +255,8 @@ class ApprovalRows:
         targets = list(self._request.targets)
         if self._preview is not None and self._preview.path and self._preview.path not in targets:
             targets.insert(0, self._preview.path)
-        return labelled_rows(_TOUCHES, [target for target in targets if not self._is_said(target)], width)
+        shown = [shown_path(target, self._root) for target in targets if not self._is_said(target)]
+        return labelled_rows(_TOUCHES, shown, width)
 
     def _is_said(self, target: str) -> bool:
         """True if the title, the command or an argument names exactly this path."""

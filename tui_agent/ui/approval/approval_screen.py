@@ -119,7 +119,7 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
             at_once: True if answers count as soon as the question is drawn.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
-            root: the workspace, whose texts a command has changed in its trial.
+            root: the workspace, from which paths are shown, and whose texts a command has changed in its trial.
             edit: a text among these that the user edits first.
         """
         self.texts: Mapping[str, str] = {}
@@ -128,7 +128,8 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         self._changed_text = edit
         self._request = request
         self._offer = RuleOffer(request, facts)
-        self.dialog = ApprovalDialog(request, self._offer, keys.clock, position, total, foot, cover, at_once=at_once)
+        parts = (request, self._offer, keys.clock, position, total, foot, cover)
+        self.dialog = ApprovalDialog(*parts, at_once=at_once, root=root)
         """The widget that shows the request."""
         super().__init__(self.dialog.row, keys)
 

@@ -79,7 +79,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
 
     def keep_only(self, open_ids: Collection[str]) -> None:
         """Go back if the request was answered elsewhere."""
-        if self.request.request_id in open_ids:
+        if self.request.request_id in open_ids or not self.is_current:
             return
         if self.keys.run.keys:
             self.leave_to_type()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.events import Key, Resize, ScreenResume
+from textual.events import Key, Resize, ScreenResume, ScreenSuspend
 from textual.widgets import TextArea
 from textual.worker import Worker, WorkerState
 
@@ -77,6 +77,8 @@ class ChatScreen(AnyScreen):
             foot=lambda: self.entry.foot_rows(self.bars.line),
             cover=self.body.keep_above,
             root=lambda: self.state.transcript.calls.root,
+            asker=lambda request: self.state.asker(request.call_id),
+            answered=self.bars.show_answers,
         )
         """Dialogs of approval requests."""
         above = (self.approvals.line, self.bars.frame)
@@ -114,13 +116,13 @@ class ChatScreen(AnyScreen):
         self.call_after_refresh(self._work, "warm-up", self.bridge.warm_up)
         self.call_after_refresh(self._work, "prompts", self.input.load_prompts)
 
-    def on_screen_resume(self, event: ScreenResume) -> None:
-        """Open the next approval dialog once another screen has closed."""
-        event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
-        self.approvals.look()
-
-    def on_screen_suspend(self) -> None:
-        """Announce a waiting question on the page that covers this screen."""
+    @on(ScreenResume)
+    @on(ScreenSuspend)
+    def _look_for_questions(self, event: ScreenResume | ScreenSuspend) -> None:
+        """Open the next approval dialog once another screen has closed, or announce it on the page that opened."""
+        if isinstance(event, ScreenResume):
+            # Every part of a new screen has just got its style.
+            event.refresh_styles = self.stack_updates > 0
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:

@@ -179,6 +179,8 @@ class StatusLine(CoalescedRefresh):
     """True until the agent is loaded."""
     unsent = reactive(0)
     """Number of messages that wait for the agent."""
+    answers = reactive("")
+    """Answers that the user may still recall, with the key for it; empty if there are none."""
     back = ""
     """Name of the screen that the interrupt key leads back to; empty if it interrupts."""
 
@@ -259,7 +261,8 @@ class StatusLine(CoalescedRefresh):
         status = self._status
         sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.shown]
         words_style = "$text" if status.shown == "idle" else style
-        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), words_style))]
+        words = ((self.answers, "$success"),) if self.answers else ((sign, style), " ", (self._words(), words_style))
+        facts = [Content.assemble(" ", *words)]
         if status.unsaved:
             facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
@@ -358,3 +361,7 @@ class StatusBars:
         """Show another status."""
         self.frame.show(status)
         self.line.show(status)
+
+    def show_answers(self, words: str) -> None:
+        """Show the answers that the user may still recall; empty: there are none."""
+        self.line.answers = words

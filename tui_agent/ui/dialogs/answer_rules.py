@@ -65,9 +65,13 @@ class AnswerGuard:
     @property
     def armed(self) -> bool:
         """True if an answer counts now."""
+        return self.counts_at(self.clock())
+
+    def counts_at(self, time: float) -> bool:
+        """Return True if an answer of a moment counts."""
         if self.asked_at is None:
             return False
-        return self._at_once or self.clock() - self.asked_at > SEEN_SECONDS - _ROUNDING
+        return time - self.asked_at > (0.0 if self._at_once else SEEN_SECONDS) - _ROUNDING
 
     def drawn(self) -> None:
         """Note that the question is on the screen."""
@@ -111,7 +115,7 @@ class TypedRun(Generic[K]):
         """Add a printable key and return what becomes of it.
 
         Args:
-            now: the time.
+            now: when it was pressed.
             key: the key.
             name: its name; the same one again is not the next letter of a word.
             letter: its meaning.

@@ -7,6 +7,7 @@ take effect after the pause.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any, ClassVar, TypeAlias
 
 from textual import getters
@@ -30,6 +31,8 @@ TAKES_BACK = ("escape", "backspace", "ctrl+c")
 """Keys that take answers back which have not taken effect."""
 EARLY = "This key does not count yet: the question has only just appeared."
 NOTHING = "This key does nothing here."
+INPUT_SECONDS = 0.05
+"""Seconds between two looks for input that a busy machine has not passed on yet."""
 ALONE = "An answer is one letter alone; what else you type here is dropped."
 
 
@@ -49,6 +52,10 @@ class TypedKeys:
         """The keys since the last pause."""
         self._host = host
         self._timer: Timer | None = None
+
+    def time_of(self, event: Typed) -> float:
+        """Return when a key was pressed; a busy app handles it later. The clock of a test knows only the present."""
+        return min(event.time, self.clock()) if self.clock is monotonic else self.clock()
 
     def composer_region(self) -> Region:
         """Return the place of the composer; a click on it leaves the question."""
@@ -70,12 +77,20 @@ class TypedKeys:
         """Settle after the pause, unless another key is pressed before."""
         if self._timer is not None:
             self._timer.stop()
+        self._check_in(PAUSE_SECONDS, screen, self.run.last)
+
+    def _check_in(self, seconds: float, screen: "QuestionScreen[Any]", key: Key | None) -> None:
         # Behind the keys that a busy app may have in its queue.
-        check = partial(self._settle_behind, screen, self.run.last)
-        self._timer = (self._host or screen).set_timer(PAUSE_SECONDS, partial(screen.app.call_later, check))
+        check = partial(self._settle_behind, screen, key)
+        self._timer = (self._host or screen).set_timer(seconds, partial(screen.app.call_later, check))
 
     def _settle_behind(self, screen: "QuestionScreen[Any]", key: Key | None) -> None:
-        if key is not None and self.run.last is key:
+        if key is None or self.run.last is not key:
+            return
+        if getattr(screen.app, "input_waits", False):
+            # The rest of a text may be in it.
+            self._check_in(INPUT_SECONDS, screen, key)
+        else:
             (screen.settle if screen.is_current else self.settle)()
 
 
@@ -218,7 +233,7 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
         elif isinstance(event, Paste):
             self.leave_to_type(event)
         elif event.is_printable:
-            if self.keys.run.is_over(self.keys.clock()):
+            if self.keys.run.is_over(self.keys.time_of(event)):
                 self.settle()
             self._press(event)
         elif event.key in TAKES_BACK:
@@ -256,7 +271,8 @@ class QuestionScreen(ModalScreen[ScreenResultType]):
             letter = "dead"
         elif self.ends(action):
             letter = "ends"
-        return self.keys.run.press(self.keys.clock(), key, key.key, letter, counts=self.guard.armed)
+        at = self.keys.time_of(key)
+        return self.keys.run.press(at, key, key.key, letter, counts=self.guard.counts_at(at))
 
     def _reason(self, action: str) -> str:
         """Return why the key of an action does nothing now; empty if it does something."""
