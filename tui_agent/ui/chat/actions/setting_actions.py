@@ -143,7 +143,7 @@ class SettingActions:
             name = await models.ask_endpoint()
             state = f"From the next request on · with those that {name} lists" if name else "From the next request on"
         except ProviderError as error:
-            state = f"The endpoint lists no models: {error.summary}. The configured ones are shown."
+            state = f"{error.summary}. The configured models are shown."
         except TuiAgentError as error:
             state = str(error)
         page.update(state)
