@@ -78,7 +78,7 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("chat.export", "/export [FILE]", "export", "Write this session to a new file: .md, .html or .jsonl",
         needs="session"),
     row("chat.doctor", "/doctor", "doctor", "Check what works here", needs="session"),
-    row("chat.model", "/model [NAME|PROVIDER/NAME]", "model",
+    row("chat.model", "/model [NAME]", "model",
         "Show the models, or use another one from the next request on; --default: in new sessions, too",
         needs="session"),
     row("chat.effort", "/effort [NAME]", "effort",

@@ -37,6 +37,14 @@ SAMPLE: tuple[tuple[Run, ...], ...] = (
 """Rows that show the colours of a theme."""
 
 
+def _no_rows(width: int) -> Iterable[Line]:
+    return ()
+
+
+_SAID = ("name", "note")
+"""Paragraphs that a row shows, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One choice or fact."""
@@ -49,7 +57,7 @@ class Item:
     """Character before the name."""
     paragraphs: tuple[tuple[Run, ...], ...] = ()
     """The item in full, wrapped to the width."""
-    diffs: Callable[[int], Iterable[Line]] = lambda _: ()
+    diffs: Callable[[int], Iterable[Line]] = _no_rows
     """Builds the rows below the paragraphs."""
 
     def rows(self, width: int) -> list[Line]:
@@ -112,6 +120,10 @@ class ChooserPage(ListPage[Item, str]):
     def _use_items(self) -> None:
         items = self._read()
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
+
+    def has_preview(self) -> bool:
+        """Return True if an item has more to show than its name and its note."""
+        return any(len(item.paragraphs) > len(_SAID) or item.diffs is not _no_rows for item in self._read())
 
     def action_choose(self) -> None:
         """Return the selected item, or open it."""

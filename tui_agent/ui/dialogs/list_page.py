@@ -215,6 +215,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return the selected item in full."""
         return ()
 
+    def has_preview(self) -> bool:
+        """Return False if the items in full say no more than their rows in a wide window."""
+        return True
+
     def empty_text(self) -> str:
         """Return why the list shows no item."""
         return f"Nothing matches. {command('list.close').key_text} shows all again." if self._query else ""
@@ -265,10 +269,11 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.call_after_refresh(self.show)
 
     def _place(self, size: Size) -> None:
-        beside = size.width >= self.BESIDE
+        is_wide = size.width >= self.BESIDE
+        beside = is_wide and self.has_preview()
         self.set_class(beside, "-beside")
         self.set_class(size.height < LOW, "-low")
-        below = min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
+        below = 0 if is_wide else min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
         self._detail.display = beside or below > 0
         self._detail.styles.height = "1fr" if beside else max(1, below)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
@@ -141,7 +142,7 @@ class SettingActions:
         """Add the models that the endpoint lists to an open page, or say there why it lists none."""
         try:
             name = await models.ask_endpoint()
-            state = f"From the next request on · with those that {name} lists" if name else "From the next request on"
+            state = f"{count_text(len(models.list()), 'model')}, with those that {name} lists" if name else ""
         except ProviderError as error:
             state = f"{error.summary}. The configured models are shown."
         except TuiAgentError as error:
