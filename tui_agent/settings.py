@@ -60,6 +60,7 @@ NEVER_FROM_PROJECT = (
     "permissions.rule_resolution",
     "permissions.unknown_targets",
     "permissions.secret_files",
+    "permissions.folders",
     "permissions.editor_servers",
     "sandbox",
     "sandbox_network",
@@ -120,6 +121,9 @@ class PermissionSettings(_Section):
     secret_files: tuple[str, ...] | None = None
     """Patterns of files that a call reads only with an answer or by a rule; None for `.env` and the like, an empty
     list for none. Never taken from a project."""
+    folders: tuple[str, ...] = ()
+    """Folders that count as part of the workspace: read like it, changed under the same rules. Never taken from a
+    project."""
     editor_servers: Literal["ask", "allow", "deny"] = "ask"
     """Answer to tool servers that an editor names for its session (`tui-agent acp`). Never taken from a project."""
 

@@ -25,7 +25,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.cli.screen_parts import question_lines
 from tui_agent.settings import Locations
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.sessions.saved_sessions import SavedSessions
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
 PATIENCE = 10.0
 """Seconds that a test waits for a fact."""
@@ -146,7 +146,7 @@ class WatchedHost(EditorHost):
     """A host whose agents the test can watch."""
 
     def __init__(self, options: LaunchOptions, locations: Locations) -> None:
-        super().__init__(options, SavedSessions(locations), question_lines)
+        super().__init__(options, SessionCatalogue.of_directory(locations.sessions_dir, Path("/")), question_lines)
         self.loops: list[AgentLoop] = []
 
     @asynccontextmanager

@@ -8,12 +8,20 @@ from tests.session.folded import same_conversation
 from tui_agent.context import ContextGuard, GuardOptions
 from tui_agent.context.compaction import condensed
 from tui_agent.protocol.errors import AlreadyRunningError, CompactionError, ConfigurationError
-from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, StepRetry, Warned
+from tui_agent.protocol.events import (
+    CompactionEnded,
+    CompactionStarted,
+    CompactionUndone,
+    ContextUsage,
+    StepRetry,
+    Warned,
+)
 from tui_agent.protocol.messages import JsonObject, Usage
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.providers import Wait, call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
+from tui_agent.session.history_fold import fold_history
 
 from .harness import Bench, BenchMaker, ScriptedTool
 
@@ -223,3 +231,29 @@ async def test_the_journal_restores_the_compacted_conversation(bench: BenchMaker
     assert any(map(condensed, b.loop.history.messages())) is not undone
     assert b.events
     same_conversation(b.told, b.loop.history.messages())
+
+
+async def test_the_size_of_the_conversation_is_one_number_also_after_compaction_undo_and_resume(
+    bench: BenchMaker,
+) -> None:
+    """The counts of the server are far from an estimate by characters, so that a mixture of both shows."""
+    b = made(bench, *looks(12, read=7_000), reply("Done.", usage=Usage(input_tokens=7_100, output_tokens=9)))
+    await b.loop.run("Fix the tests")
+    before = b.of(ContextUsage)[-1].tokens
+    assert b.loop.history.estimated_tokens() == before >= 7_100
+
+    assert await b.loop.compact()
+    ended = b.of(CompactionEnded)[-1]
+    usage = b.of(ContextUsage)[-1]
+    assert (ended.tokens_before, ended.tokens_after) == (before, usage.tokens)
+    assert (usage.source, b.loop.history.is_anchored) == ("estimate", False)
+    assert 1_000 < usage.tokens < before
+
+    fold = fold_history(b.told)
+    resumed = made(bench, history=fold.messages(), compactions=fold.compactions())
+    assert resumed.loop.history.estimated_tokens() == usage.tokens
+
+    for one in (b, resumed):
+        one.loop.undo_compaction()
+        assert one.of(ContextUsage)[-1].tokens == before
+        assert one.of(CompactionUndone)[-1].tokens_after == before

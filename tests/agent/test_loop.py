@@ -188,7 +188,7 @@ async def test_the_window_usage_is_counted_or_otherwise_estimated(bench: BenchMa
     await b.loop.run("z" * 40)
     await b.loop.run("Go")
 
-    assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (82, "actual")]
+    assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (76, "actual")]
 
 
 async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:

@@ -56,6 +56,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["sessions", "lst"], "lst"),
         (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
         (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
+        (["-p"], "prompt"),
+        (["hello"], "terminal"),
+        (["serve", "--host", "0.0.0.0"], "other machines may reach 0.0.0.0"),
+        (["serve", "--host", "example.org"], "or add --i-know"),
+        (["serve", "--port", "70000"], "invalid value for '--port'"),
+        (["serve", "--host", "not a name", "--i-know"], "cannot listen on not a name"),
+        (["serve", "-c", "-r"], "cannot be combined"),
+        (["serve", "a prompt"], "unexpected extra argument"),
+        (["serve", "-p"], "no such option: -p"),
     ],
 )
 def test_a_usage_error_is_one_line_and_nothing_happens(
@@ -160,6 +169,20 @@ def test_the_help_imports_no_command_and_has_the_first_sentence_of_each(tmp_path
     commands = {name: program.get_command(Context(program), name) for name in names}
     helps = {name: found.get_short_help_str(200) for name, found in commands.items() if found is not None}
     assert listed.replace(".", "") == " ".join(f"{name} {text}" for name, text in helps.items()).replace(".", "")
+
+
+@pytest.mark.slow
+def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_packages() -> None:
+    script = (
+        "import sys; from tui_agent.cli.process.process_setup import begin_start; begin_start(); "
+        "import tui_agent.cli.interactive; from tui_agent.settings import Settings; Settings(effort='low'); "
+        "heavy = {'anthropic', 'importlib.metadata', *(f'tui_agent.{room}' for room in "
+        "('agent', 'execution', 'permissions', 'providers', 'session', 'tools', 'trial'))}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.slow

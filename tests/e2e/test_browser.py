@@ -94,8 +94,12 @@ async def type_into(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
 
 
 async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMachine) -> None:
-    script = [says("The first answer."), says("The second answer.")]
-    with ServerThread(script) as model, served(machine, **model.environment) as (server, address):
+    script = [calls(call("bash", command="env")), says("The first answer."), says("The second answer.")]
+    options = ("--permission-mode", "allow")
+    with (
+        ServerThread(script) as model,
+        served(machine, *options, **model.environment, COLUMNS="190", ROWS="41") as (server, address),
+    ):
         token = address.rsplit("/", 2)[1]
         url = f"{address}ws?width={COLUMNS}&height={ROWS}"
         async with aiohttp.ClientSession() as http:
@@ -110,6 +114,12 @@ async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMach
                     assert token not in " ".join([*app.cmdline(), *app.environ().values()])
                 psutil.wait_procs([app])
 
+        # Commands do not get the size of the page.
+        [(environment, is_error)] = results_in(bodies_of(model)[1])
+        names = {line.partition("=")[0] for line in environment.splitlines()}
+        assert not is_error
+        assert "PATH" in names
+        assert not names & {"COLUMNS", "ROWS", "LINES", "TEXTUAL_DRIVER"}
         # Nothing on the disk knows the address.
         files = [path for path in machine.root.rglob("*") if path.is_file()]
         assert files
@@ -118,24 +128,6 @@ async def test_each_page_has_a_session_of_its_own_that_is_kept(machine: UserMach
         assert sorted(answer in text for text in texts for answer in ("The first answer.", "The second answer.")) == [
             *(False, False, True, True)
         ]
-
-
-async def test_commands_do_not_get_the_size_of_the_page(machine: UserMachine) -> None:
-    script = [calls(call("bash", command="env")), says("Seen.")]
-    with ServerThread(script) as model:
-        allowed = {**model.environment, "COLUMNS": "190", "ROWS": "41"}
-        with served(machine, "--permission-mode", "allow", **allowed) as (_, address):
-            url = f"{address}ws?width={COLUMNS}&height={ROWS}"
-            async with aiohttp.ClientSession() as http, http.ws_connect(url) as page:
-                await shown(page, "Start with", "ready")
-                await type_into(page, "look\r")
-                await shown(page, "Seen.")
-        [(environment, is_error)] = results_in(bodies_of(model)[-1])
-
-    names = {line.partition("=")[0] for line in environment.splitlines()}
-    assert not is_error
-    assert "PATH" in names
-    assert not names & {"COLUMNS", "ROWS", "LINES", "TEXTUAL_DRIVER"}
 
 
 async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserMachine) -> None:
@@ -156,29 +148,6 @@ async def test_a_question_before_the_chat_is_answered_in_the_page(machine: UserM
             await type_into(page, "\x11")
             await shown(page, "tui-agent has ended.")
             assert (await page.receive()).type is aiohttp.WSMsgType.CLOSE
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--host", "0.0.0.0"), "other machines may reach 0.0.0.0"),
-        (("--host", "example.org"), "or add --i-know"),
-        (("--port", "70000"), "invalid value for '--port'"),
-        (("--host", "not a name", "--i-know"), "cannot listen on not a name"),
-        (("-c", "-r"), "cannot be combined"),
-        (("a prompt",), "unexpected extra argument"),
-        (("-p",), "no such option: -p"),
-    ],
-)
-def test_what_cannot_be_served_is_refused_in_one_line(
-    machine: UserMachine, arguments: tuple[str, ...], words: str
-) -> None:
-    ended = machine.run("serve", *arguments)
-
-    assert ended.returncode == 2
-    assert words in ended.stderr
-    assert ended.stderr.count("\n") == 1
-    assert ended.stdout == ""
 
 
 def test_another_host_is_warned_about_in_plain_words(machine: UserMachine) -> None:

@@ -31,8 +31,11 @@ def test_a_start_runs_no_program_of_a_repository(machine: UserMachine, tmp_path:
     made.unlink(missing_ok=True)  # Of the commands that made the repository.
 
     for options in ((), ("--trust",)):
-        assert machine.run("-p", "hi", "--demo", *options, variables=variables).returncode == 0
-        assert not made.exists(), options
+        if has_walls or options:
+            assert machine.run("-p", "hi", "--demo", *options, variables=variables).returncode == 0
+            assert not made.exists(), options
+        if options and not has_walls:
+            break
         with machine.app("--demo", *options, variables=variables) as app:
             if not options:
                 app.wait_for_all("git may run these programs")

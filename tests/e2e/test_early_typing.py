@@ -5,7 +5,6 @@ import signal
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -127,15 +126,22 @@ def test_what_is_typed_during_the_start_arrives_once_and_in_order(
     assert words_in(request) == [wanted]
 
 
-def test_an_enter_during_the_start_sends(machine: UserMachine) -> None:
+def test_an_enter_during_the_start_sends_what_survived_resizes_and_nothing_typed_is_stored(
+    machine: UserMachine,
+) -> None:
     with ServerThread([says("Early bird.")]) as server, machine.app_on(server) as app:
         app.wait_for(lambda _: b"\x1b[?2004h" in app.raw)
-        app.write("at once\r")
+        app.type("a secret")
+        app.wait_for("› a secret")
+        for size in ((20, 6), (200, 60), (80, 24)):
+            app.resize(*size)
+        app.write(" at once\r")
         app.wait_for_words("Early bird.")
         (request,) = bodies_of(server)
         app.quit()
 
-    assert words_in(request) == ["at once"]
+    assert words_in(request) == ["a secret at once"]
+    assert [page for page in pages(machine) if b"secret" in page.read_bytes()] == []
 
 
 def test_an_early_ctrl_z_suspends_the_app_and_restores_the_terminal(machine: UserMachine) -> None:
@@ -191,18 +197,3 @@ def test_a_signal_during_the_start_restores_the_terminal(machine: UserMachine) -
 
             assert app.wait_for_end() == 128 + signal.SIGTERM
             assert app.left_behind == []
-
-
-def test_the_window_may_be_resized_during_the_start_and_nothing_typed_is_stored(machine: UserMachine) -> None:
-    with machine.app("--demo") as app:
-        app.wait_for(" ›")
-        app.type("a secret")
-        app.wait_for("› a secret")
-        for size in ((20, 6), (200, 60), (80, 24)):
-            app.resize(*size)
-        app.ready()
-        app.wait_for_draft("a secret")
-        assert psutil.pid_exists(app.process.pid)
-        app.quit()
-
-    assert [page for page in pages(machine) if b"secret" in page.read_bytes()] == []

@@ -4,7 +4,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, says, step, words_in
@@ -15,7 +14,6 @@ ENCODINGS = get_args(Encoding)
 
 CLEAR = {"xterm": "\x03", "tmux": "\x03", "kitty": "\x1b[99;5u"}
 ESCAPE = {"xterm": "\x1b", "tmux": "\x1b", "kitty": "\x1b[27u"}
-SUSPEND = {"xterm": "\x1a", "tmux": "\x1b[27;5;122~", "kitty": "\x1b[122;5u"}
 ALT_ENTER = {"xterm": "\x1b\r", "tmux": "\x1b[27;3;13~", "kitty": "\x1b[13;3u"}
 SHIFT_TAB = {"xterm": "\x1b[Z", "tmux": "\x1b[27;2;9~", "kitty": "\x1b[9;2u"}
 NEW_LINE = "\n   "
@@ -133,31 +131,6 @@ def test_every_key_has_its_effect(machine: UserMachine) -> None:
                 app.wait_for(lambda _: draft_of(app) == f"ab{NEW_LINE}cd")
                 clear(app, "xterm")
         app.quit()
-
-
-def test_the_program_is_suspended_and_comes_back(machine: UserMachine) -> None:
-    with ServerThread([]) as server, machine.shell() as app:
-        app.wait_for("shell>")
-        exports = " ".join(f"{name}={value}" for name, value in server.environment.items())
-        app.type(f"{exports} tui-agent\r")
-        app.ready()
-        app.write("kept")
-        app.wait_for_draft("kept")
-        for number, encoding in enumerate(ENCODINGS):
-            app.write(SUSPEND[encoding])
-            app.wait_for(lambda screen: ALTERNATE_SCREEN not in screen.modes)
-            app.wait_for(lambda screen, times=number + 1: screen.text.count("Stopped") == times)
-            app.type("fg\r")
-            app.ready()
-            app.wait_for_draft(f"kept{'x' * number}")
-            app.write("x")
-            app.wait_for_draft(f"keptx{'x' * number}")
-        app.press("ctrl+q")
-        app.wait_for(lambda screen: ALTERNATE_SCREEN not in screen.modes)
-        # The program empties the input queue as it ends: only the shell, once it asks, gets what is typed.
-        app.wait_for(lambda screen: screen.text.count("shell>") == 5)
-        app.type("exit\r")
-        app.wait_for_end()
 
 
 def test_a_question_rings_once_while_the_terminal_has_no_focus(machine: UserMachine) -> None:

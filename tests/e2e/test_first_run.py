@@ -4,7 +4,6 @@ from .user_machine import UserMachine
 
 
 def test_without_a_key_a_start_offers_the_offline_model(machine: UserMachine) -> None:
-    machine.forks = False
     with machine.app() as app:
         app.wait_for_all("needs a key for the model", "Take the guided tour")
         app.press("enter")

@@ -17,7 +17,7 @@ def interrupt(app: App) -> None:
     app.press("escape")
     app.wait_for("esc again")
     app.press("escape")
-    app.wait_for_status("interrupted · ready")
+    app.wait_for_status("ready")
 
 
 def brood(tag: str, words: str) -> str:
@@ -105,7 +105,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
             app.wait_until_gone("esc again")
             app.type("tell me a story")
             app.wait_for_draft("tell me a story")
-            app.wait_for_status("interrupted · ready")
+            app.wait_for_status("ready")
             app.wait_for_draft("tell me a story")
 
         with step("an answer can be interrupted"):
@@ -155,7 +155,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
             app.wait_until_gone("esc again")
             (machine.work / "gate").touch()
             app.wait_for_row(r"✔ #1 bash")
-            app.wait_for_status("stopped · ready")
+            app.wait_for_status("ready")
             assert len(bodies_of(server)) == 1
             app.wait_for_draft("")
             app.say("go on")
@@ -207,7 +207,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
             app.wait_for_draft("")
             assert machine.processes() != []
             app.press("ctrl+c")
-            app.wait_for_status("interrupted · ready")
+            app.wait_for_status("ready")
             assert machine.processes() == []
             app.press("ctrl+c")
             app.wait_for("ctrl+c again quits")

@@ -7,7 +7,7 @@ from .user_machine import App, UserMachine
 
 
 def choose(app: App, mode: str) -> None:
-    """Press Shift+Tab until the title bar shows the mode."""
+    """Press Shift+Tab until the frame shows the mode."""
     app.press("shift+tab")
     app.wait_for(lambda screen: screen.lines[0].endswith(f" {mode}"))
 

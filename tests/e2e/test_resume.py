@@ -94,12 +94,7 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
     with ServerThread(script) as server:
-        with machine.app_on(server, "--session", "mine") as app:
-            app.ready()
-            app.say("the first question")
-            app.wait_for_words("The first answer.")
-            app.wait_for_status("ready")
-            app.quit()
+        assert machine.run("-p", "the first question", "--session", "mine", variables=server.environment).stdout
 
         with machine.app_on(server, "--resume", "mi") as app:
             app.ready()
@@ -109,24 +104,11 @@ def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMac
             app.press("enter")
             app.wait_for_words("The second answer.")
             *_, last = bodies_of(server)
+            app.wait_for_status("ready")
             app.quit()
+            assert "tui-agent --resume mine" in app.screen.text
 
     assert words_in(last) == ["the first question", "the first question"]
-
-
-def test_the_picker_offers_the_sessions_of_all_directories(machine: UserMachine) -> None:
-    script = [says("The first answer."), says("The second answer.")]
-    with ServerThread(script) as server:
-        for name in ("one", "two"):
-            done = machine.run("-p", f"question of {name}", "--session", name, variables=server.environment)
-            assert done.returncode == 0, done.stderr
-
-        with machine.app_on(server, "--resume") as app:
-            app.wait_for_all("question of one", "question of two")
-            app.press("down", "enter")
-            app.ready()
-            app.wait_for_words("The first answer.")
-            app.quit()
 
 
 def test_continue_without_a_session_prints_one_line(machine: UserMachine) -> None:
@@ -186,6 +168,14 @@ def test_two_programs_do_not_write_one_session(machine: UserMachine) -> None:
         assert len(other.stderr.splitlines()) == 1
         assert "sessions fork mine" in other.stderr
 
+        for arguments in (("-p", "more", "--continue"), ("-p", "more", "--continue", "--no-session")):
+            done = machine.run(*arguments, variables=server.environment)
+            assert done.returncode == 2
+            (line,) = done.stderr.splitlines()
+            assert "has no session to continue: session mine is open in another tui-agent." in line
+            assert "`tui-agent --resume mine` opens that one here." in line
+        assert len(bodies_of(server)) == 1
+
         before = machine.journals[0].read_bytes()
         looked = machine.run("-p", "look", "--resume", "mine", "--no-session", variables=server.environment)
         assert (looked.returncode, looked.stdout) == (0, "Only looked.\n")
@@ -225,8 +215,10 @@ def test_continue_takes_the_session_with_the_latest_message_and_not_the_one_rena
     with machine.app("--demo", "--resume") as app:
         app.wait_for_all("question of newer", "a new title")
         assert app.screen.text.index("question of newer") < app.screen.text.index("a new title")
-        app.press("escape")
-        assert app.wait_for_end() == 0
+        app.press("down", "enter")
+        app.ready()
+        app.wait_for_words("One.")
+        app.quit()
 
 
 def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine: UserMachine) -> None:
@@ -256,26 +248,6 @@ def test_continue_leaves_the_session_of_another_window_alone_and_says_so(machine
                 second.wait_for_words("❯ second")
                 second.quit()
             app.quit()
-
-
-def test_if_every_session_is_open_elsewhere_continue_prints_one_line(machine: UserMachine) -> None:
-    with ServerThread([says("One.")]) as server, machine.app_on(server, "--session", "mine") as app:
-        app.ready()
-        app.say("hello")
-        app.wait_for_words("One.")
-        app.wait_for_status("ready")
-
-        for arguments in (("-p", "more", "--continue"), ("-p", "more", "--continue", "--no-session")):
-            done = machine.run(*arguments, variables=server.environment)
-            assert done.returncode == 2
-            (line,) = done.stderr.splitlines()
-            assert "has no session to continue: session mine is open in another tui-agent." in line
-            assert "`tui-agent --resume mine` opens that one here." in line
-        with machine.app_on(server, "--continue") as second:
-            assert second.wait_for_end() == 2
-            assert ALTERNATE_SCREEN not in second.screen.modes
-        assert len(bodies_of(server)) == 1
-        app.quit()
 
 
 SLOW_DISK = """

@@ -77,6 +77,15 @@ def test_a_command_continues_while_the_program_is_suspended_and_the_screen_comes
         app.wait_for_draft("a draft")
         app.type(" goes on")
         app.wait_for_draft("a draft goes on")
+        for number, suspend in enumerate(("\x1b[27;5;122~", "\x1b[122;5u")):
+            with step(f"suspended by {suspend!r}"):
+                app.write(suspend)
+                app.wait_for(lambda screen: ALTERNATE_SCREEN not in screen.modes)
+                app.wait_for(lambda screen, times=number + 2: screen.text.count("Stopped") == times)
+                app.type("fg\r")
+                app.wait_for_draft(f"a draft goes on{'!' * number}")
+                app.write("!")
+                app.wait_for_draft(f"a draft goes on!{'!' * number}")
         app.press("ctrl+q")
         app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
         assert app.modes_after == settings

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.examples import only_long
 from tests.support.server_thread import ServerThread
 
 from .script import bodies_of, call, calls, results_in, says
@@ -78,7 +79,9 @@ def test_a_command_that_changes_nothing_asks_nothing(machine: UserMachine) -> No
 
 
 @pytest.mark.parametrize("kept", [("a.txt", "b.py"), ("a.txt",), ()])
-def test_what_is_not_kept_is_not_there(machine: UserMachine, kept: tuple[str, ...]) -> None:
+def test_what_is_not_kept_is_not_there_and_a_wrong_choice_keeps_the_question(
+    machine: UserMachine, kept: tuple[str, ...]
+) -> None:
     repository(machine)
     script = [calls(call("bash", command=FORMAT)), says("Done.")]
 
@@ -86,6 +89,8 @@ def test_what_is_not_kept_is_not_there(machine: UserMachine, kept: tuple[str, ..
         asked = program.hear("approval.requested")
         assert (machine.work / "a.txt").read_text() == "one\ntwo\n"
         if kept:
+            keep(program, asked, "c.txt")
+            assert "c.txt" in program.hear("error")["data"]["text"]
             keep(program, asked, *kept)
         else:
             request = asked["data"]["request_id"]
@@ -108,29 +113,22 @@ def test_what_is_not_kept_is_not_there(machine: UserMachine, kept: tuple[str, ..
     assert all(data["known"] and data["before"]["kept"] and data["after"]["kept"] for data in changed)
 
 
-def test_a_wrong_choice_leaves_the_question_open(machine: UserMachine) -> None:
+def test_an_added_folder_is_changed_like_the_workspace(machine: UserMachine, tmp_path: Path) -> None:
+    """A command changes files of both in one trial; a file beside them is refused, and a parent cannot be added."""
     repository(machine)
-    with piped(machine, [calls(call("bash", command=FORMAT)), says("Done.")], "format it") as (program, _):
-        asked = program.hear("approval.requested")
-        keep(program, asked, "c.txt")
-        assert "c.txt" in program.hear("error")["data"]["text"]
-        keep(program, asked, "b.py")
-        program.hear("run.ended")
-        assert program.end() == 0
+    library = tmp_path / "library"
+    library.mkdir()
+    command = f"echo 2 > a.txt; echo 3 > {library}/c.txt; echo 4 > {tmp_path}/beside.txt"
 
-    assert (machine.work / "b.py").read_text() == "x = 1\n"
+    done, text = run(machine, command, "--add-dir", str(library), "--permission-mode", "accept_edits")
 
-
-def test_where_no_one_can_answer_changes_are_discarded_and_the_result_says_so(machine: UserMachine) -> None:
-    repository(machine)
-    before = state(machine.work)
-
-    done, text = run(machine, FORMAT)
-
-    assert done.returncode != 0 or done.stdout == "Done.\n"
-    assert state(machine.work) == before
-    assert "discarded: a.txt, b.py" in text
-    assert "no one can answer" in text
+    assert done.returncode == 0, done.stderr
+    assert ((machine.work / "a.txt").read_text(), (library / "c.txt").read_text()) == ("2\n", "3\n")
+    assert not (tmp_path / "beside.txt").exists()
+    assert "c.txt" in text
+    refused = machine.run("-p", "--add-dir", str(machine.work.parent), "do it")
+    assert refused.returncode == 2
+    assert "it contains the folder in which tui-agent works" in refused.stderr
 
 
 def test_accept_edits_keeps_files_and_asks_for_a_commit(machine: UserMachine) -> None:
@@ -205,7 +203,7 @@ def test_leaving_the_trial_asks_before_it_runs(machine: UserMachine) -> None:
     assert (machine.work / "here.txt").read_text() == "outside\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, *only_long(signal.SIGTERM)])
 def test_a_layer_that_waits_survives_the_end_of_the_program(machine: UserMachine, number: signal.Signals) -> None:
     repository(machine)
     with piped(machine, [calls(call("bash", command=FORMAT))], "--session", "talk", "format it") as (program, _):

@@ -130,7 +130,7 @@ def test_broken_streams_and_failed_requests_are_retried_or_reported(machine: Use
 
         with step("a request to an overloaded model is retried at the given time"):
             app.say("are you there")
-            app.wait_for_row(r"retrying 2/10 in \d")
+            app.wait_for_row(r"retrying in \d")
             assert "(529)" in app.wait_for_words("; trying again in 2.0 s (attempt 2 of 10)")
             app.wait_for("Now I have time.")
             app.wait_for_status("ready")
@@ -140,7 +140,7 @@ def test_broken_streams_and_failed_requests_are_retried_or_reported(machine: Use
         with step("a rejected request is reported once, and the conversation continues"):
             app.say("hello")
             app.wait_for_words("(400): scripted invalid_request_error")
-            app.wait_for_status("failed · ready")
+            app.wait_for_status("ready")
             app.say("once more")
             app.wait_for("Better now.")
             app.wait_for_status("ready")

@@ -101,7 +101,10 @@ C: Calls = (
 PROGRAM = '#!/bin/sh\nexec {} "$@"\n'
 FILES = {
     "python": {
-        "pyproject.toml": '[project]\nname = "app"\nversion = "1"\n',
+        # Each plugin of this environment would take its part of every start.
+        "pyproject.toml": '[project]\nname = "app"\nversion = "1"\n[tool.pytest.ini_options]\naddopts = "'
+        + " ".join(f"-p no:{name}" for name in ("textual-snapshot", "syrupy", "hypothesispytest", "asyncio", "anyio"))
+        + '"\n',
         ".gitignore": ".venv/\n__pycache__/\nbuild/\n",
         "src/app/__init__.py": "VERSION = 1\n",
         "src/app/core.py": "def add(a, b):\n    return a - b\n",

@@ -135,7 +135,9 @@ class UserMachine:
         )
 
     def _may_fork(self, variables: Mapping[str, str] | None) -> bool:
-        return self.forks and "PYTHONPATH" not in (variables or {})
+        """Return False if something runs at the start of the interpreter."""
+        folders = (variables or {}).get("PYTHONPATH", "").split(os.pathsep)
+        return self.forks and not any(folder and Path(folder, "sitecustomize.py").exists() for folder in folders)
 
     def app_on(self, server: ServerThread, *arguments: str, size: tuple[int, int] = WIDE) -> App:
         """Start the full-screen program with a scripted model."""
@@ -180,7 +182,7 @@ class UserMachine:
     @property
     def sample(self) -> Path:
         """Directory of the guided tour."""
-        return next(self.temporary.glob("tui-agent-tour-*"))
+        return next(self.temporary.glob("tour-*"))
 
     @property
     def journals(self) -> list[Path]:

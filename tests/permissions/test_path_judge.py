@@ -6,13 +6,14 @@ from tests.permissions.conftest import Desk
 from tests.support.table import table
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.path_judge import PathJudge, PathLookup
+from tui_agent.permissions.rules.path_resolution import WorkspaceRoots
 from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.protocol.permissions import PermissionMode
 
 
 def judge(desk: Desk, *rules: str, private: tuple[Path, ...] = ()) -> PathJudge:
     parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
-    return PathJudge(PathLookup(desk.root, private), RuleSet([parsed], str(desk.root), str(desk.root)))
+    return PathJudge(PathLookup(WorkspaceRoots(desk.root), private), RuleSet([parsed], WorkspaceRoots(desk.root)))
 
 
 def reading(one: PathJudge, path: str, mode: str = "ask", *, relaxed: bool = True) -> tuple[str, str]:

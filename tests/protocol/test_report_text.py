@@ -18,7 +18,13 @@ def test_a_report_contains_everything_known_of_a_run() -> None:
             latency_ms=1_234.0,
             metrics={"lines": Metric(value=3), "output_bytes": Metric(value=37)},
         ),
-        ToolCallReport(call_id="c2", tool_name="bash", arguments={}, status="error", error="exit\ncode 1"),
+        ToolCallReport(
+            call_id="c2",
+            tool_name="bash",
+            arguments={},
+            status="error",
+            error="exit code 1\nTraceback …",
+        ),
     )
     usage = Usage(input_tokens=100, output_tokens=20, cache_read_tokens=50)
     step = StepReport(
@@ -85,3 +91,5 @@ def test_a_step_that_did_not_end_as_usual_says_so() -> None:
     )
 
     assert report_text(report).endswith("0 written, cut at the token limit")
+    assert "saved" not in report_text(report)
+    assert "; overlapping calls saved 3.0 s\n" in report_text(report, "3.0 s")

@@ -8,6 +8,7 @@ import atexit
 import functools
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -94,16 +95,14 @@ class ForkedProgram:
 
     def poll(self) -> int | None:
         """Return the exit code, or None while it runs."""
-        try:
-            return self.wait(0)
-        except subprocess.TimeoutExpired:
+        if self.returncode is None and not select.select([self._answers], [], [], 0)[0]:
             return None
+        return self.wait()
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, and return its exit code; raise `TimeoutExpired` after a number of seconds."""
         if self.returncode is None:
-            # A number above zero: zero would mean that the socket never blocks, with another error.
-            self._answers.settimeout(None if timeout is None else max(timeout, 1e-4))
+            self._answers.settimeout(timeout)
             try:
                 self.returncode = self._answer()
             except TimeoutError as error:

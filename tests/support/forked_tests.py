@@ -1,6 +1,8 @@
 """Plugin of pytest: `--processes 4` collects the tests once, then runs them in four forked processes.
 
-Each process takes the next file from a common queue; the tests of a file share fixtures and caches.
+Each process takes the next file from a common queue; the tests of a file share fixtures and caches. Tests that start
+programs mostly wait: half of the processes begin with them, the others with those that compute, so that the processors
+always have work.
 """
 
 import atexit
@@ -11,7 +13,7 @@ import signal
 import socket
 import struct
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -35,15 +37,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def units_of(items: list[pytest.Item]) -> list[list[int]]:
-    """Return the numbers of the items of each file: those that start programs first, then those with most work."""
+    """Return the numbers of the items of each file, those with most work first: the last ones run alone."""
 
-    def work(unit: list[int]) -> tuple[bool, int]:
-        slow = sum(10 if items[number].get_closest_marker("slow") else 1 for number in unit)
-        return items[unit[0]].get_closest_marker("pty") is None, -slow
+    def work(unit: list[int]) -> int:
+        return sum(10 if items[number].get_closest_marker("slow") else 1 for number in unit)
 
-    # Programs take longest and wait much: at the end, one of them would run alone.
     files = groupby(range(len(items)), lambda number: items[number].path)
-    return sorted((list(numbers) for _, numbers in files), key=work)
+    return sorted((list(numbers) for _, numbers in files), key=work, reverse=True)
+
+
+def queue_of(numbers: Iterable[int]) -> int:
+    """Return a queue of several readers: whole numbers fit into a pipe at once, and each read takes one."""
+    queue, filler = os.pipe()
+    os.write(filler, b"".join(NUMBER.pack(number) for number in numbers))
+    os.close(filler)
+    return queue
 
 
 class ForkedTests:
@@ -60,35 +68,35 @@ class ForkedTests:
         if session.testsfailed or not session.items:
             return None
         units = units_of(session.items)
-        # A pipe is a queue of several readers: whole numbers fit into it at once, and each read takes one.
-        queue, filler = os.pipe()
-        os.write(filler, b"".join(NUMBER.pack(number) for number in range(len(units))))
-        os.close(filler)
+        waiting = {number for number, unit in enumerate(units) if session.items[unit[0]].get_closest_marker("pty")}
+        queues = [queue_of(number for number in range(len(units)) if number not in waiting), queue_of(sorted(waiting))]
         directory = session.config._tmp_path_factory.getbasetemp()  # pyright: ignore[reportAttributeAccessIssue]
         reporter = session.config.pluginmanager.getplugin("terminalreporter")
         # Results of several files come in turn.
         reporter.showfspath = False
         for number in range(min(self._processes, len(units))):
+            queues.reverse()
             ours, its = socket.socketpair()
             pid = os.fork()
             if pid == 0:
                 ours.close()
                 for other in self._running:
                     other.close()
-                become_worker(session, units, queue, its, directory / f"process-{number}")
+                become_worker(session, units, queues, its, directory / f"process-{number}")
             its.close()
             self._running[ours] = (pid, None)
         try:
-            self._receive(session, queue)
+            self._receive(session, queues)
         finally:
-            os.close(queue)
+            for queue in queues:
+                os.close(queue)
             for ours, (pid, _) in self._running.items():
                 os.kill(pid, signal.SIGTERM)
                 os.waitpid(pid, 0)
                 ours.close()
         return True
 
-    def _receive(self, session: pytest.Session, queue: int) -> None:
+    def _receive(self, session: pytest.Session, queues: list[int]) -> None:
         done: set[str] = set()
         with selectors.DefaultSelector() as selector:
             for ours in self._running:
@@ -104,7 +112,7 @@ class ForkedTests:
                         continue
                     self._handle(session, ours, message, done)
                 if session.shouldfail or session.shouldstop:
-                    while os.read(queue, NUMBER.size):
+                    for _ in taken_from(queues):
                         pass
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
@@ -151,16 +159,16 @@ class Worker:
 
 
 def become_worker(
-    session: pytest.Session, units: list[list[int]], queue: int, main: socket.socket, directory: Path
+    session: pytest.Session, units: list[list[int]], queues: list[int], main: socket.socket, directory: Path
 ) -> None:
-    """Run units until the queue is empty, then end this process."""
+    """Run units until the queues are empty, then end this process."""
     code = 0
     try:
         config = session.config
         separate(config, directory)
         worker = Worker(config, main)
         config.pluginmanager.register(worker)
-        numbers = chain.from_iterable(units[number] for number in taken_from(queue))
+        numbers = chain.from_iterable(units[number] for number in taken_from(queues))
         # Fixtures of a module end when the next test needs them no more, so the next one is known while one runs.
         number = next(numbers, None)
         while number is not None:
@@ -177,10 +185,11 @@ def become_worker(
     os._exit(code)
 
 
-def taken_from(queue: int) -> Iterator[int]:
-    """Yield the numbers that this process takes from the queue."""
-    while data := os.read(queue, NUMBER.size):
-        yield NUMBER.unpack(data)[0]
+def taken_from(queues: list[int]) -> Iterator[int]:
+    """Yield the numbers that this process takes from the queues, one after the other."""
+    for queue in queues:
+        while data := os.read(queue, NUMBER.size):
+            yield NUMBER.unpack(data)[0]
 
 
 def separate(config: pytest.Config, directory: Path) -> None:

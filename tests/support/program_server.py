@@ -87,6 +87,7 @@ def become(request: dict[str, object], descriptors: list[int]) -> str:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = list(request["arguments"])
+    sys.path[1:1] = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
         old = getattr(sys, name)
         # As the interpreter does it: lines on a terminal, and always those of errors.

@@ -57,11 +57,19 @@ class ScreenBuffer:
         self._look = ""
         self._rest = ""
         self._main: tuple[list[list[Cell]], int, int] | None = None
+        self._changes = 0
+        self._lines: tuple[int, list[str]] = (-1, [])
+        """The rows as texts after a number of changes: a thread may write while another reads them again and again."""
 
     @property
     def lines(self) -> list[str]:
         """One text for each row, without trailing blanks."""
-        return ["".join(character for character, _ in row).rstrip() for row in self._cells]
+        changes, lines = self._lines
+        if changes != self._changes:
+            changes = self._changes
+            lines = ["".join([character for character, _ in row]).rstrip() for row in self._cells]
+            self._lines = changes, lines
+        return lines
 
     @property
     def text(self) -> str:
@@ -98,6 +106,7 @@ class ScreenBuffer:
         self._cells = self._blank()
         self._row = self._column = 0
         self._margins = (0, rows - 1)
+        self._changes += 1
 
     def feed(self, data: str) -> None:
         """Process output of the program."""
@@ -113,6 +122,7 @@ class ScreenBuffer:
             self._act(match)
             place = match.end()
         self._rest = data[place:]
+        self._changes += 1
 
     def _blank(self) -> list[list[Cell]]:
         return [[_EMPTY] * self.columns for _ in range(self.rows)]

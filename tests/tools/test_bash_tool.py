@@ -117,10 +117,9 @@ async def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(bash: B
     lines = head.split() + tail.split()
     assert all(line.isdecimal() for line in lines)
     assert (lines[0], lines[-1]) == ("1", "100000")
-    left_out = 588_895 - len(head) - len(tail) - 1
-    assert note == (
-        f"[… {left_out:,} of 588,895 bytes left out here; the full output is in {path}; use read to page it …]"
-    )
+    amount = f"{588_895 - len(head) - len(tail) - 1:,} of 588,895 bytes ({100_000 - len(lines):,} lines)"
+    assert note == f"[… {amount} left out here; the full output is in {path}; use read to page it …]"
+    assert details["lines"] == 100_000
     page = await call(ReadTool(workspace), path=str(path), offset=50_000, limit=1)
     assert page.text.startswith(" 50000\t50000\n")
 

@@ -165,7 +165,13 @@ async def drawn(pilot: Pilot[None]) -> None:
     """Wait until nothing is left to draw."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
+    conversation = app.chat.body.conversation
     for _ in range(3):
         await pilot.pause()
-        app.chat.body.conversation.flush()
+        if app.screen is not app.chat and conversation.transcript.width:
+            # Estimated heights of rows that the dialog covered from the beginning would show in the scrollbar.
+            conversation.transcript.settle(0, conversation.transcript.total)
+            conversation.lay_out_visible()
+            conversation.show_scrollbar()
+        conversation.flush()
     await pilot.pause()

@@ -11,7 +11,7 @@ from tests.ui.trial_story import everything as all_changes
 from tests.ui.trial_story import formatted, propose, settle, trial
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
-from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.panel.panel_rows import DONE, PanelRows
 from tui_agent.ui.state.approval_folds import PendingApprovals
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
@@ -89,4 +89,6 @@ def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
     ids = [message.message_id for message in waiting.all]
     assert len(ids) == len(set(ids))
     assert (pending.first is None) == (len(pending) == 0)
-    assert rows.total >= 0
+    shown = [call.place if call is not None else DONE for call in map(rows.call, range(len(rows)))]
+    rows.rebuild("all")
+    assert shown == [call.place if call is not None else DONE for call in map(rows.call, range(len(rows)))]

@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,12 +15,20 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from tests.support.table import table
 from tests.ui.question_page import ComposerKeys
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tests.ui.stage import Clock
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
 from tui_agent.protocol.tool import Preview
+from tui_agent.ui.approval.approval_answers import (
+    RuleOffer,
+    answer_choices,
+    answer_rows,
+    first_answers,
+    offered_answers,
+)
 from tui_agent.ui.approval.approval_dialog import PAST_SECONDS
 from tui_agent.ui.approval.approval_rows import ApprovalRows
 from tui_agent.ui.approval.approval_screen import ApprovalScreen, PageRequested
@@ -1036,6 +1045,7 @@ async def test_the_title_is_a_question() -> None:
         "Start a sub-agent to API: list it?": {"tool": "agent", "args": {"task": "API: list it"}},
         "Use deploy?": {"tool": "deploy", "args": {}},
         "Run this command? · sub-agent explorer": {**command, "agent": "explorer"},
+        "Run this command? · asked by #2 Check the tests of cart": {**command, "agent": "#2 Check the tests of cart"},
         "Run this command for you?": {**command, "agent": "you"},
     }
     async with HostApp().run_test(size=(80, 24)) as pilot:
@@ -1056,6 +1066,20 @@ async def test_the_answers_keep_their_words_in_one_row() -> None:
         }.items():
             async with asking_in(pilot, REQUEST, 1, 3, size=size) as asked:
                 assert row in asked.text()
+
+
+@table("is_trial", [False, True])
+def test_at_every_width_all_is_third_and_later_is_among_the_answers(is_trial: bool) -> None:
+    offer = RuleOffer(REQUEST, None)
+    for total, width, most in product((1, 2, 12, 345), range(16, 200), (4, 6)):
+        offered = offered_answers(REQUEST, offer, total)
+        shown = first_answers(answer_choices("asking", offer, offered, total, is_trial=is_trial), width)
+        keys = ["y", "n", "a", "f", "esc", "f1"] if total > 1 else ["y", "n", "f", "esc", "f1"]
+        assert [choice.key for choice in shown] == [key for key in keys if key in {one.key for one in shown}]
+        rows = [line.plain for line in answer_rows(shown, width, most)]
+        assert max(map(len, rows)) <= width + 2, "a blank row end"
+        assert "esc later" in "\n".join(rows)
+        assert total == 1 or f"a all {total}" in "\n".join(rows)
 
 
 async def test_f1_shows_all_answers_and_only_the_most_used_again() -> None:

@@ -5,10 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.containers import Vertical
 from textual.pilot import Pilot
 
 from tests.ui.row_kit import HostApp, Teller
 from tests.ui.state.test_call_view_state import QUEUED, STARTED, ended, seen
+from tests.ui.still import still_app
+from tests.ui.story import Story
 from tui_agent.protocol.events import ToolOutput
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.ui.panel.call_detail_screen import FULL_OUTPUT_LIMIT, CallDetailScreen
@@ -46,7 +49,8 @@ async def test_keys_go_from_part_to_part_and_around() -> None:
             await pilot.pause()
             places.append(page.scroll_offset.y)
 
-        assert places == [3, page.max_scroll_y, 0, page.max_scroll_y, 3]
+        end = page.max_scroll_y
+        assert places == [end, end, 0, end, end]
 
 
 @pytest.mark.slow
@@ -68,10 +72,10 @@ async def test_keys_scroll() -> None:
 async def test_the_part_in_sight_is_copied() -> None:
     async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="the result"),)))) as (pilot, _):
         await pilot.press("c")
-        assert pilot.app.clipboard == "command  ls"
+        assert pilot.app.clipboard == "the result"
 
         await pilot.press("tab", "c")
-        assert pilot.app.clipboard == "the result"
+        assert pilot.app.clipboard == "command  ls"
 
 
 @pytest.mark.slow
@@ -117,7 +121,7 @@ async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
         page = screen.query_one("#detail-page", RowsView)
         text = "\n".join(line.plain for row in range(page.total) if (line := page.line_at(row)))
 
-        assert "bytes not shown" in text
+        assert "B not shown" in text
         assert "\nlast\n" in text
 
 
@@ -141,3 +145,33 @@ async def test_it_fits_every_size() -> None:
             await pilot.pause()
 
             assert rows(screen)
+
+
+@pytest.mark.slow
+async def test_a_key_opens_the_newest_call_from_the_composer() -> None:
+    story = Story().run("go").step(0)
+    story.call("bash", "make")
+    story.call("bash", "pytest -q")
+    story.queued("edit", "waits.py")
+    app = still_app(story, running=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert isinstance(app.screen, CallDetailScreen)
+        assert "pytest -q" in str(app.screen.query_one(Vertical).border_title)
+
+        await pilot.press("escape")
+        app.chat.entry.composer.show("\n".join("line" for _ in range(20)))
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.screen is app.chat
+        assert app.chat.entry.composer.text.count("line") == 20
+
+
+@pytest.mark.slow
+async def test_without_a_call_the_key_does_nothing() -> None:
+    app = still_app(Story().run("go"))
+    async with app.run_test() as pilot:
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        assert app.screen is app.chat

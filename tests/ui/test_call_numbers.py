@@ -13,7 +13,7 @@ from tui_agent.protocol.events import RunEnded, RunStarted, SessionLoaded, ToolE
 from tui_agent.session.journal_reader import JournalTail, read_tail
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.chat.screen_state import ScreenState
-from tui_agent.ui.panel.timeline import TimeWindow, timeline_rows
+from tui_agent.ui.dialogs.timeline_page import call_label
 
 NAMES = ("a", "b", "c")
 
@@ -56,8 +56,7 @@ def numbers(envelopes: Iterable[Envelope], tail: JournalTail | None = None) -> t
         state.apply(envelope)
     panel = {call.view.call_id: call.number for call in state.ledger.calls}
     assert len(panel) == len(state.ledger.calls), "a call has two rows"
-    rows = timeline_rows(state.times, state.ledger, state.times.started or 0.0, 60, 20, TimeWindow())
-    return panel, [label for row in rows for label in [row[0][0].strip()] if label.startswith("#")]
+    return panel, [call_label(call_id, state.ledger, is_named=False) for call_id in state.times.calls]
 
 
 @pytest.mark.parametrize("kind", [ASKED_AGAIN, NOT_BEGUN])

@@ -29,7 +29,10 @@ from tui_agent.tools.workspace import Workspace
 from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.approval.change_parts_screen import ChangePartsScreen
+from tui_agent.ui.base.commands import command
 from tui_agent.ui.composer.prompt_parser import SlashCall, parse_slash_call
+from tui_agent.ui.dialogs.answer_rules import SEEN_SECONDS
+from tui_agent.ui.dialogs.list_page import ListPage
 from tui_agent.ui.dialogs.text_page import TextPage
 from tui_agent.ui.panel.call_list import CONFIRM_SECONDS
 
@@ -533,6 +536,52 @@ async def test_a_folded_question_opens_with_its_key_and_the_text_stays() -> None
         assert on.draft == "half a thought"
 
 
+async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        await on.type("/theme")
+        await on.until(lambda: on.draft == "/theme" and on.app.screen is on.chat)
+        await on.pilot.press("enter")
+        await on.until(lambda: isinstance(on.app.screen, ListPage))
+        page = on.app.screen
+        await on.until(lambda: "Use change? a" in "".join(shown_rows(on)[-1:]))
+        assert "close this page to answer" in shown_rows(on)[-1]
+        on.clock.now += 60
+        on.chat.approvals.look()
+        await on.pilot.press("down", "right", "enter")
+        await on.pilot.pause()
+        assert tool.ran == []
+        assert not isinstance(on.app.screen, ApprovalScreen)
+
+        if on.app.screen is page:
+            await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat)
+        on.clock.now += 5
+        on.chat.approvals.look()
+        await on.until(lambda: isinstance(on.app.screen, ApprovalScreen) and on.app.screen.guard.was_drawn)
+        dialog = on.app.screen
+        assert isinstance(dialog, ApprovalScreen)
+        assert not dialog.guard.armed, "the user did not ask for it"
+        on.clock.now += SEEN_SECONDS
+        await on.pilot.press("y")
+        await on.settled()
+        assert tool.ran == ["a"]
+
+
+async def test_a_page_opened_before_the_question_says_that_one_waits_until_it_is_answered() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        on.chat.bridge.submit("change a")
+        on.chat.commands.perform(command("chat.help"))
+        await on.until(lambda: "Use change? a" in "".join(shown_rows(on)[-1:]))
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+        await on.until(lambda: "Use change?" not in "".join(shown_rows(on)))
+
+
 # --- the rest of the keys ---------------------------------------------------------------------------------------------
 
 
@@ -557,7 +606,7 @@ async def test_commands_by_name_do_what_they_say_and_answer_in_words() -> None:
             await on.pilot.press("shift+tab")
             seen.append(on.policy.mode.value)
         assert seen == ["accept_edits", "plan", "ask", "accept_edits"]
-        await on.until(lambda: "accept edits" in on.chat.bars.title.render().plain)
+        await on.until(lambda: "accept edits" in on.chat.bars.frame.render().plain)
 
         await on.say("/mode plan")
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
@@ -842,7 +891,7 @@ async def test_context_and_report_show_what_fills_the_window_and_what_the_last_r
         await on.say("/context")
         await on.until(lambda: isinstance(on.app.screen, TextPage))
         text = page_of(on)
-        for words in ("estimated tokens", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
+        for words in ("tokens in the window", "Tools", "  look ", "Messages", "  you ", "  #1 look "):
             assert words in text
 
         await on.pilot.press("escape")

@@ -1,13 +1,16 @@
 """Snapshots of questions, of pages of text and of menus that need more than a story."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 import pytest
+from rich.console import RenderableType
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.screen import Screen
 
 from tests.support.examples import only_long
+from tests.support.table import table
 from tests.ui.dialogs.test_info_pages import FULL
 from tests.ui.still import FakeAgent, bridge_to, drawn, pressing, shown, still_app
 from tests.ui.story import Story, working
@@ -250,3 +253,40 @@ def test_a_form_of_a_tool_server(snap_compare: Compare, theme: str, size: tuple[
     app = still_app(server_asks(FORM), running=True, theme=theme)
 
     assert snap_compare(app, terminal_size=size, run_before=filling)
+
+
+def edit_asked() -> Story:
+    """Return a session in which the model wants to edit a file."""
+    story = working()
+    diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -1,2 +1,2 @@\n def price(net):\n-    return 1\n+    return 2\n"
+    preview, args = Preview(kind="diff", text=diff, path="/w/src/price.py"), {"path": "src/price.py"}
+    story.asks(story.queued("edit", "src/price.py"), "edit", "src/price.py", "", preview=preview, args=args)
+    return story.wait(4)
+
+
+@table("story", [edit_asked(), asking(*COMMANDS["script"]), server_asks(FORM), server_asks(PAGE)])
+async def test_the_first_frame_of_a_question_has_all_of_it(story: Story) -> None:
+    for size in SIZES:
+        app = still_app(story, running=True)
+        async with app.run_test(size=size) as pilot:
+            frames = frames_of_dialogs(app)
+            await shown(pilot)
+        assert frames
+        assert set(frames) == {frames[-1]}, frames[0]
+
+
+def frames_of_dialogs(app: TuiAgentApp) -> list[str]:
+    """Return the list to which each frame is added that is drawn from now on with a dialog over the chat."""
+    frames: list[str] = []
+    display = app._display
+
+    def note_frame(screen: Screen[object], renderable: RenderableType | None) -> None:
+        if app.screen is not app.chat and app.screen._compositor.widgets:
+            strips = app.screen._compositor.render_strips(app.size)
+            text = "\n".join("".join(segment.text for segment in strip) for strip in strips)
+            # The scrollbar behind the dialog shows how much of the conversation was laid out.
+            frames.append(re.sub("[▁▂▃▄▅▆▇█]", " ", text))
+        display(screen, renderable)
+
+    app._display = note_frame
+    return frames

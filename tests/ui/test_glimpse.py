@@ -128,15 +128,15 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
 
     async with app.run_test(size=(120, 40)) as pilot:
         await drawn(pilot)
-        assert app.chat.bars.title.render().plain.endswith(" ask ")
+        assert app.chat.bars.frame.render().plain.endswith(" ask ")
         await pilot.press("shift+tab")
         await drawn(pilot)
-        assert app.chat.bars.title.render().plain.endswith(" accept edits ")
+        assert app.chat.bars.frame.render().plain.endswith(" accept edits ")
         app.chat.commands.settings.choose_mode(PermissionMode.DENY)
-        assert app.chat.bars.title.render().plain.endswith(" deny ")
+        assert app.chat.bars.frame.render().plain.endswith(" deny ")
         await pilot.press(*"/mode ask", "enter")
         await drawn(pilot)
-        assert app.chat.bars.title.render().plain.endswith(" ask ")
+        assert app.chat.bars.frame.render().plain.endswith(" ask ")
 
 
 @pytest.mark.slow

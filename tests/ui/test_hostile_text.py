@@ -100,7 +100,7 @@ async def test_whatever_it_is_nothing_of_it_acts_anywhere(name: str, diff: bool)
     text = TEXTS[name]
     app = still_app(asked(everywhere(text), text, diff=diff), running=True, label=text, ideas=(text,))
     watcher = watched(app)
-    app.chat.bars.title._place = WorkingDirectory(text, text)
+    app.chat.bars.frame._place = WorkingDirectory(text, text)
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
         for keys in (["w"], ["end"], ["home"], ["escape"], ["ctrl+t"], ["enter"], ["escape"], ["ctrl+f", "a"], ["f1"]):

@@ -22,12 +22,12 @@ SAYS: dict[str, tuple[str, ...]] = {
         "“then write a change",
         "a turn of its own after this one",
     ),
-    "retries": ("again in 8.0 s (attempt 3 of 10)", "retrying 3/10 in 6 s"),
+    "retries": ("again in 8.0 s (attempt 3 of 10)", "retrying in 6 s"),
     "compaction": ("182k → 40.2k tokens; 86 messages summarised", "compacting 178k tokens · 7 s"),
     "cut-answer": ("thinking  The manual needs three chapters.", "reached the limit of 8,192 tokens", "failed"),
     "plan-mode": ("plan mode changes nothing: edit writes", "1 of 3 done", "Proposed plan", "waiting for you"),
     "long-diff": ("+40 −40", "price_0 = 0", "68 more rows"),
-    "interrupt": ("cancelled  ", "── cancelled by you", "interrupted · ready"),
+    "interrupt": ("cancelled  ", "── cancelled by you", "ready"),
 }
 
 

@@ -45,3 +45,13 @@ def test_everything_is_counted_exactly_once(messages: list[Message]) -> None:
     assert abs(context_breakdown(history).total - whole) <= 2 * len(messages) + 3 * sum(
         len(message.content) for message in messages
     )
+
+
+def test_the_parts_add_up_to_the_number_of_the_status_line() -> None:
+    found = context_breakdown(ConversationHistory([said("abcd" * 100), said("abcd" * 100)]), [StageTool("read")])
+
+    scaled = found.scaled_to(4_000)
+
+    assert scaled.total == 4_000
+    assert abs(scaled.user + sum(size for _, size in (*scaled.tools, *scaled.layers)) - 4_000) <= 3
+    assert found.scaled_to(0) is found

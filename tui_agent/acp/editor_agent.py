@@ -199,7 +199,7 @@ class EditorAgent:
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the path of a directory")
         try:
             start = int(cursor or "0")
-            found = await self._host.saved.list(cwd)
+            found = await self._host.saved.latest(cwd)
         except ValueError as error:
             raise RequestError(INVALID_PARAMS, f"no page {cursor!r}") from error
         except TuiAgentError as error:
@@ -269,7 +269,7 @@ class EditorAgent:
 
     async def _require_session(self, session_id: str) -> None:
         try:
-            known = await self._host.saved.find(session_id)
+            known = await self._host.saved.has(session_id)
         except TuiAgentError as error:
             raise RequestError(INTERNAL_ERROR, str(error)) from error
         if not known:

@@ -17,7 +17,7 @@ from tui_agent.workbench.configuration.effective_settings import prepare_setting
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.configuration.named_endpoints import require_key
 from tui_agent.workbench.sessions.model_choice import BUDGETS
-from tui_agent.workbench.sessions.saved_sessions import SavedSessions
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 from tui_agent.workbench.workbench import Workbench
 
 
@@ -37,7 +37,7 @@ class EditorHost:
     def __init__(
         self,
         options: LaunchOptions,
-        saved: SavedSessions,
+        saved: SessionCatalogue,
         describe: Callable[[ApprovalRequest], Sequence[str]],
         screen_problems: ScreenProblems | None = None,
     ) -> None:
@@ -97,8 +97,8 @@ class EditorBench:
         """The session."""
         self.describe = describe
         """Returns the lines of a question, with every character visible."""
-        self.past = tuple(bench.past)
-        """Earlier events of the session."""
+        self.past = bench.conversation()
+        """Earlier events of the session that are still valid."""
         self.added = AddedServers(bench.engine, bench.options, tasks)
         """Tool servers of the editor."""
         self._first_mode = bench.agent.policy.mode

@@ -33,7 +33,6 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool_server import ToolServer
-from tui_agent.workbench.sessions.saved_sessions import conversation
 
 from .editor_client import EditorClient, PermissionQuestions
 from .editor_host import EditorBench
@@ -115,7 +114,7 @@ class EditorSession:
 
     async def replay(self) -> None:
         """Send the conversation so far."""
-        for update in self._updates.replay(conversation(self.opened.past)):
+        for update in self._updates.replay(self.opened.past):
             self._client.update(self.id, update)
             await self._client.room()
 

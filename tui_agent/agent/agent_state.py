@@ -166,15 +166,13 @@ class AgentState:
         else:
             self.publisher.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
 
-    def publish_context_usage(self, answer: AssistantMessage | None = None) -> None:
-        """Publish how full the context window is: as counted with `answer`, else as estimated."""
-        counted = answer.usage if answer is not None and answer.usage.context_tokens > 0 else None
-        tokens = counted.context_tokens + counted.output_tokens if counted else self.history.estimated_tokens()
+    def publish_context_usage(self) -> None:
+        """Publish how full the context window is; the only figure, which compaction and the screen use, too."""
         self.publisher.publish(
             ContextUsage(
-                tokens=tokens,
+                tokens=self.history.estimated_tokens(),
                 window=self.provider.model.context_window,
-                source="actual" if counted else "estimate",
+                source="actual" if self.history.is_anchored else "estimate",
             )
         )
 

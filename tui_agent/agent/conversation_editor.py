@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Literal
 
 from tui_agent.context.guard import Compaction, ContextGuard
@@ -9,7 +10,7 @@ from tui_agent.context.tokens import CHARACTERS_PER_TOKEN
 from tui_agent.context.transcript_text import shortened
 from tui_agent.protocol.errors import CompactionError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, SessionRewound, Warned
-from tui_agent.protocol.messages import Message, Usage, user_message
+from tui_agent.protocol.messages import AssistantMessage, Message, Usage, user_message
 from tui_agent.protocol.past_state import PastCompaction
 from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest, SystemPart, TokenCounter
 
@@ -48,6 +49,7 @@ async def count_request(agent: AgentState, request: ModelRequest) -> None:
     if isinstance(agent.provider, TokenCounter):
         with suppress(ProviderError):
             agent.history.record_actual_usage(await agent.provider.count_tokens(request) or 0)
+        agent.publish_context_usage()
 
 
 def needs_compaction(agent: AgentState) -> bool:
@@ -205,11 +207,23 @@ class ConversationEditor:
         self._agent = agent
 
     def remember_compactions(self, past: Iterable[PastCompaction]) -> None:
-        """Make compactions of an earlier process undoable, if this agent has a context guard."""
-        guard = self._agent.config.guard
+        """Make compactions of an earlier process undoable, if this agent has a context guard.
+
+        Until the model answers, the last one also says how large the conversation is: older counts no longer hold.
+        """
+        guard, history, known = self._agent.config.guard, self._agent.history, list(past)
         if guard is not None:
-            done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in past)
-            guard.remember(self._agent.history, done)
+            guard.remember(
+                history,
+                (
+                    Compaction(one.strategy, one.tokens_before, one.tokens_after, one.cut, one.removed, one.replacement)
+                    for one in known
+                ),
+            )
+        if known and known[-1].tokens_after:
+            later = islice(history.messages(), known[-1].length, None)
+            if not any(isinstance(one, AssistantMessage) and one.usage.context_tokens for one in later):
+                history.assume_tokens(known[-1].tokens_after, known[-1].length)
 
     async def compact(self, focus: str) -> bool:
         """Compact the conversation now; False if that failed, with the reason in `compaction.ended`.

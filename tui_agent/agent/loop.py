@@ -72,11 +72,11 @@ class AgentLoop:
             agent.gate.on_request = lambda _: save_checkpoint(agent)
         model = agent.provider.model.name
         agent.publisher.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
+        self._editor.remember_compactions(config.compactions)
         if agent.history.length:
             agent.publish_context_usage()
         agent.queue.restore(config.waiting)
         agent.queue.on_steer = self._run.notify_steering
-        self._editor.remember_compactions(config.compactions)
 
     # --- state --------------------------------------------------------------------------------------------------------
 

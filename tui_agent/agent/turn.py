@@ -269,7 +269,7 @@ class Turn:
         if attempt.answer is not None:
             self.answer = attempt.answer
             self._tally.final_text = attempt.answer.text or self._tally.final_text
-            self._agent.publish_context_usage(attempt.answer)
+            self._agent.publish_context_usage()
             self._end_step()
 
     def _spend(self, usage: Usage, model: ModelInfo) -> None:

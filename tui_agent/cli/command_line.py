@@ -119,6 +119,14 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     help="Time limit of a tool call.",
 )
 @_option("--cwd", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Directory to work in.")
+@_option(
+    "--add-dir",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Read and change files of this folder as well, under the rules of the workspace. Repeatable.",
+)
 @_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
 @_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
 @_option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selection.")
@@ -166,6 +174,7 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
             named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
+            named["folders"] = "--add-dir"
             option = named.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"--replay plays a session as it was; it cannot be combined with {option}")
 
@@ -208,6 +217,7 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
         verbose=values["verbose"],
         record=values["record"],
         mcp_config=values["mcp_config"],
+        folders=tuple(folder.resolve() for folder in values["folders"]),
     )
 
 

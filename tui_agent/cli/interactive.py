@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from tui_agent.workbench.sessions.prompt_store import PromptStore
 from tui_agent.workbench.sessions.recordings import refuse_existing
 from tui_agent.workbench.sessions.session_launch import SessionLaunch
 
-from .process.controlling_terminal import need_terminal, say_error
+from .process.controlling_terminal import need_terminal, say, say_error
 from .process.log_file import LOG_NAME, log_loop_stalls, log_to_file
 from .process.process_setup import end_start
 from .process.shortage import FAILED, is_group, memory_limit
@@ -193,6 +194,9 @@ async def _run(
     # The draft of a program that a signal ended, such as that of a closed terminal, is offered at the next start.
     if not app.return_code and (prompts := app.chat.bridge.prompts) is not None:
         prompts.forget_draft()
+    # In a browser, standard output has no reader who could use it.
+    if not app.return_code and app.chat.state.begun and app.chat.bridge.is_saved and sys.stdout.isatty():
+        say(f"The session is saved: tui-agent --resume {app.chat.bridge.session_id}")
     return app.return_code or 0
 
 

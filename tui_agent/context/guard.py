@@ -89,6 +89,7 @@ class Compaction:
     strategy: str
     """Strategy that was used: `trim`, `digest` or `summary`."""
     tokens_before: int
+    """0 if it is not known."""
     tokens_after: int
     cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...] = ()
     """Truncated results: original and new version of each."""
@@ -154,6 +155,8 @@ class ContextGuard:
             record.length = history.length
             raise
         gained = done.tokens_after <= (self.options.trigger + self.options.target) / 2 * window
+        if history.estimated_tokens() != done.tokens_after:
+            history.assume_tokens(done.tokens_after)
         record.failures = 0 if gained else record.failures + (not forced)
         record.length = history.length
         record.done.append(done)
@@ -176,10 +179,13 @@ class ContextGuard:
                 "The compaction cannot be undone: its messages changed since. The conversation stays as it is."
             )
         record.done.pop()
+        since = history.estimated_tokens() - last.tokens_after
         history.replace_messages({new.id: old for old, new in last.cut})
         if last.replacement is not None:
             place = [message.id for message in history.messages()].index(last.replacement.id)
             history.replace_range(place, place + 1, last.removed)
+        if last.tokens_before:
+            history.assume_tokens(last.tokens_before + max(0, since))
         record.length = history.length
         return last
 

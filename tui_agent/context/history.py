@@ -48,6 +48,7 @@ class ConversationHistory:
         self.metadata: JsonObject = {}
         self._version = 0
         self._call_ids: set[str] = set()
+        self._is_counted = True
         self._start_over([])
         for message in expect_items("ConversationHistory.messages", messages, _expect_message, "a list of messages"):
             self._add(self._kept(message))
@@ -151,15 +152,25 @@ class ConversationHistory:
     @property
     def is_anchored(self) -> bool:
         """True if the estimate is based on a provider's count."""
-        return self._anchor_index >= 0
+        return self._anchor_index >= 0 and self._is_counted
 
     def record_actual_usage(self, input_tokens: int) -> None:
         """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22)."""
         if not self._entries or input_tokens <= 0:
             return
-        self._anchor_tokens = input_tokens
+        self._anchor_tokens, self._is_counted = input_tokens, True
         self._anchor_index = len(self._entries) - 1
         self._since_anchor = 0
+
+    def assume_tokens(self, tokens: int, length: int | None = None) -> None:
+        """Estimate the first `length` messages, by default all, at `tokens` until a provider counts them.
+
+        Keeps what earlier counts told about a conversation that was compacted: characters alone may say a hundredth.
+        """
+        length = len(self._entries) if length is None else length
+        if 0 < length <= len(self._entries):
+            self._anchor_tokens, self._anchor_index, self._is_counted = tokens, length - 1, False
+            self._since_anchor = sum(entry.tokens for entry in self._entries[length:])
 
     def splice_range(self, start: int, end: int, replacement: Message) -> tuple[HistoryEntry, ...]:
         """Replace the messages `start` to `end` (exclusive) with one and return the removed entries (S4-23).
@@ -240,6 +251,7 @@ class ConversationHistory:
             metadata=deepcopy(self.metadata),
             anchor_tokens=self._anchor_tokens,
             anchor_index=self._anchor_index,
+            anchor_is_counted=self._is_counted,
         )
 
     @classmethod
@@ -260,6 +272,7 @@ class ConversationHistory:
         history = cls(registry=registry, id=id or snapshot.id)
         history.metadata = deepcopy(snapshot.metadata)
         history._start_over(list(map(KeptEntry.of, snapshot.entries)), snapshot.anchor_tokens, snapshot.anchor_index)
+        history._is_counted = snapshot.anchor_is_counted
         if snapshot.registry is None and snapshot.system:
             history.system = snapshot.system
         return history

@@ -60,6 +60,7 @@ class HistorySnapshot(FrozenModel):
     metadata: JsonObject = Field(default_factory=dict)
     anchor_tokens: int = 0
     anchor_index: int = -1
+    anchor_is_counted: bool = True
     system: str | None = None
 
 

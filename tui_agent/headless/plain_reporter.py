@@ -203,7 +203,7 @@ def _other_text(event: AgentEvent) -> str:
         case InputRejected(reason=text):
             return f"input refused: {text}"
         case PermissionModeChanged(new=mode):
-            return f"mode: {mode.value}"
+            return f"mode: {mode.words}"
         case CompactionStarted():
             return "compacting the conversation"
         case CompactionEnded(ok=ok, error=error):

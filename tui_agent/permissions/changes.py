@@ -166,7 +166,7 @@ class ChangesJudge:
 
 def _by_mode(path: str, sort: ChangeSort, mode: PermissionMode) -> _Judged:
     if mode is PermissionMode.ALLOW or (mode is PermissionMode.ACCEPT_EDITS and sort not in _ASKING_SORTS):
-        return _Judged(path, "allow", "mode", f"mode {mode.value} keeps changes of {path}")
+        return _Judged(path, "allow", "mode", f"mode {mode.words} keeps changes of {path}")
     what = _ASKING_SORTS.get(sort, path)
     return _Judged(path, "ask", "mode", f"changes {what}; no rule keeps it", sort != "repository")
 

@@ -213,7 +213,7 @@ class CommandJudge:
     def _safe(self, script: Script, trace: list[str]) -> list[Finding | None]:
         """Return for each command of a plain line the finding that it only reads, or None."""
         found: list[Finding | None] = []
-        directory: str | None = self._paths.path_lookup.workspace
+        directory: str | None = self._paths.path_lookup.roots.workspace
         for command, after in zip_longest(script.commands, script.commands[1:]):
             one = None
             if directory is not None and command.argv and not command.assignments:

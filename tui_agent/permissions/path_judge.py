@@ -14,7 +14,7 @@ from tui_agent.permissions.rules.rule_set import RuleSet
 from tui_agent.permissions.rules.verdicts import AccessKind, Finding, finding_for_mode
 from tui_agent.protocol.permissions import PermissionMode
 
-from .rules.path_resolution import PathFacts, is_within, resolve
+from .rules.path_resolution import PathFacts, WorkspaceRoots, is_within, resolve
 
 _OWN_DEFINITIONS = (
     *("~/.claude", "~/.claude/skills", "~/.claude/commands", "~/.claude/agents"),
@@ -32,15 +32,13 @@ _PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
 
 
 class PathLookup:
-    """Looks up paths for one workspace. Its only state is the workspace's and the private paths."""
+    """Looks up paths for one workspace. Its only state is the workspace's, its added folders and the private paths."""
 
     def __init__(
-        self, workspace: Path, private_paths: Sequence[Path] = (), readable_paths: Sequence[Path] = ()
+        self, roots: WorkspaceRoots, private_paths: Sequence[Path] = (), readable_paths: Sequence[Path] = ()
     ) -> None:
-        self.root = os.path.abspath(workspace)
-        """The workspace as named, absolute."""
-        self.workspace = os.path.realpath(workspace)
-        """The workspace, links followed."""
+        self.roots = roots
+        """The workspace and its added folders."""
         self._private = _Places(map(str, private_paths))
         self._own_definitions = _Places(map(os.path.expanduser, _OWN_DEFINITIONS))
         self._readable = _Places(os.path.realpath(path) for path in readable_paths)
@@ -53,11 +51,11 @@ class PathLookup:
             directory: absolute directory that it is relative to; None for the workspace.
         """
         # The lexical path starts at the workspace as named, because rules are written for that name.
-        base = directory or self.workspace
+        base = directory or self.roots.workspace
         named = os.path.expanduser(given) if given.startswith("~") else given
         found = resolve(named, base)
-        lexical = os.path.normpath(os.path.join(base if directory else self.root, named))
-        is_inside = found.is_certain and is_within(found.path, self.workspace)
+        lexical = os.path.normpath(os.path.join(base if directory else self.roots.named, named))
+        is_inside = found.is_certain and self.roots.hold(found.path)
         is_device = named in _STREAMS or (found.is_certain and found.path == "/dev/null")
         is_open = found.is_certain and self._readable.hold(found.path)
         private = None if is_open else self._why_private(lexical, found.path)
@@ -87,11 +85,11 @@ class PathLookup:
         """Return why a path is never written, or None if it may be."""
         if facts.is_device:
             return None
-        named = (protected_name(self._below(path)) for path in (facts.lexical, facts.resolved, facts.given))
+        named = (protected_name(self.roots.below(path)) for path in (facts.lexical, facts.resolved, facts.given))
         return (
             next(filter(None, named), None)
             or self._why_private(facts.lexical, facts.resolved)
-            or protected_repository(facts.resolved, self.workspace)
+            or protected_repository(facts.resolved, self.roots.workspace)
         )
 
     def why_lasting(self, facts: PathFacts) -> str | None:
@@ -99,18 +97,15 @@ class PathLookup:
         for path in (facts.lexical, facts.resolved):
             if self._own_definitions.hold(path):
                 return "later sessions take your own skills, commands, sub-agents and hooks from there"
-            if names_project_definition(self._below(path)):
+            if names_project_definition(self.roots.below(path)):
                 return "agents take hooks, skills, commands and sub-agents from there"
         return None
 
     def obeyed_name(self, facts: PathFacts) -> str | None:
         """Return the name for which other programs may run or obey a file by themselves, or None."""
-        return next(filter(None, (obeyed_name(self._below(path)) for path in (facts.lexical, facts.resolved))), None)
-
-    def _below(self, path: str) -> str:
-        """Return a path relative to the workspace, so that one below a protected name is not protected as a whole."""
-        top = next((top for top in (self.workspace, self.root) if is_within(path, top)), "")
-        return path[len(top) :]
+        return next(
+            filter(None, (obeyed_name(self.roots.below(path)) for path in (facts.lexical, facts.resolved))), None
+        )
 
     def _why_private(self, *paths: str) -> str | None:
         if any(map(self._private.hold, paths)):

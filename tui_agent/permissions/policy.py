@@ -22,6 +22,7 @@ from tui_agent.protocol.web_address import host_of
 from .changes import ChangesJudge
 from .command_judge import CommandJudge
 from .path_judge import PathJudge, PathLookup
+from .rules.path_resolution import WorkspaceRoots
 from .rules.rule import Rule, RuleLike
 from .rules.rule_set import RuleResolution, RuleSet
 from .rules.suggestions import Offer, offer_for_command, offer_for_path, refusal_of_line
@@ -60,6 +61,7 @@ class PermissionPolicy:
         resolution: RuleResolution = "first_match",
         private_paths: Sequence[Path] = (),
         readable_paths: Sequence[Path] = (),
+        folders: Sequence[Path] = (),
         relaxed_reads: bool = True,
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
         is_trusted: bool = True,
@@ -76,6 +78,7 @@ class PermissionPolicy:
             resolution: which rule of a list decides.
             private_paths: our own settings and sessions: never written, and read only with an answer.
             readable_paths: paths outside the workspace that may be read like it, such as kept tool output.
+            folders: folders that count as part of the workspace, and rules that start at it also start there.
             relaxed_reads: read-only calls in the workspace need no answer (S1-17).
             store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
             is_trusted: the user trusts the contents of the workspace; else commands that apply its settings ask.
@@ -91,13 +94,12 @@ class PermissionPolicy:
         expect_flag("PermissionPolicy.is_trusted", is_trusted)
         expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
         expect_kind("PermissionPolicy.trial", trial, TrialFacts, "a TrialFacts")
-        for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
+        for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths), ("folders", folders)):
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         lists = (_rules("PermissionPolicy.rules", rules), *_layers("PermissionPolicy.layers", layers))
-        path_lookup, secrets = PathLookup(Path(workspace), private_paths, readable_paths), _secret_rules(secret_files)
-        self._rules = RuleSet(filter(None, lists), path_lookup.workspace, path_lookup.root, resolution, secrets)
-        self._workspace = path_lookup.workspace
-        self._paths = PathJudge(path_lookup, self._rules)
+        self._roots = WorkspaceRoots(workspace, folders)
+        self._rules = RuleSet(filter(None, lists), self._roots, resolution, _secret_rules(secret_files))
+        self._paths = PathJudge(PathLookup(self._roots, private_paths, readable_paths), self._rules)
         self._changes = ChangesJudge(self._paths)
         self._commands = CommandJudge(self._paths, is_trusted=is_trusted)
         self.is_trusted = is_trusted
@@ -110,7 +112,16 @@ class PermissionPolicy:
     @property
     def workspace(self) -> Path:
         """The working directory of the calls that the policy judges, with every link followed."""
-        return Path(self._workspace)
+        return Path(self._roots.workspace)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders that count as part of the workspace, with every link followed."""
+        return tuple(map(Path, self._roots.folders))
+
+    def add_folder(self, folder: Path) -> None:
+        """Let a folder count as part of the workspace in all later decisions."""
+        self._roots.add(folder)
 
     @property
     def mode(self) -> PermissionMode:
@@ -162,7 +173,7 @@ class PermissionPolicy:
 
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
         """Decide one call as in another mode."""
-        trace = [f"mode {mode.value}"]
+        trace = [f"mode {mode.words}"]
         try:
             subject = tool.subject(arguments)
         except _PREDICATE_ERRORS as error:
@@ -330,7 +341,7 @@ class PermissionPolicy:
                 asking = [part.text for part in decision.parts if part.decision == "ask"]
                 offers = [offer_for_command(tool.name, text) for text in asking]
             case PathSubject():
-                offers = [offer_for_path(tool.name, target, self._workspace) for target in decision.targets]
+                offers = [offer_for_path(tool.name, target, self._roots.workspace) for target in decision.targets]
             case UrlSubject():
                 host = host_of(subject.url)
                 rule = f"{tool.name}(domain:{host})"
@@ -447,5 +458,5 @@ def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence
 
 @lru_cache(maxsize=8)
 def _judge_without_rules(workspace: Path, readable_paths: tuple[Path, ...]) -> CommandJudge:
-    path_lookup = PathLookup(workspace, readable_paths=readable_paths)
-    return CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))
+    roots = WorkspaceRoots(workspace)
+    return CommandJudge(PathJudge(PathLookup(roots, readable_paths=readable_paths), RuleSet((), roots)))

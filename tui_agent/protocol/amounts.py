@@ -52,8 +52,8 @@ def names_text(names: Sequence[str], most: int = 12) -> str:
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: `1 call`, `2 calls`."""
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
+    """Return a number with its noun: `1 call`, `2,000 calls`."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:

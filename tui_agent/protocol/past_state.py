@@ -37,3 +37,8 @@ class PastCompaction:
     replacement: UserMessage | None
     cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...]
     """Results that were shortened: before and after."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    """Estimated tokens of the conversation; 0 if they are not known."""
+    length: int = 0
+    """Number of messages right after it."""

@@ -28,6 +28,11 @@ class PermissionMode(StrEnum):
     PLAN = "plan"
     ACCEPT_EDITS = "accept_edits"
 
+    @property
+    def words(self) -> str:
+        """The name as the screen and reasons spell it, such as `accept edits`."""
+        return self.value.replace("_", " ")
+
 
 def as_permission_mode(name: str, mode: object) -> PermissionMode:
     """Convert a `PermissionMode` or its text to a `PermissionMode`.

@@ -33,8 +33,13 @@ _SUBJECTS = ("command", "path", "pattern", "url")
 """Arguments that need no name."""
 
 
-def report_text(report: AgentRunReport) -> str:
-    """Return the report, a line for each step and call. Its texts are not sanitised."""
+def report_text(report: AgentRunReport, saved: str = "") -> str:
+    """Return the report, a line for each step and call. Its texts are not sanitised.
+
+    Args:
+        report: the report.
+        saved: the time that overlapping calls saved, in words; empty if it is not known or not worth a word.
+    """
     cost = money_text(report.cost_usd)
     lines = [
         f"{report.model} · {_ENDS[report.reason]}" + (f": {report.error}" if report.error else ""),
@@ -47,7 +52,8 @@ def report_text(report: AgentRunReport) -> str:
             ("model", report.total_llm_time_ms),
             ("tools", report.total_tool_time_ms),
             ("waiting for you", report.total_approval_wait_ms),
-        ),
+        )
+        + (f"; overlapping calls saved {saved}" if saved else ""),
         f"  {_usage(report.total_usage)}" + (f", {cost}" if cost else ""),
     ]
     if report.taken_up:
@@ -72,7 +78,8 @@ def _call(call: ToolCallReport) -> str:
         f"result {bytes_text(call.result_size_bytes)}" if call.result_size_bytes else "",
         *(_metric(name, metric.value) for name, metric in sorted(call.metrics.items())),
     ]
-    error = f": {_one_line(call.error)}" if call.error else ""
+    # The first line says what happened; below it may be the raw output of a command.
+    error = f": {_one_line(call.error.strip().partition(chr(10))[0])}" if call.error else ""
     return f"    {call.tool_name}{_arguments(call.arguments)}: {', '.join(filter(None, facts))}{error}"
 
 

@@ -513,7 +513,9 @@ class HistoryFold:
             self.done[start:end] = [event.replacement]
             removed = tuple(before[start:end])
         pairs = tuple((old, new) for old in before if isinstance(old, ToolResultMessage) and (new := cut.get(old.id)))
-        done = PastCompaction(event.strategy, removed, event.replacement if removed else None, pairs)
+        replacement = event.replacement if removed else None
+        sizes = (event.tokens_before, event.tokens_after, len(self.done))
+        done = PastCompaction(event.strategy, removed, replacement, pairs, *sizes)
         self.condensed.append(_PastCompaction(before, len(self.done), done))
 
     def _drop_content(self, event: ContentDropped) -> None:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 
 from tui_agent.git.git_program import refusal_note
 from tui_agent.protocol.errors import ConfigurationError, InvalidArgumentsError, ToolError
+from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import TERMINAL_OUTPUT, JsonObject, TextBlock
 from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.programs import find_program
@@ -37,7 +38,7 @@ from tui_agent.protocol.visible_text import without_sequences
 
 from .command_watch import NOT_WATCHED, CommandChanges, CommandWatch
 from .processes.background_jobs import BackgroundJobs, Job, shortened
-from .processes.captured_output import Captured, CapturedOutput, without_cut_character
+from .processes.captured_output import Captured, CapturedOutput, line_count, without_cut_character
 from .processes.child_environment import child_environment, read_only_environment, withheld_variables
 from .processes.process import ProcessOutcome, ProcessSpec, Release, run_process
 from .processes.process_tree import TreeMark
@@ -45,7 +46,7 @@ from .processes.spool_file import JOB_SPOOL_LIMIT, SPOOL_LIMIT, SpoolFile
 from .proposed_changes import LayerProposal
 from .shell_syntax import syntax_error
 from .shielded_thread import run_shielded_in_thread
-from .text_format import counted, printable, printable_name
+from .text_format import printable, printable_name
 from .typed_tool import Arguments, TypedTool, WordText
 from .workspace import Workspace
 
@@ -569,6 +570,7 @@ def _result(
     details: JsonObject = {
         "outcome": " · ".join(filter(None, (changes.mark, left, _outcome(outcome, captured, refused)))),
         "exit_code": outcome.returncode,
+        "lines": captured.lines,
         "timed_out": outcome.ending == "timeout",
         "cancelled": outcome.ending == "cancelled" and not job.needs_terminal,
         "duration_ms": round(outcome.seconds * 1000, 1),
@@ -659,8 +661,7 @@ def _outcome(outcome: ProcessOutcome, captured: Captured, refused: str) -> str:
         return ending or "no output"
     if code:
         return f"{ending} · {next(filter(_NAMES_FAILURE.search, lines), lines[-1])[:_LONGEST_OUTCOME]}"
-    count = "" if len(lines) == 1 or captured.left_out else f"{counted(len(lines), 'line')} · "
-    return f"{count}{lines[-1][:_LONGEST_OUTCOME]}"
+    return lines[-1][:_LONGEST_OUTCOME]
 
 
 def output_text(captured: Captured) -> str:
@@ -677,7 +678,10 @@ def _ends_text(captured: Captured) -> str:
     head, tail = _whole_lines(captured)
     left_out = captured.size - len(head) - len(tail)
     gap, inside = ("", "") if head.endswith(b"\n") else ("\n", _place_in_line(captured, head))
-    note = f"[… {left_out:,} of {captured.size:,} bytes left out here; {_output_file_note(captured)}{inside} …]"
+    # A line of which the head has the beginning or the tail the end is not left out.
+    lines = max(0, captured.lines - line_count(head) - line_count(tail)) if captured.lines is not None else None
+    amount = f"{left_out:,} of {captured.size:,} bytes"
+    note = left_out_note(amount, lines, f"{_output_file_note(captured)}{inside}")
     return f"{_text(head)}{gap}{note}\n{_text(tail)}"
 
 

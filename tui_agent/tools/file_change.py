@@ -272,8 +272,8 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
         "added": diff.added,
         "removed": diff.removed,
     }
-    fresh = "" if plan.before else "new file "
-    details: JsonObject = {"outcome": f"{fresh}+{diff.added} −{diff.removed}", **event}
+    outcome = f"+{diff.added} −{diff.removed}" if plan.before else f"new file +{diff.added}"
+    details: JsonObject = {"outcome": outcome, **event}
 
     def work() -> None:
         with os_errors_as(f"cannot write {plan.shown}; nothing was changed"):

@@ -5,7 +5,7 @@ import importlib
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -55,7 +55,7 @@ from .configuration.effective_settings import prepare_settings
 from .configuration.found_hooks import own_hooks
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
-from .configuration.permission_rules import build_policy, parse_rules
+from .configuration.permission_rules import added_folders, build_policy, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -96,6 +96,7 @@ ONLY_AT_START = (
     "env.pass",
     "permissions.rule_resolution",
     "permissions.secret_files",
+    "permissions.folders",
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
@@ -210,10 +211,11 @@ async def _build(
     locations, loaded = prepare_settings(options)
     withhold_named_secrets(loaded.settings)
     await stack.enter_async_context(adopt_orphans())
-    # The model and the rules come first: if one of them is wrong, no file of a session is touched.
+    # Folders, model and rules come first: if one of them is wrong, no file of a session is touched.
+    options = replace(options, folders=added_folders(options, loaded.settings))
     plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
     providers = ProviderBuilder(stack, plugins)
-    provider, loaded = await providers.build_first(options, loaded)
+    provider, options, loaded = await providers.build_first(options, loaded)
     rules = parse_rules(loaded.rules)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
     await _announce(start)
@@ -540,6 +542,7 @@ def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust)
         start.options.cwd,
         start.locations,
         start.archive,
+        folders=start.options.folders,
         trial=start.trials.facts,
         temporary=start.trials.temporary,
         is_trusted=folder.is_trusted,

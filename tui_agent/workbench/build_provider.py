@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
@@ -22,6 +23,7 @@ from .configuration.named_endpoints import key_of, plugin_of, target_of
 from .plugins.plugin_loader import LoadedPlugins
 
 if TYPE_CHECKING:
+    from tui_agent.providers.demo import DemoServer
     from tui_agent.providers.endpoint_profiles import ModelTarget
 
 _KEY_SECONDS = 60.0
@@ -46,20 +48,21 @@ class ProviderBuilder:
         self.on_warning: Callable[[str], object] | None = None
         """Called with a warning of a provider for the user; set once there is a session."""
 
-    async def build_first(self, options: LaunchOptions, loaded: LoadedSettings) -> tuple[ModelProvider, LoadedSettings]:
-        """Return the provider, and the settings with the rules of the offline model's tour.
+    async def build_first(
+        self, options: LaunchOptions, loaded: LoadedSettings
+    ) -> tuple[ModelProvider, LaunchOptions, LoadedSettings]:
+        """Return the provider; and options and settings with the folder and rules of the offline model's tour.
 
         Raises:
             ConfigurationError: no key is set.
         """
         if not options.demo:
-            return self.build(loaded.settings), loaded
-        from tui_agent.providers.demo import DemoServer
-
-        server = await self._stack.enter_async_context(DemoServer())
+            return self.build(loaded.settings), options, loaded
+        server = await self._stack.enter_async_context(await asyncio.to_thread(_demo_server))
         provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-        return self._keep_own(provider), replace(loaded, rules=(*loaded.rules, *tour))
+        options = replace(options, folders=(*options.folders, server.sample_dir))
+        return self._keep_own(provider), options, replace(loaded, rules=(*loaded.rules, *tour))
 
     def build(self, settings: Settings) -> ModelProvider:
         """Return the provider that the settings name.
@@ -162,6 +165,13 @@ async def printed_key(command: str) -> str:
         # The output stays out of the message: it may contain the key.
         raise _no_key("it must print the key and nothing else")
     return key
+
+
+def _demo_server() -> "DemoServer":
+    with IMPORTING:
+        from tui_agent.providers.demo import DemoServer
+
+    return DemoServer()
 
 
 def _no_key(why: str) -> ProviderError:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui_agent.context.compaction import condensed
 from tui_agent.context.history import ConversationHistory
@@ -22,7 +22,7 @@ class CallShare:
 
 @dataclass(frozen=True, slots=True)
 class ContextBreakdown:
-    """Tokens by part, estimated from characters; the sum may differ from a provider's count."""
+    """Tokens by part, estimated from characters; see `scaled_to`."""
 
     layers: tuple[tuple[str, int], ...]
     """Name and tokens of each layer of the system prompt, in order."""
@@ -36,6 +36,8 @@ class ContextBreakdown:
     """Messages that replace condensed parts."""
     calls: tuple[CallShare, ...]
     """Each call with its result, largest first."""
+    known_total: int = 0
+    """The whole, if it is known better than as the sum of the parts."""
 
     @property
     def by_tool(self) -> tuple[tuple[str, int], ...]:
@@ -47,9 +49,30 @@ class ContextBreakdown:
 
     @property
     def total(self) -> int:
-        """Sum of all parts."""
+        """Tokens of the whole context."""
+        if self.known_total:
+            return self.known_total
         parts = sum(tokens for _, tokens in (*self.layers, *self.tools))
         return parts + self.user + self.assistant + self.condensed + sum(call.tokens for call in self.calls)
+
+    def scaled_to(self, tokens: int) -> "ContextBreakdown":
+        """Return the parts with `tokens` as their sum, which is what the status line shows; unchanged for 0."""
+        if not tokens or not self.total:
+            return self
+        share = tokens / self.total
+
+        def scaled(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+            return tuple((name, round(size * share)) for name, size in parts)
+
+        return ContextBreakdown(
+            layers=scaled(self.layers),
+            tools=scaled(self.tools),
+            user=round(self.user * share),
+            assistant=round(self.assistant * share),
+            condensed=round(self.condensed * share),
+            calls=tuple(replace(call, tokens=round(call.tokens * share)) for call in self.calls),
+            known_total=tokens,
+        )
 
 
 def context_breakdown(history: ConversationHistory, tools: Iterable[Tool] = ()) -> ContextBreakdown:

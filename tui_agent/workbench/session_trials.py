@@ -36,8 +36,12 @@ class TrialRules:
         """Return True if only the user may keep a change of a path."""
         return self.policy is not None and self.policy.is_protected_change(path)
 
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folders that count as part of the workspace."""
+        return self.policy.folders if self.policy is not None else ()
+
     def unreadable(self) -> list[Path]:
-        """Return the paths in the workspace, and those that rules name elsewhere, that no command may read. Blocks.
+        """Return the paths that no command may read, of the workspace, of added folders, and named by rules. Blocks.
 
         Raises:
             ToolError: the workspace is too large to look through.
@@ -48,20 +52,23 @@ class TrialRules:
         denying = [rule for rule in policy.rules if rule.verdict == "deny" and rule.applies_to(self.search.name)]
         if not denying:
             return []
-        is_denied = policy.denied_below(self.search, {"pattern": "x", "path": str(self._workspace)})
-        found = [self._workspace / path for path in self._denied(is_denied)]
+        found: list[Path] = []
+        for top in (self._workspace, *policy.folders):
+            is_denied = policy.denied_below(self.search, {"pattern": "x", "path": str(top)})
+            found += [top / path for path in self._denied(top, is_denied)]
         for rule in denying:
             place = Path(os.path.expanduser((rule.pattern or "").strip().removesuffix("/**").replace("//", "/", 1)))
             if place.is_absolute() and not any(sign in str(place) for sign in "*?["):
                 found.append(place)
         return found
 
-    def _denied(self, is_denied: Callable[[str], bool]) -> Iterator[str]:
-        """Yield the topmost paths below the workspace that no command may read."""
+    @staticmethod
+    def _denied(top: Path, is_denied: Callable[[str], bool]) -> Iterator[str]:
+        """Yield the topmost paths below a directory that no command may read."""
         pending, seen = [""], 0
         while pending:
             directory = pending.pop()
-            with suppress(OSError), os.scandir(self._workspace / directory) as entries:
+            with suppress(OSError), os.scandir(top / directory) as entries:
                 for entry in entries:
                     seen += 1
                     if seen > _MOST_LISTED:
@@ -97,6 +104,7 @@ def session_trials(
         hidden=own_directories(locations),
         shown=(Path(os.path.realpath(archive)),),
         unreadable=rules.unreadable,
+        folders=rules.folders,
         stored=session.path or archive,
     )
     trials.facts  # noqa: B018 — tested now, while the session is opened

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,8 +10,10 @@ from tui_agent.agent import AgentLoop
 from tui_agent.agent.steering_queue import SteeringQueue
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.cancellation import PROGRAM_QUIT
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.rewind import Rewinder
+from tui_agent.session.active_branch import active_events
 
 from .build_engine import Engine, ScreenProblems, open_engine
 from .built_in_tools import tool_finder
@@ -136,6 +138,10 @@ class Workbench:
         """The `/` commands that the session defines: those of files, prompts of tool servers, models."""
         defined = () if self.definitions is None else self.definitions.commands
         return (*defined, *self.servers.commands, *self.models.commands)
+
+    def conversation(self) -> Sequence[Envelope]:
+        """Return `past` without the events that a rewind removed; once, like `past`."""
+        return active_events(self.past)
 
     async def end_run(self) -> None:
         """Abort the current run, if any, and wait for its end, so that the journal contains it."""

@@ -39,7 +39,7 @@ async def test_s4_91_above_the_threshold_one_message_replaces_a_range_and_the_an
     assert done.replacement in list(history.messages())
     assert history.length == 40 - len(done.removed) + 1
     assert not history.is_anchored
-    assert history.estimated_tokens() == history.guessed_tokens()
+    assert history.estimated_tokens() == done.tokens_after
 
 
 async def test_s4_91_the_state_of_the_guard_belongs_to_one_conversation() -> None:

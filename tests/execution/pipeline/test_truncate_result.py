@@ -14,6 +14,7 @@ from tui_agent.execution.json_coercion import fit_for_journal
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.pipeline.finish_call import add_notes_and_truncate, cut_middle, reads_archive, truncate
 from tui_agent.protocol.events import Warned
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
 
@@ -110,12 +111,14 @@ def test_a_truncated_text_is_never_too_long_and_keeps_both_ends(text: str) -> No
 
     assert len(cut) <= LIMIT
     if len(text) > LIMIT:
-        left_out = re.search(r"\n\[… (\d+) of \d+ characters left out here; kept in a file …\]\n", cut)
+        left_out = re.search(r"\n(\[… ([\d,]+) of [\d,]+ characters .*; kept in a file …\])\n", cut)
         assert left_out is not None
         head, tail = cut[: left_out.start()], cut[left_out.end() :]
         assert text.startswith(head)
         assert text.endswith(tail)
-        assert int(left_out[1]) == len(text) - len(head) - len(tail)
+        assert int(left_out[2].replace(",", "")) == len(text) - len(head) - len(tail)
+        missing = text.count("\n") - head.count("\n") - tail.count("\n")
+        assert whole_count(left_out[1]) in (missing, max(0, missing - 1))
 
 
 @pytest.mark.parametrize("joined", ["e\u0301", "👩\u200d👧", "❤\ufe0f", "👍🏽"])

@@ -33,24 +33,24 @@ from tui_agent.permissions.rules.patterns import path_pattern
 def test_patterns_are_those_of_gitignore(desk: Desk, pattern: str, path: str, expected: bool) -> None:
     root = str(desk.root)
 
-    assert path_pattern(pattern, root, root).matches(f"{root}/{path}") is expected
+    assert path_pattern(pattern, (root,)).matches(f"{root}/{path}") is expected
 
 
 def test_patterns_start_at_their_anchor(desk: Desk, clean_environment: Path) -> None:
     root, home = str(desk.root), os.path.realpath(clean_environment)
 
-    assert path_pattern("~/.ssh/**", root, root).matches(f"{home}/.ssh/id")
-    assert path_pattern("~", root, root).matches(f"{home}/x")
-    assert path_pattern("//etc/**", root, root).matches("/etc/passwd")
-    assert not path_pattern("etc/**", root, root).matches("/etc/passwd")
-    assert path_pattern("src/**", root, "/alias").matches("/alias/src/x")
+    assert path_pattern("~/.ssh/**", (root,)).matches(f"{home}/.ssh/id")
+    assert path_pattern("~", (root,)).matches(f"{home}/x")
+    assert path_pattern("//etc/**", (root,)).matches("/etc/passwd")
+    assert not path_pattern("etc/**", (root,)).matches("/etc/passwd")
+    assert path_pattern("src/**", (root, "/alias")).matches("/alias/src/x")
 
 
 def test_patterns_that_match_everything_below(desk: Desk) -> None:
     root = str(desk.root)
 
     def all_below(pattern: str, directory: str) -> bool:
-        return path_pattern(pattern, root, root).matches_all_below(f"{root}/{directory}")
+        return path_pattern(pattern, (root,)).matches_all_below(f"{root}/{directory}")
 
     assert all_below("src/**", "src")
     assert all_below("src", "src")
@@ -62,7 +62,7 @@ def test_patterns_that_may_match_something_below(desk: Desk, monkeypatch: pytest
     root = str(desk.root)
 
     def may_match(pattern: str, directory: str) -> bool:
-        return path_pattern(pattern, root, root).may_match_below(f"{root}/{directory}".rstrip("/"))
+        return path_pattern(pattern, (root,)).may_match_below(f"{root}/{directory}".rstrip("/"))
 
     assert may_match("*.pem", "secrets")
     assert may_match("secrets/*.pem", "")

@@ -10,6 +10,7 @@ from tests.support.table import table
 from tui_agent.permissions import Rule
 from tui_agent.permissions.commands.script_reader import UNKNOWN, SimpleCommand, Word
 from tui_agent.permissions.path_judge import PathLookup
+from tui_agent.permissions.rules.path_resolution import WorkspaceRoots
 from tui_agent.permissions.rules.rule_set import RuleResolution, RuleSet
 from tui_agent.permissions.rules.verdicts import STRICTNESS, Finding
 from tui_agent.protocol.permissions import Verdict
@@ -20,7 +21,7 @@ def rules(*texts: str) -> list[Rule]:
 
 
 def book(*layers: Sequence[Rule], resolution: RuleResolution = "first_match") -> RuleSet:
-    return RuleSet(layers, "/w", "/w", resolution)
+    return RuleSet(layers, WorkspaceRoots("/w"), resolution)
 
 
 def verdict_of(found: Finding | None) -> Verdict | None:
@@ -80,17 +81,17 @@ def test_only_forbidding_rules_see_equivalent_forms() -> None:
 def test_paths_are_compared_as_given_and_as_resolved(
     desk: Desk, rule: str, path: str, whole: bool, verdict: str | None
 ) -> None:
-    facts = PathLookup(desk.root).look(path)
-    one = RuleSet([rules(rule)], str(desk.root), str(desk.root))
+    facts = PathLookup(WorkspaceRoots(desk.root)).look(path)
+    one = RuleSet([rules(rule)], WorkspaceRoots(desk.root))
 
     assert verdict_of(one.judge_path("edit", facts, "write", [], whole=whole)) == verdict
 
 
 def test_a_link_is_denied_under_either_name_and_allowed_only_under_its_own(desk: Desk) -> None:
-    facts = PathLookup(desk.root).look("links/out/secret.txt")
+    facts = PathLookup(WorkspaceRoots(desk.root)).look("links/out/secret.txt")
 
     def verdict(rule: str) -> str | None:
-        return verdict_of(RuleSet([rules(rule)], str(desk.root), str(desk.root)).judge_path("read", facts, "read", []))
+        return verdict_of(RuleSet([rules(rule)], WorkspaceRoots(desk.root)).judge_path("read", facts, "read", []))
 
     assert verdict("deny read(links/**)") == "deny"
     assert verdict(f"deny read(/{desk.root.parent}/outside/**)") == "deny"

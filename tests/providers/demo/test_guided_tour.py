@@ -79,9 +79,9 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
     assert called(proposal) == [("edit", place.path_of("cart.py"))]
     assert "1 test of 8 fails" in proposal.text or "A test fails" in proposal.text
     assert "**All 8 tests pass.**" in trial.text
-    assert called(trial) == [("bash", TRIAL_COMMAND)]
+    assert called(trial) == [("bash", f"cd {place.directory}; {TRIAL_COMMAND}")]
     assert end.calls == ()
-    assert "not in a trial, and wrote `tour-prices.csv`" in end.text
+    assert "not in a trial, and wrote `prices.csv`" in end.text
     assert tools.edits == 1
     assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
@@ -106,16 +106,16 @@ def test_a_correction_while_the_tests_run_is_followed_next(place: DemoWorkspace)
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ("done\n[kept: tour-notes.txt; discarded: tour-prices.csv (not chosen by the user)]", "waited for you"),
-        ("done\n[discarded: tour-notes.txt, tour-prices.csv]", "discarded: tour-notes.txt, tour-prices.csv."),
-        (DENIED, "The command did not run, so your folder is as it was."),
+        ("done\n[kept: notes.txt; discarded: prices.csv (not chosen by the user)]", "waited for you"),
+        ("done\n[discarded: notes.txt, prices.csv]", "discarded: notes.txt, prices.csv."),
+        (DENIED, "The command did not run, so the shop is as it was."),
     ],
 )
 def test_the_summary_says_what_became_of_the_trial(place: DemoWorkspace, answer: Result, words: str) -> None:
     tools = RealTools()
 
     def run(name: str, arguments: JsonObject) -> Result:
-        if arguments.get("command") == TRIAL_COMMAND:
+        if str(arguments.get("command")).endswith(TRIAL_COMMAND):
             return answer
         if name == "bash":
             return ("8 passed in 0.1s", False) if tools.edits else FAILED

@@ -4,6 +4,7 @@ import heapq
 import os
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count, pairwise
 from types import SimpleNamespace
 from typing import Any, cast
@@ -93,9 +94,10 @@ class Desk:
         screen: Any = SimpleNamespace(
             app=self.app,
             set_timer=self.timer,
-            call_after_refresh=lambda do: self.after(0.005, do),
+            call_after_refresh=lambda do, **fields: self.after(0.005, partial(do, **fields)),
             notify=lambda *_, **__: None,
         )
+        self.chat = screen
         bridge: Any = SimpleNamespace(decide=self._decide, bench=None, shares_rules=True)
         entry: Any = SimpleNamespace(composer=SimpleNamespace(region=None), type_text=self._type)
         self.controller = ApprovalController(screen, bridge, self.clock, self.pending, lambda: entry)
@@ -112,7 +114,7 @@ class Desk:
     def run(self) -> None:
         while self.due:
             self.clock.now, _, do = heapq.heappop(self.due)
-            self.app.screen = self.top
+            self.app.screen = self.top or self.chat
             do()
 
     def _push(self, question: Question, answered: Callable[[Any], None]) -> None:

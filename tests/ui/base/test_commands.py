@@ -12,9 +12,9 @@ from tui_agent.ui.base.commands import COMMANDS, commands_for, hint, slash_comma
 
 HELD_TOGETHER = (("app", "chat", "composer", "queue"), ("app", "chat", "panel"))
 """Parts of the screen whose keys are active at the same time."""
-SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z"}
+SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown", "ctrl+z", "ctrl+o"}
 """Keys that act on the innermost part: `escape` closes suggestions before it interrupts, `ctrl+z` restores a dropped
-message before it suspends."""
+message before it suspends, `ctrl+o` unfolds the paste under the cursor before it opens the newest call."""
 
 
 def test_every_id_is_there_once() -> None:

@@ -1,4 +1,4 @@
-"""The right column: there with its first content, closed by a key until it is opened, moved with mouse and keys."""
+"""The right column: there from the first message on, closed by a key until it is opened, moved with mouse and keys."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -42,19 +42,54 @@ def rows_of(body: ChatBody) -> str:
     return "\n".join(row.plain for row in body.side.plan.rows(40))
 
 
-async def test_before_the_first_call_the_conversation_has_the_whole_width() -> None:
-    story = Story().run("hello").step(0)
-    async with shown(story) as (body, pilot):
+async def test_nothing_that_comes_into_the_column_wraps_the_conversation_anew() -> None:
+    async with shown(Story()) as (body, pilot):
         assert not is_shown(body)
-        assert body.conversation.region.width == 120
+        story = Story()
+        widths: set[int] = set()
+        for tell in (
+            lambda: story.run("hello").step(0).answer("A table follows."),
+            lambda: story.call("read", "a.py"),
+            lambda: planned(story, "in_progress"),
+            lambda: story.tell(FileChanged(path="a.py", change="modified", call_id="c1", added=1)),
+            lambda: planned(story, "done").end_step(0).end(),
+        ):
+            seen = len(story.envelopes)
+            tell()
+            for envelope in story.envelopes[seen:]:
+                chat_of(pilot).apply(envelope)
+            await drawn(pilot)
+            assert is_shown(body)
+            widths.add(body.conversation.region.width)
 
-        story.call("read", "a.py")
-        for envelope in story.envelopes[-4:]:
-            chat_of(pilot).apply(envelope)
+        assert widths == {75}
+
+
+async def test_of_a_very_wide_window_the_conversation_has_most() -> None:
+    async with shown(working(), (200, 60)) as (body, pilot):
+        assert (body.side.region.width, body.conversation.region.width) == (60, 140)
+
+        await pilot.press("ctrl+t", "ctrl+left")
         await drawn(pilot)
+        assert body.side.region.width == 64
 
-        assert is_shown(body)
-        assert body.conversation.region.width < 80
+
+async def test_below_the_width_of_the_column_a_line_opens_it_over_the_conversation() -> None:
+    for size in ((60, 20), (80, 24), (109, 40)):
+        async with shown(working(), size) as (body, pilot):
+            assert not is_shown(body)
+            assert body.strip.display
+            width = body.conversation.region.width
+
+            await pilot.press("ctrl+t")
+            await drawn(pilot)
+            assert is_shown(body)
+            assert body.panel.has_focus_within
+            assert body.conversation.region.width == width == size[0]
+
+            await pilot.press("ctrl+t")
+            await drawn(pilot)
+            assert not is_shown(body)
 
 
 async def test_closed_by_a_key_it_stays_closed_until_it_is_opened() -> None:
@@ -117,7 +152,7 @@ async def test_keys_move_the_border_as_far_as_the_conversation_allows() -> None:
 async def test_the_plan_is_pinned_while_it_has_open_items() -> None:
     story = planned(working(), "done", "in_progress", "pending")
     async with shown(story) as (body, pilot):
-        assert body.side.plan.region.y < body.panel.region.y < body.timeline.region.y
+        assert body.side.plan.region.y < body.panel.region.y < body.side.times.region.y
         assert body.side.plan.region.height == 4
         assert "1 of 3 done" in rows_of(body)
 
@@ -156,17 +191,17 @@ async def test_changed_files_are_listed_with_their_lines() -> None:
     async with shown(story) as (body, _):
         heading, newest, oldest = (row.plain.split() for row in body.side.files.rows(40))
 
-        assert heading == ["FILES", "2", "changed"]
+        assert heading == ["FILES"]
         assert newest == ["src/b.py", "+12", "−4"]
         assert oldest == ["src/a.py", "+12", "−4"]
-        assert body.panel.region.y < body.side.files.region.y < body.timeline.region.y
+        assert body.panel.region.y < body.side.files.region.y < body.side.times.region.y
 
 
-async def test_the_timeline_is_as_tall_as_its_lanes_up_to_a_third() -> None:
+async def test_the_time_strip_has_three_rows_however_many_calls_there_are() -> None:
     story = Story().run("x").step(0)
     story.call("read", "a.py")
     async with shown(story) as (body, pilot):
-        assert body.timeline.region.height == 3
+        assert body.side.times.region.height == 3
 
         seen = len(story.envelopes)
         for number in range(40):
@@ -174,4 +209,4 @@ async def test_the_timeline_is_as_tall_as_its_lanes_up_to_a_third() -> None:
         for envelope in story.envelopes[seen:]:
             chat_of(pilot).apply(envelope)
         await drawn(pilot)
-        assert 10 <= body.timeline.region.height <= body.side.region.height * 0.34
+        assert body.side.times.region.height == 3

@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from textual import on
 from textual.app import App, ComposeResult
 from textual.events import Paste, Resize
+from textual.widgets import Static
 
 from tests.support.table import table
 from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible
@@ -28,7 +29,7 @@ class Desk(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entry = PromptArea(WaitingMessages(), SessionStatus(), AttentionLine())
+        self.entry = PromptArea(WaitingMessages(), SessionStatus(), AttentionLine(), Static("─"))
         self.sent: list[tuple[str, str]] = []
         self.wanted: list[str] = []
 
@@ -88,7 +89,7 @@ async def test_it_grows_to_a_third_of_the_window() -> None:
         await pilot.pause()
         assert pilot.app.composer.size.height == 7
 
-        for height, rows in ((40, 12), (12, 3), (1, 0), (24, 7)):
+        for height, rows in ((40, 12), (12, 3), (1, 1), (24, 7)):
             await pilot.resize_terminal(80, height)
             await pilot.pause()
             assert pilot.app.composer.size.height == rows
@@ -103,7 +104,7 @@ async def test_a_paste_of_any_length_moves_nothing_off_the_screen() -> None:
         await pilot.pause()
 
         assert pilot.app.composer.text.endswith("1999")
-        assert pilot.app.entry.region.height == pilot.app.composer.region.height == 8
+        assert pilot.app.entry.region.height == pilot.app.composer.region.height + 1 == 8
         assert pilot.app.screen.max_scroll_y == 0
 
 

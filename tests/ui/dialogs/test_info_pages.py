@@ -23,7 +23,7 @@ FULL = ContextBreakdown(
 
 def test_every_part_has_its_size_and_its_share_as_a_bar() -> None:
     assert rows(FULL) == [
-        "  estimated tokens            10k of 200k (5 %)  █",
+        "  tokens in the window        10k of 200k (5 %)  █",
         "",
         "System prompt",
         "  instructions of the agent         3k  ███████",
@@ -47,7 +47,7 @@ def test_every_part_has_its_size_and_its_share_as_a_bar() -> None:
 
 
 def test_an_empty_conversation_has_a_page_too() -> None:
-    assert rows(ContextBreakdown((), (), 0, 0, 0, ()), 0) == ["  estimated tokens                   0"]
+    assert rows(ContextBreakdown((), (), 0, 0, 0, ()), 0) == ["  tokens in the window               0"]
 
 
 def test_no_row_is_wider_than_the_page_and_only_the_largest_calls_are_named() -> None:
@@ -70,7 +70,7 @@ def test_a_report_cannot_hide_anything() -> None:
         final_text="",
     )
 
-    assert "asked: a\\u202eb" in run_text(report).plain
+    assert "asked: a\\u202eb" in run_text(report, None, 80).plain
 
 
 def test_the_help_lists_the_commands_of_files() -> None:

@@ -48,11 +48,11 @@ async def test_the_report_has_the_time_that_questions_waited() -> None:
         await on_stage.settled()
         await ask(on_stage, None)
         on_stage.bus.publish(RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK))
-        await on_stage.until(lambda: not on_stage.chat.state.attention.of_run)
+        await on_stage.until(lambda: on_stage.chat.state.times.in_progress)
         await open_report(on_stage)
 
         text = text_of(on_stage)
-        assert "last run      no questions" in text
+        assert "this run      no questions" in text
         assert "session       12 s · 1 question · median answer after 12 s" in text
         assert "would have answered" not in text
         assert "said: hello" in text
@@ -158,5 +158,5 @@ async def test_the_report_names_the_files_that_were_kept_from_trials() -> None:
         await on_stage.until(lambda: on_stage.chat.state.status.report is not None)
         await open_report(on_stage)
 
-        assert "Kept from trials\n  black .\n    src/cart.py\n" in text_of(on_stage)
+        assert "Kept from trials\n  black .\n    src/cart.py" in text_of(on_stage)
         assert "rates.py" not in text_of(on_stage).split("Kept from trials")[1].split("\n\n")[0]

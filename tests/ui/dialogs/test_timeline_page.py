@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.events import MouseScrollDown
 from textual.pilot import Pilot
 
 from tests.ui.still import drawn, notes, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.ui.dialogs.timeline_page import TimelineScreen, head_rows, lane_row, summary_rows
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
-from tui_agent.ui.panel.timeline import SHORTEST, Timeline, TimeWindow
+from tui_agent.ui.panel.time_bars import SHORTEST, TimeWindow
+from tui_agent.ui.panel.time_strip import TimeStrip
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes
 from tui_agent.ui.text.rows_view import RowsView
@@ -95,30 +95,36 @@ async def test_enter_opens_the_call_at_the_cursor_and_esc_returns() -> None:
         assert screen.selected == "c3"
 
 
-async def test_the_small_timeline_zooms_by_keys_and_wheel_and_a_click_opens_the_page() -> None:
+async def test_a_click_on_the_time_strip_opens_the_page() -> None:
     app = still_app(working(), running=True)
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
-        small = app.screen.query_one(Timeline)
-        await pilot.press("ctrl+t", "alt+equals_sign")
-        assert small.window.follows
-        while "7.5 s – 15.0 s of 15 s" not in small.render_line(0).text:
-            await pilot.pause()
-        await pilot.press("alt+left")
-        # On a busy machine the key's message may still be on its way.
-        while "5.6 s – 13.2 s of 15 s" not in small.render_line(0).text:
-            await pilot.pause()
-        await pilot._post_mouse_events([MouseScrollDown], Timeline, button=0)
-        await pilot.pause()
-        assert small.window.span == 0.0
-        assert app.chat.entry.composer.text == ""
-        await pilot.click(Timeline)
+        await pilot.click(TimeStrip)
         while not isinstance(app.screen, TimelineScreen):
             await pilot.pause()
 
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.chat
+
+
+def test_the_totals_say_in_words_what_was_saved_only_if_calls_overlapped() -> None:
+    def totals(*starts: float) -> str:
+        story = Story().run("x").step(0)
+        calls = [story.queued("bash", "make") for _ in starts]
+        for call_id, start in zip(calls, starts, strict=True):
+            story.wait(start).started(call_id, "bash", "make")
+            if len(starts) == 1:
+                story.wait(4)
+        for call_id in calls:
+            story.wait(2).ended(call_id, "bash")
+        times = RunTimes()
+        for envelope in story.end().envelopes:
+            times.apply(envelope)
+        return summary_rows(times, TimeWindow(), story.now, 200)[0].plain
+
+    assert "saved" not in totals(0.0)
+    assert totals(0.0, 0.5).endswith(" · calls at the same time saved 2.0 s")
 
 
 async def test_before_the_first_run_there_is_no_page() -> None:

@@ -50,7 +50,7 @@ class Bench(App[None]):
 def many(number: int) -> Story:
     story = Story().run("x").step(0)
     for index in range(number):
-        story.call("read", f"file {index}")
+        story.call("read", f"file {index}", status="error")
     return story
 
 
@@ -61,7 +61,51 @@ async def test_the_arrows_start_at_the_newest_call() -> None:
             await pilot.press(key)
             seen.append(pilot.app.selected)
 
-        assert seen == [4, 3, 4, 4, 4, 1, 1, 4]
+        # The first row stands for the two that ended well.
+        assert seen == [4, 3, 4, 4, 4, None, None, 4]
+
+
+async def test_calls_that_ended_well_are_one_row_that_unfolds_by_key_and_click() -> None:
+    story = working()
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        rows = pilot.app.rows
+
+        def shown() -> list[str]:
+            return [" ".join(rows.render_line(y).text.split()[:2]) for y in range(len(rows._rows))]
+
+        folded = ["▸✔ 2", "◐ #3", "◌ #4"]
+        unfolded = ["▾✔ 2", "✔ #1", "✔ #2", "◐ #3", "◌ #4"]
+        assert shown() == folded
+        for keys in (("home", "enter"), ("home", "right")):
+            await pilot.press(*keys)
+            assert shown() == unfolded
+            await pilot.press(*keys)
+            assert shown() == folded
+        await pilot.click(CallList, offset=(5, 0))
+        assert shown() == unfolded
+        await pilot.press("down")
+        assert pilot.app.selected == 1
+        await pilot.press("home", "left", "end")
+        assert shown() == folded
+
+        seen = len(story.envelopes)
+        story.ended("c3", "bash")
+        pilot.app.tell(seen)
+        assert shown() == ["▸✔ 3", "◌ #4"]
+        assert pilot.app.selected == 4
+        assert pilot.app.opened == []
+
+
+async def test_the_cursor_stays_on_its_call_until_the_call_goes_into_the_row_of_those_that_ended_well() -> None:
+    story = working()
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        await pilot.press("up", "up")
+        assert pilot.app.selected == 3
+
+        seen = len(story.envelopes)
+        story.ended("c3", "bash")
+        pilot.app.tell(seen)
+        assert (pilot.app.selected, pilot.app.rows._cursor) == (None, 0)
 
 
 async def test_paging_moves_through_a_long_list() -> None:
@@ -92,9 +136,9 @@ async def test_enter_opens_the_selected_call_and_else_the_newest() -> None:
 
 async def test_a_click_selects_and_another_one_opens() -> None:
     async with Bench(working()).run_test(size=(60, 20)) as pilot:
-        await pilot.click(CallList, offset=(5, 4))
+        await pilot.click(CallList, offset=(5, 1))
         assert pilot.app.selected == 3
-        await pilot.click(CallList, offset=(5, 5))
+        await pilot.click(CallList, offset=(5, 1))
         await pilot.pause()
         assert pilot.app.opened == ["c3"]
 
@@ -133,7 +177,7 @@ async def test_the_newest_call_stays_in_sight_until_the_user_scrolls_back() -> N
         pilot.app.rows.scroll_to(y=5, animate=False)
         await pilot.pause()
         seen = len(story.envelopes)
-        story.call("read", "one more")
+        story.call("read", "one more", status="error")
         pilot.app.tell(seen)
         await pilot.pause()
         assert pilot.app.rows.scroll_y == 5
@@ -141,7 +185,7 @@ async def test_the_newest_call_stays_in_sight_until_the_user_scrolls_back() -> N
         pilot.app.rows.scroll_end(animate=False)
         await pilot.pause()
         seen = len(story.envelopes)
-        story.call("read", "and another")
+        story.call("read", "and another", status="error")
         pilot.app.tell(seen)
         await pilot.pause()
         await pilot.pause()
@@ -172,7 +216,7 @@ async def test_a_tick_draws_clocks_and_nothing_else() -> None:
         rows._tick()
         await pilot.pause()
 
-        assert set(asked) == {3}
+        assert set(asked) == {1}
 
 
 @pytest.mark.slow

@@ -34,12 +34,44 @@ def sections(view: CallViewState, now: float = 10.0, whole: str | None = None, w
     }
 
 
-def test_a_new_call_has_input_output_and_timing() -> None:
-    assert sections(seen(QUEUED)) == {
-        "Input": ["command  ls"],
-        "Output": ["nothing yet"],
-        "Timing": ["state          queued", "waited         9.0 s"],
+def test_a_new_call_has_input_and_timing() -> None:
+    assert sections(seen(QUEUED)) == {"Input": ["command  ls"], "Timing": ["waited         9.0 s"]}
+    assert sections(seen(QUEUED, STARTED))["Output"] == ["nothing yet"]
+
+
+def test_the_output_comes_before_the_input() -> None:
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="a.py"),), latency_ms=1500.0))
+
+    assert list(sections(view)) == ["Output", "Input", "Timing"]
+
+
+def test_names_and_values_are_plain_words_and_whole_numbers() -> None:
+    args = {"path": "a.py", "old_string": "a", "new_string": "b", "replace_all": True, "max_results": 3}
+    metrics: dict[str, float | str | bool] = {
+        "exit_code": 1.0,
+        "output_bytes": 343923.0,
+        "search_ms": 1500.0,
+        "load": 0.254,
+        "cached": True,
+        "files_seen": 12345.0,
+        "backend": "rg",
     }
+    measured = {name: Metric(value=value) for name, value in metrics.items()}
+    view = seen(QUEUED, STARTED.model_copy(update={"args": args}), ended(metrics=measured, size_bytes=2))
+    page = sections(view)
+
+    assert page["Input"][:5] == ["path  a.py", "old text  a", "new text  b", "everywhere  true", "max results  3"]
+    assert page["Timing"][-7:] == [
+        "exit code      1",
+        "output         344 kB",
+        "search         1.5 s",
+        "load           0.25",
+        "cached         yes",
+        "files seen     12,345",
+        "backend        rg",
+    ]
+    same = seen(QUEUED, STARTED, ended(metrics={"output_bytes": Metric(value=343923.0)}, size_bytes=343923))
+    assert sum("344 kB" in row for row in sections(same)["Timing"]) == 1
 
 
 def test_input_that_was_changed_shows_both() -> None:
@@ -142,7 +174,7 @@ def test_the_decision_is_shown_in_full() -> None:
         "· floor: fine",
         "answer         approved by you for the session",
         "with the note  go on",
-        "hook audit (before_tool)  allow · fine · 0.02 s",
+        "hook audit (before tool)  allow · fine · 0.02 s",
     ]
 
 
@@ -181,13 +213,12 @@ def test_each_duration_has_its_row() -> None:
     )
 
     assert sections(view)["Timing"] == [
-        "state          ok",
         "waited         0.20 s",
         "for you        3.0 s",
         "ran            1.5 s",
         "limit          2:00",
         "size           2 kB",
-        "lines          3.0",
+        "lines          3",
     ]
 
 
@@ -196,8 +227,7 @@ def test_a_running_call_counts_its_output() -> None:
     started = STARTED.model_copy(update={"attempt": 2, "timeout_s": None})
 
     assert sections(seen(QUEUED, started, out), now=4.0)["Timing"] == [
-        "state          runs, attempt 2",
-        "waited         0.00 s",
+        "attempt        2",
         "ran            2.0 s",
         "written        5 kB",
     ]

@@ -6,7 +6,16 @@ import pytest
 
 from tests.support.table import table
 from tests.ui.story import Story
-from tui_agent.protocol.events import RunEnded, ToolQueued, ToolStatus
+from tui_agent.protocol.events import (
+    BackgroundEnded,
+    BackgroundStarted,
+    FileChanged,
+    RunEnded,
+    SessionCreated,
+    ToolQueued,
+    ToolStatus,
+)
+from tui_agent.ui.panel.tool_panel import counts
 from tui_agent.ui.state import call_ledger
 from tui_agent.ui.state.call_ledger import CallLedger
 
@@ -39,6 +48,22 @@ def test_a_call_that_changes_its_state_changes_the_calls_that_wait_for_it() -> N
     assert ledger.apply(story.blocked(edit).envelopes[-1]) == (1,)
     story.asks(edit, "edit", "a.py", "no rule")
     assert [ledger.apply(envelope) for envelope in story.envelopes[-3:]] == [(1, 2), (1,), ()]
+
+
+def test_a_path_below_the_working_directory_is_relative_in_summary_and_change() -> None:
+    story = Story().run("x").step(0)
+    story.tell(SessionCreated(id="s1", cwd="/w"))
+    story.tell(
+        ToolQueued(
+            call_id="c", name="edit", args_raw={"path": "/w/a.py"}, index=0, summary="/w/a.py (+1 −1)", safe=True
+        )
+    )
+    story.tell(FileChanged(path="/w/a.py", change="modified", call_id="c", added=1, removed=1))
+    story.tell(FileChanged(path="/etc/hosts", change="modified", call_id="c"))
+    view = fold(story).calls[0].view
+
+    assert view.summary == "a.py (+1 −1)"
+    assert [file.path for file in view.changes.files] == ["a.py", "/etc/hosts"]
 
 
 @table(
@@ -122,3 +147,70 @@ def test_a_finished_call_of_a_resumed_answer_keeps_its_row_and_its_result() -> N
     (call,) = fold(story).calls
 
     assert (call.number, call.view.status, call.view.outcome.result) == (1, "ok", "written")
+
+
+def in_background(story: Story) -> str:
+    """Let a command become a background command; return the id of its call."""
+    call_id = story.queued("bash", "make serve", command="make serve")
+    story.started(call_id, "bash", "make serve", command="make serve")
+    story.tell(BackgroundStarted(task_id="bash_1", kind="bash", command="make serve"))
+    story.ended(call_id, "bash", "ok", details={"task_id": "bash_1", "outcome": "runs in the background as bash_1"})
+    return call_id
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind", "words"),
+    [
+        ("exited", 0, "done", "ran in the background"),
+        ("exited", 3, "failed", "exit 3 · ran in the background"),
+        ("exited", -9, "failed", "signal 9 · ran in the background"),
+        ("killed", -15, "cancelled", "ran in the background"),
+        ("timeout", None, "failed", "ran in the background"),
+        ("unknown", None, "unknown", "ran in the background"),
+    ],
+)
+def test_a_call_is_in_the_background_until_its_command_ends(
+    status: str, code: int | None, kind: str, words: str
+) -> None:
+    story = Story()
+    call_id = in_background(story)
+    story.call("bash_output", "bash_1", details={"task_id": "bash_1", "outcome": "running"})
+    story.end()
+    ledger = fold(story)
+    call = ledger.find(call_id)
+    assert call is not None
+    assert (call.kind, call.view.outcome.job, [one.kind for one in ledger.calls]) == (
+        "background",
+        "bash_1",
+        ["background", "done"],
+    )
+
+    assert ledger.apply(story.tell(BackgroundEnded(task_id="bash_1", kind="bash", status=status, code=code))) == (0,)
+
+    assert (call.kind, call.view.outcome.job) == (kind, "")
+    assert (call.view.outcome.details or {})["outcome"] == words
+
+
+def test_a_command_that_ended_before_its_call_was_never_in_the_background() -> None:
+    story = Story()
+    call_id = story.queued("bash", "true")
+    story.started(call_id, "bash", "true")
+    story.tell(BackgroundStarted(task_id="bash_1", kind="bash", command="true"))
+    story.tell(BackgroundEnded(task_id="bash_1", kind="bash", status="exited", code=0))
+    story.ended(call_id, "bash", details={"task_id": "bash_1"})
+
+    assert [call.kind for call in fold(story).calls] == ["done"]
+
+
+def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", status="error")
+    story.end().run("again", "r2").step(0)
+    story.call("bash", "make", status="denied_user")
+    story.queued("bash", "make")
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+
+    assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
+    assert counts(ledger).plain == "1 waiting · 1 denied"

@@ -1,12 +1,16 @@
 """Totals and lanes of a run's times."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.story import START, Story, working
-from tui_agent.protocol.events import SessionLoaded, StepRetry
+from tui_agent.protocol.events import SessionForked, SessionLoaded, StepRetry
+from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.run_times import RunTimes, covered
+from tui_agent.ui.state.session_status import SessionStatus
 
 
 def fold(story: Story) -> RunTimes:
@@ -63,6 +67,57 @@ def test_the_totals_separate_overlap_and_waiting() -> None:
 
     assert totals is not None
     assert (totals.total, totals.model, totals.tools, totals.saved, totals.person) == (10, 1, 10, 4, 3)
+
+
+def test_two_agents_save_time_and_the_calls_within_one_do_not() -> None:
+    story = Story().run("x").step(0)
+    agents = [story.queued("agent", "find"), story.queued("agent", "check")]
+    for agent in agents:
+        story.started(agent, "agent")
+    root = story.origin
+    for agent in agents:
+        story.origin = replace(root, run_id=agent, parent_call_id=agent, depth=1)
+        story.call("read", "a.py", 4.0)
+    story.origin = root
+    for agent in agents:
+        story.ended(agent, "agent")
+    totals = fold(story.end()).totals()
+
+    assert totals is not None
+    assert (totals.tools, totals.saved) == (16.0, 8.0)
+
+
+def test_the_totals_of_the_last_run_are_kept_during_the_next() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", 3.0)
+    times = fold(story.end().wait(60).run("again", "r2"))
+
+    assert times.totals() is None
+    assert times.last is not None
+    assert (times.last.total, times.last.saved) == (3.0, 0.0)
+
+
+def test_no_clock_of_another_process_remains() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "make", 3.0)
+    running = story.queued("bash", "sleep 9")
+    story.started(running, "bash").wait(2)
+    story.now = 90_000.0
+    story.tell(SessionLoaded(id="s1"))
+    times = fold(story)
+    ledger, status = CallLedger(), SessionStatus()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+        status.apply(envelope)
+
+    assert times.ended == START + 3.0, "the last time that the process reported"
+    view = ledger.calls[-1].view
+    assert (view.status, view.elapsed_ms(story.now)) == ("interrupted", 0.0)
+    assert status.progress.began_at is None
+
+    story.tell(SessionForked(id="s2", parent="s1", at_seq=3))
+    times = fold(story)
+    assert (times.started, times.ended, times.last, times.calls) == (None, None, None, {})
 
 
 def test_a_new_run_begins_anew() -> None:

@@ -1,16 +1,19 @@
 """Calls in the conversation: one row each with its result, reads in one row, and everything else unfolded."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 
 from tests.support.table import table
-from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of
+from tests.ui.row_kit import DIFF, FoldWithLedger, Teller, ended, queued, rows_of, run_ended, story
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     FileChanged,
     FileState,
     HookEnded,
@@ -24,18 +27,22 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
+from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.state.call_view_state import LIVE_LIMIT
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.call_part import (
     BRIEF_DIFF_ROWS,
     HEAD_ROWS,
+    LIVE_ROWS,
     MAX_FILES,
     MOST_READS,
     OPEN_DIFF_ROWS,
     TAIL_ROWS,
 )
 from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_parts import CommandPart
 from tui_agent.ui.transcript.transcript_search import TranscriptSearch
 
 
@@ -100,8 +107,47 @@ def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "summary", "outcome", "row"),
+    [
+        ("write", "notes.md (4 lines)", "new file +4", "write notes.md new file +4"),
+        ("edit", "a (1).py (+2 −1 everywhere)", "+8 −4", "edit a (1).py +8 −4"),
+        ("todo", "1 of 4 done: Change price.py", "1 of 4 done", "todo 1 of 4 done: Change price.py"),
+        ("todo", "11 of 14 done", "1 of 14 done", "todo 11 of 14 done 1 of 14 done"),
+        ("bash", "echo ready", "ready", "bash echo ready ready"),
+    ],
+)
+def test_a_row_has_each_state_once(name: str, summary: str, outcome: str, row: str) -> None:
+    assert Talk(*done("c1", name, summary, outcome)).rows() == [f"✔ {row} #1"]
+
+
+def test_a_new_file_is_named_once() -> None:
+    begin, start, end = done("c1", "write", "src/new.py (2 lines)", "new file +2")
+    diff = "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
+    made = FileChanged(path="src/new.py", change="created", call_id="c1", diff=diff, added=2, removed=0)
+    assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2 #1", "1 + one", "2 + two"]
+
+    command = done("c1", "bash", "make", "done")
+    assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 −0 created"
+
+
+def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:
+    talk = Talk()
+    for envelope in story():
+        talk.tell(envelope.event)
+    edit = done("c9", "edit", "src/price.py")
+    changed = FileChanged(path="src/price.py", change="modified", call_id="c9", diff=DIFF)
+    talk.tell(*edit[:2], changed, edit[2], *done("c10", "bash", "make"))
+    for is_alone in (True, False):
+        talk.fold.show_alone(is_alone)
+        talk.rows()
+        rows = rows_of(talk.transcript, 80)
+        assert not any(not (one.strip() or two.strip()) for one, two in pairwise(rows))
+        assert not rows[next(place for place, row in enumerate(rows) if " bash make " in row) - 1].strip()
+
+
 def test_a_result_that_the_summary_names_is_shown_once() -> None:
-    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py (+2 −1) #1"]
+    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1 #1"]
 
 
 def test_a_failure_shows_its_first_line() -> None:
@@ -114,7 +160,7 @@ def test_a_failure_shows_its_first_line() -> None:
     assert len(row) < 60
 
     unreported = done("c1", "edit", "a.py", text="old_string was not found\nin a.py", status="error")
-    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found #1"]
+    assert Talk(*unreported).rows() == ["✖ edit a.py old_string was not found +2 lines #1"]
 
     announced = done(
         "c1", "kill_bash", "", text="\nInvalid arguments for kill_bash:\n\n  - task_id is missing\nso", status="error"
@@ -128,7 +174,10 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
         *done("c2", "read", "src/cart.py", "9 lines"),
         *done("c3", "grep", '"round(" in src', "12 matches in 4 files"),
     )
-    assert talk.rows() == ['✔ read price.py, cart.py grep "round(" in src (12 matches in 4 files)']
+    assert talk.rows() == [
+        "✔ read src/price.py · src/cart.py",
+        'grep "round(" in src (12 matches in 4 files)',
+    ]
 
     talk.toggle()
     assert talk.rows() == [
@@ -137,7 +186,7 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
         '✔ grep "round(" in src 12 matches in 4 files #3',
     ]
     talk.toggle()
-    assert len(talk.rows()) == 1
+    assert len(talk.rows()) == 2
 
 
 def test_folded_reads_name_a_pattern_as_it_was_given() -> None:
@@ -146,7 +195,11 @@ def test_folded_reads_name_a_pattern_as_it_was_given() -> None:
         *done("c2", "read", "src/b.py"),
         *done("c3", "glob", "**/*.py", "7 files"),
     ]
-    assert Talk(*listed).rows() == ["✔ read a.py, b.py glob **/*.py (7 files)"]
+    assert Talk(*listed).rows() == ["✔ read src/a.py · src/b.py · glob **/*.py (7 files)"]
+
+    patterns = ("src/[ab]/x.py", "tests/unit/test_?.py", "/", "a, b")
+    globs = [event for pattern in patterns for event in done(pattern, "glob", pattern)]
+    assert Talk(*globs).rows() == [f"✔ glob {' · '.join(patterns)}"]
 
 
 def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
@@ -157,7 +210,7 @@ def test_a_read_that_failed_or_runs_has_its_own_row() -> None:
         *done("c4", "read", "d.py", "1 line")[:2],
     )
 
-    assert talk.rows() == ["✔ read a.py, b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"]
+    assert talk.rows() == ["✔ read a.py · b.py", "✖ read gone.py gone.py does not exist #3", "◐ read d.py #4"]
 
 
 def test_reads_of_several_steps_share_a_row_but_not_without_end() -> None:
@@ -180,6 +233,35 @@ def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     assert rows[4 : 4 + HEAD_ROWS] == lines[:HEAD_ROWS]
     assert rows[4 + HEAD_ROWS] == f"… {100 - HEAD_ROWS - TAIL_ROWS} more lines …"
     assert rows[5 + HEAD_ROWS :] == lines[-TAIL_ROWS:]
+
+
+def test_what_was_cut_is_counted_as_it_was_before() -> None:
+    """FLOOD: its result has the first and the last 200 of 3,001 lines."""
+    lines = [f"line {number}" for number in range(3_000)] + ["error"]
+    note = left_out_note("30,000 of 90,000 bytes", 3_001 - 400, "the full output is in /tmp/x")
+    text = "\n".join([*lines[:200], note, *lines[-200:], "[exit code 1]"])
+    details: JsonObject = {"outcome": "exit 1 · error", "lines": 3_001}
+    first, began, end = done("c1", "bash", "make", text=text, status="error")
+    talk = Talk(first, began, end.model_copy(update={"details": details}))
+    assert talk.rows() == ["✖ bash make exit 1 · error +3,001 lines #1"]
+
+    talk.toggle()
+    assert talk.rows()[0] == "✖ bash make exit 1 · error #1"
+    assert talk.rows()[1 + HEAD_ROWS] == "… 2,978 more lines …"
+
+    command = CommandPart("make")
+    command.end("error", text)
+    assert "… 2,978 more lines above" in "".join(row.plain for row in command.layout(80))
+
+
+def test_a_command_that_changed_files_still_shows_its_output() -> None:
+    events = done("c1", "bash", "make", text="one\ntwo\nthree")
+    changed = FileChanged(path="a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
+    talk = Talk(*events[:2], changed, events[2])
+    assert "+3 lines" in talk.rows()[0]
+
+    talk.toggle()
+    assert talk.rows()[-3:] == ["one", "two", "three"]
 
 
 def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
@@ -326,15 +408,50 @@ def test_a_waiting_call_names_the_call_it_waits_for_while_that_is_open() -> None
     assert talk.rows()[1] == "◌ bash make waits its turn #2"
 
 
-def test_a_running_command_shows_its_newest_output_where_the_panel_does_not() -> None:
-    first, began, _ = done("c1", "bash", "make")
-    talk = Talk(first, began, ToolOutput(call_id="c1", stream="stdout", chunk="one\ntwo\n", bytes_total=8))
-    assert talk.rows() == ["◐ bash make #1"]
+@pytest.mark.parametrize("is_alone", [False, True], ids=["beside the panel", "alone"])
+def test_a_running_call_shows_the_end_of_its_output_in_colour_at_every_width(is_alone: bool) -> None:
+    first, began, end = done("c1", "bash", "make", "3,000 lines")
+    talk = Talk(first, began)
+    talk.fold.show_alone(is_alone)
+    assert len(talk.rows()) == 1
 
+    lines = [f"\x1b[32m[{number:04}]\x1b[0m compiling module_{number}.c\n" for number in range(3_000)]
+    for place in range(0, len(lines), 100):
+        chunk = "".join(lines[place : place + 100])
+        talk.tell(ToolOutput(call_id="c1", stream="stdout", chunk=chunk, bytes_total=len(chunk)))
+    for width in (60, 80, 118, 200):
+        shown = [f"[{number:04}] compiling module_{number}.c" for number in range(3_000 - LIVE_ROWS, 3_000)]
+        assert talk.rows(width)[1:] == shown
+    runs = [run for row in range(talk.transcript.total) for run in talk.transcript.line(row).runs]
+    assert ("[2999]", "muted sgr-f2") in runs
+    assert len(talk.fold.calls.find("c1").view.live.text) <= LIVE_LIMIT
+
+    talk.tell(end)
+    assert talk.rows() == ["✔ bash make 3,000 lines #1"]
+
+
+def test_a_background_command_has_a_mark_of_its_own_until_it_ends() -> None:
+    first, began, end = done("c1", "bash", "sleep 30", ms=4_000.0)
+    details: JsonObject = {"task_id": "bash_1", "outcome": "runs in the background as bash_1"}
+    talk = Talk(first, began, BackgroundStarted(task_id="bash_1", kind="bash", command="sleep 30"))
+    talk.tell(end.model_copy(update={"details": details}), run_ended())
+    assert talk.rows()[0] == "» bash sleep 30 runs in the background as bash_1 #1"
+
+    talk.tell(*done("c1", "bash", "ls", "a.py"))  # Some servers use an id again.
+    talk.tell(BackgroundEnded(task_id="bash_1", kind="bash", status="exited", code=3))
+    assert talk.rows()[0] == "✖ bash sleep 30 exit 3 · ran in the background 4.0 s #1"
+    assert talk.rows()[2:4] == ["✔ bash ls a.py #2", "! bash_1 ended with exit code 3 · sleep 30"]
+
+
+def test_clocks_are_shown_where_the_panel_is_not() -> None:
+    first, began, _ = done("c1", "bash", "make")
+    talk = Talk(first, began)
     view = talk.fold.calls.find("c1").view
     talk.fold.calls.clock = lambda: view.timing.started_at + 12
+    assert talk.rows() == ["◐ bash make #1"]
+
     assert talk.fold.show_alone(True)
-    assert talk.rows() == ["◐ bash make 12 s #1", "one", "two"]
+    assert talk.rows() == ["◐ bash make 12 s #1"]
     assert not talk.fold.show_alone(True)
 
 
@@ -390,7 +507,7 @@ def test_rows_that_a_search_has_found_are_shown_where_a_diff_is_cut() -> None:
     assert rows == [
         f"… {300 - OPEN_DIFF_ROWS} more rows",
         "301 + line 300 needle",
-        "… 1698 more rows",
+        "… 1,698 more rows",
         "2000 + line 1999 needle",
     ]
     assert "line 1999 needle" in part.line(80, search.row()).plain
@@ -398,7 +515,7 @@ def test_rows_that_a_search_has_found_are_shown_where_a_diff_is_cut() -> None:
 
 def test_a_found_text_that_is_broken_between_rows_of_a_diff_is_shown_whole() -> None:
     diff = "@@ -0,0 +1,100 @@\n" + "".join(f"+{'x' * 70 if number == 90 else 'y'}\n" for number in range(100))
-    talk = Talk(queued("c1", "write"), FileChanged(path="x", change="modified", call_id="c1", diff=diff))
+    talk = Talk(queued("c1", "write"), FileChanged(path="a.py", change="modified", call_id="c1", diff=diff))
     talk.toggle()
     part = talk.transcript.parts[-1]
     part.sought = "x" * 70

@@ -27,6 +27,7 @@ def shown(*events: AgentEvent) -> list[str]:
     """Return the text shown after these events."""
     teller, transcript = Teller(), Transcript()
     fold = FoldWithLedger(transcript)
+    fold.show_alone(True)
     told: list[Envelope] = [teller.tell(event) for event in events]
     for envelope in told:
         fold.apply(envelope)

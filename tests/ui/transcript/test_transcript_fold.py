@@ -32,6 +32,7 @@ from tui_agent.protocol.events import (
     FileChanged,
     HookFailed,
     InputWarned,
+    MessageDelta,
     MessageDiscarded,
     MessageEnded,
     Noticed,
@@ -59,7 +60,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.text.styled_lines import width_of_runs
 from tui_agent.ui.transcript.transcript_model import Transcript
-from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS
+from tui_agent.ui.transcript.transcript_parts import MAX_OUTPUT_ROWS, NotePart
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
@@ -322,8 +323,8 @@ def test_only_the_newest_plan_is_shown() -> None:
     old = TodoUpdated(items=(TodoItem(text="one", status="pending"),))
     new = TodoUpdated(items=(TodoItem(text="one", status="done"), TodoItem(text="two", status="in_progress")))
 
-    assert plan_rows([old, user("x"), new], shows_items=True) == ["❯ x", "Plan  1 of 2 done", "● one", "◐ two"]
-    assert plan_rows([old, new, user("x")], shows_items=True) == ["Plan  1 of 2 done", "● one", "◐ two", "❯ x"]
+    assert plan_rows([old, user("x"), new], shows_items=True) == ["❯ x", "● one", "◐ two"]
+    assert plan_rows([old, new, user("x")], shows_items=True) == ["● one", "◐ two", "❯ x"]
 
 
 def plan_rows(events: Iterable[AgentEvent], *, shows_items: bool) -> list[str]:
@@ -491,6 +492,27 @@ def test_the_note_of_a_retry_changes_once_the_answer_begins() -> None:
     fold.apply(teller.tell(started("a2")))
 
     assert "tried again after 4.0 s" in "".join(rows_of(transcript))
+
+
+def test_answers_that_break_off_again_and_again_are_one_note_that_stops_alarming_once_one_arrives() -> None:
+    transcript, teller = Transcript(), Teller()
+    fold = FoldWithLedger(transcript)
+    for attempt in range(2, 12):
+        begun = attempt % 3 > 0  # Others are refused before they begin, as with a 529.
+        if begun:
+            fold.apply(teller.tell(started(f"a{attempt}")))
+            fold.apply(teller.tell(MessageDelta(message_id=f"a{attempt}", kind="text", delta="The rounding")))
+            fold.apply(teller.tell(MessageDiscarded(message_id=f"a{attempt}", reason="it broke off")))
+        kind = "stream_cut" if begun else "overloaded"
+        fold.apply(teller.tell(StepRetry(attempt=attempt, max=20, wait_s=1.0, error_kind=kind, discarded=begun)))
+        (note,) = transcript.parts
+        assert isinstance(note, NotePart)
+        assert (note.kind, f"(attempt {attempt} of 20)" in note.text) == ("retry", True)
+
+    fold.apply(teller.tell(started("a9")))
+
+    assert transcript.parts[0] is note
+    assert note.kind == "retried"
 
 
 def test_an_empty_delta_does_not_put_the_text_before_the_thinking() -> None:

@@ -5,7 +5,6 @@ import pytest
 from tests.ui.row_kit import FoldWithLedger, Teller, rows_of, user
 from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.transcript import transcript_parts
-from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart
 from tui_agent.ui.transcript.transcript_model import Part, Transcript
 from tui_agent.ui.transcript.transcript_parts import (
     MAX_CHARACTERS,
@@ -58,19 +57,39 @@ def test_a_command_keeps_the_newest_of_an_endless_output(monkeypatch: pytest.Mon
     assert shown(part)[-1].strip() == "whole"
 
 
+def test_a_long_message_stays_folded_until_the_user_opens_it() -> None:
+    fold = FoldWithLedger(Transcript())
+    text = "\n".join(["look at this:", "a\x1b[31mb", *(f"line {number}" for number in range(2, 60))])
+    fold.apply(Teller().tell(user(text)))
+    assert rows_of(fold.transcript, 60) == ["", " ❯ ▸ look at this:  pasted 60 lines"]
+
+    part = fold.transcript.parts[-1]
+    assert part.active
+    assert part.text == text
+    assert part.toggle()
+    fold.transcript.refresh(part)
+    rows = rows_of(fold.transcript, 60)
+    assert rows[:4] == ["", " ❯ ▾ pasted 60 lines", "   look at this:", "   a\\x1b[31mb"]
+    assert len(rows) == 62
+
+    short = FoldWithLedger(Transcript())
+    short.apply(Teller().tell(user("one\n" * 6 + "seven")))
+    assert rows_of(short.transcript, 60)[-1].strip() == "seven"
+
+
 def test_a_long_message_is_laid_out_only_at_visible_rows() -> None:
     fold = FoldWithLedger(Transcript())
     text = "**word** of mine\n" * MAX_CHARACTERS
     fold.transcript.set_width(40)
     fold.apply(Teller().tell(user(text)))
+    part = fold.transcript.parts[-1]
+    assert part.toggle()
+    fold.transcript.refresh(part)
     fold.transcript.settle(0, 20)
 
-    part = fold.transcript.parts[-1]
-
-    assert isinstance(part, MarkdownPart)
     assert part.cached_rows < 1_000
     assert part.text == text.rstrip("\n")
     assert rows_of(fold.transcript, 40)[-1] == "   **word** of mine"
-    assert fold.transcript.total == MAX_CHARACTERS + 1
+    assert fold.transcript.total == MAX_CHARACTERS + 2
     fold.apply(Teller().tell(user("short", "u2")))
     assert isinstance(fold.transcript.parts[-1], TextPart)

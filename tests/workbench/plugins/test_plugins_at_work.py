@@ -19,7 +19,7 @@ from tui_agent.settings import Locations
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.plugins.plugin_loader import PluginProvider
-from tui_agent.workbench.sessions.saved_sessions import SavedSessions
+from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
 MODULE = """
 from tui_agent import HookBus, ModelInfo, StreamEnded, StreamStarted, TextDelta, tool
@@ -143,7 +143,8 @@ def test_an_editor_needs_no_key_for_a_model_of_a_plugin(work: Path, monkeypatch:
 
     def missing_key(model: str) -> str:
         options = replace(LaunchOptions.for_command(work), settings={"model": model})
-        return EditorHost(options, SavedSessions(locations), lambda _: ()).missing_key()
+        saved = SessionCatalogue.of_directory(locations.sessions_dir, Path("/"))
+        return EditorHost(options, saved, lambda _: ()).missing_key()
 
     assert missing_key("echo/one") == ""
     assert "ANTHROPIC_API_KEY" in missing_key("claude-sonnet-5-5")

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from types import ModuleType
 
 _SET_DUMPABLE = 4
 """`PR_SET_DUMPABLE` of prctl(2)."""
@@ -26,6 +27,8 @@ _SWITCH_SECONDS = 0.0005
 
 _USUAL_SWITCH_SECONDS = 0.005
 
+_PLUGIN_LOADER = "pydantic.plugin._loader"
+
 
 def begin_start() -> None:
     """Set up the interpreter for many imports in two threads; `end_start` restores what is right for work.
@@ -34,6 +37,10 @@ def begin_start() -> None:
     """
     gc.set_threshold(_FIRST_OBJECTS, 10, 10)
     sys.setswitchinterval(_SWITCH_SECONDS)
+    # pydantic would read the metadata of every installed package, in search of plugins that we do not want.
+    without_plugins = ModuleType(_PLUGIN_LOADER)
+    vars(without_plugins)["get_plugins"] = tuple
+    sys.modules[_PLUGIN_LOADER] = without_plugins
 
 
 def end_start() -> None:

@@ -38,14 +38,15 @@ def acp(**values: Any) -> int:
     from tui_agent.cli.process.process_setup import end_start
     from tui_agent.cli.screen_parts import question_lines, screen_problems
     from tui_agent.workbench.leftover_commands import adopt_orphans
-    from tui_agent.workbench.sessions.saved_sessions import SavedSessions
+    from tui_agent.workbench.sessions.session_catalogue import SessionCatalogue
 
     end_start()
 
     async def serve() -> int:
         # Here rather than by each session: one that ends would resign for the others.
         async with adopt_orphans(), log_loop_stalls():
-            host = EditorHost(options, SavedSessions(locations), question_lines, screen_problems)
+            saved = SessionCatalogue.of_directory(locations.sessions_dir, Path("/"))
+            host = EditorHost(options, saved, question_lines, screen_problems)
             return await serve_editor(host, stdin, stdout)
 
     return asyncio.run(serve())

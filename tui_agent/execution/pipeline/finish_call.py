@@ -15,6 +15,7 @@ from tui_agent.execution.json_coercion import coerce_metrics, fit_for_journal
 from tui_agent.execution.outcomes import Outcome, failure, lost, overridden
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
+from tui_agent.protocol.left_out import left_out_note
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
 from tui_agent.protocol.private_directory import make_private_directories
 from tui_agent.protocol.tool import Tool, ToolResult
@@ -190,11 +191,18 @@ async def truncate(
 
 def cut_middle(text: str, limit: int, where: str) -> str:
     """Return the head and the tail of `text` around a note, together at most `limit` characters."""
-    note = f"\n[… {{}} of {len(text)} characters left out here; {where} …]\n"
-    room = max(limit - len(note) - len(str(len(text))), 0)
+    # The note of everything is the longest one.
+    room = max(limit - len(_note(text, 0, len(text), where)), 0)
     head = _cut_position(text, int(room * _HEAD_SHARE), step=-1)
     tail = _cut_position(text, len(text) - (room - int(room * _HEAD_SHARE)), step=1)
-    return text[:head] + note.format(tail - head) + text[tail:]
+    return text[:head] + _note(text, head, tail, where) + text[tail:]
+
+
+def _note(text: str, head: int, tail: int, where: str) -> str:
+    lines = text.count("\n", head, tail)
+    if head > 0 and text[head - 1] != "\n":
+        lines -= 1  # The head has the beginning of that line.
+    return f"\n{left_out_note(f'{tail - head:,} of {len(text):,} characters', max(0, lines), where)}\n"
 
 
 def _cut_position(text: str, position: int, step: int) -> int:

@@ -5,7 +5,7 @@ longest existing parent.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_LINKS = 40
@@ -16,6 +16,37 @@ MAX_LENGTH = 4_096
 
 class TooMuchError(Exception):
     """A directory holds more entries than the limit."""
+
+
+class WorkspaceRoots:
+    """The workspace, and the folders that were added to it: files in them are read and changed under the same rules."""
+
+    def __init__(self, workspace: str | os.PathLike[str], folders: Iterable[str | os.PathLike[str]] = ()) -> None:
+        self.named = os.path.abspath(workspace)
+        """The workspace as named, absolute."""
+        self.workspace = os.path.realpath(workspace)
+        """The workspace, links followed."""
+        self.folders: tuple[str, ...] = ()
+        """The added folders, links followed."""
+        for folder in folders:
+            self.add(folder)
+
+    def add(self, folder: str | os.PathLike[str]) -> None:
+        """Add a folder."""
+        self.folders = tuple(dict.fromkeys((*self.folders, os.path.realpath(folder))))
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The directories from which the patterns of rules start."""
+        return tuple(dict.fromkeys((self.workspace, self.named, *self.folders)))
+
+    def hold(self, path: str) -> bool:
+        """True if a path without links is in one of them, or is one."""
+        return is_within(path, self.workspace) or any(is_within(path, folder) for folder in self.folders)
+
+    def below(self, path: str) -> str:
+        """Return a path relative to the directory that holds it, beginning with `/`; other paths unchanged."""
+        return path[len(next((top for top in self.bases if is_within(path, top)), "")) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +62,7 @@ class PathFacts:
     is_certain: bool
     """As for `Resolved`."""
     is_inside: bool
-    """True if the path is certainly in the workspace, compared by components."""
+    """True if the path is certainly in the workspace or an added folder, compared by components."""
     is_device: bool
     """True for `/dev/null` and for the command's own streams."""
     private: str | None

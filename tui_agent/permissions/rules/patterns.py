@@ -181,20 +181,19 @@ class PathPattern:
         return "/".join(takewhile(_GLOB.isdisjoint, parts))
 
 
-def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
+def path_pattern(text: str, bases: tuple[str, ...]) -> PathPattern:
     """Parse a pattern.
 
     Args:
         text: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
-        workspace: the workspace, links followed.
-        root: the workspace as named.
+        bases: the workspace, as named and with links followed, and added folders.
     """
     if text.startswith("//"):
         return PathPattern(text[1:], ("/",))
     if text == "~" or text.startswith("~/"):
         home = os.path.expanduser("~")
         return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
-    return PathPattern(text.removeprefix("./"), tuple(dict.fromkeys((workspace, root))))
+    return PathPattern(text.removeprefix("./"), bases)
 
 
 @lru_cache(maxsize=1_024)

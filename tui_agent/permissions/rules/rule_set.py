@@ -12,7 +12,7 @@ from typing import Literal
 
 from tui_agent.permissions.commands.script_reader import SimpleCommand, names
 from tui_agent.permissions.commands.wrappers import forms_of
-from tui_agent.permissions.rules.path_resolution import PathFacts
+from tui_agent.permissions.rules.path_resolution import PathFacts, WorkspaceRoots
 from tui_agent.permissions.rules.verdicts import STRICTNESS, Finding, finding_for_rule
 
 from .patterns import BORDER, CommandPattern, Match, command_patterns, path_pattern
@@ -32,16 +32,14 @@ class RuleSet:
     def __init__(
         self,
         layers: Iterable[Sequence[Rule]],
-        workspace: str,
-        root: str,
+        roots: WorkspaceRoots,
         resolution: RuleResolution = "first_match",
         secrets: Sequence[Rule] = (),
     ) -> None:
         self._resolution = resolution
         self.secrets = tuple(secrets)
         """Ask rules for files that hold secrets: they count for a path that is named, where no other rule decides."""
-        self._workspace = workspace
-        self._root = root
+        self._roots = roots
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
         """Allow rules granted by the user, newest last."""
@@ -134,7 +132,7 @@ class RuleSet:
         is_search, whole = intent == "search", whole or intent == "search"
 
         def match(rule: Rule, text: str) -> Match:
-            pattern = path_pattern(text, self._workspace, self._root)
+            pattern = path_pattern(text, self._roots.bases)
             # An allow must match the target itself; a link's own name would let the link's owner choose the target.
             if rule.verdict == "allow":
                 matches = pattern.matches_all_below if whole else pattern.matches
@@ -167,7 +165,7 @@ class RuleSet:
             for rule in layer:
                 if rule.pattern is None or not rule.applies_to_path("edit", "write"):
                     continue
-                pattern = path_pattern(rule.pattern, self._workspace, self._root)
+                pattern = path_pattern(rule.pattern, self._roots.bases)
                 if rule.verdict != "allow" and any(map(pattern.overlaps, (facts.resolved, facts.lexical))):
                     return rule
                 if self._resolution == "first_match" and pattern.matches_all_below(facts.resolved):
@@ -177,7 +175,7 @@ class RuleSet:
     def denied_below(self, tool: str, facts: PathFacts) -> Callable[[str], bool]:
         """Return a predicate for paths below a directory, relative to it: True if a rule denies `tool` to read them."""
         rules = (rule for rule in self.rules if rule.verdict == "deny" and rule.applies_to_path(tool, "read"))
-        patterns = [path_pattern(rule.pattern or "**", self._workspace, self._root) for rule in rules]
+        patterns = [path_pattern(rule.pattern or "**", self._roots.bases) for rule in rules]
 
         def is_denied(path: str) -> bool:
             resolved, lexical = (os.path.join(top, path) for top in (facts.resolved, facts.lexical))

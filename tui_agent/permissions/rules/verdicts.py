@@ -87,7 +87,7 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str, *
         asks: reason for a question; by default only that no rule allows the action.
     """
     if mode is PermissionMode.ALLOW or (mode is PermissionMode.ACCEPT_EDITS and access_kind == "edit"):
-        return Finding("allow", "mode", f"mode {mode.value} permits {what}")
+        return Finding("allow", "mode", f"mode {mode.words} permits {what}")
     if mode is PermissionMode.DENY:
         return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
     # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.

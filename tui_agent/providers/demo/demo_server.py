@@ -182,7 +182,6 @@ DEMO_PACE = 0.012
 _WORDS_TO_THINK = 20
 """Delay before the first word, as a number of words."""
 _LETTERS_PER_TOKEN = 4
-_GLOB_SPECIAL = re.compile(r"([\\*?\[\]])")
 
 
 class DemoServer:
@@ -220,12 +219,8 @@ class DemoServer:
 
     @property
     def rules(self) -> tuple[tuple[Literal["allow"], str], ...]:
-        """Permission rules for the guided tour: they allow reading its files and running its tests; its edit asks.
-
-        They name this copy of the sample and the exact command, and allow nothing else.
-        """
-        directory = _GLOB_SPECIAL.sub(r"\\\1", str(self.sample_dir))
-        return ("allow", f"read(/{directory}/**)"), ("allow", f"bash({self._place.test_command})")
+        """Permission rule for the guided tour: it allows the exact command that runs the sample's tests."""
+        return (("allow", f"bash({self._place.test_command})"),)
 
     @property
     def _place(self) -> DemoWorkspace:
@@ -251,7 +246,7 @@ class DemoServer:
     def _make_sample_dir(self) -> Path:
         """Return the directory of the tour, a private one unless it was given. Blocks."""
         given = self._given_dir
-        return (given or Path(tempfile.mkdtemp(prefix="tui-agent-tour-"))).resolve()
+        return (given or Path(tempfile.mkdtemp(prefix="tour-"))).resolve()
 
     async def _handle(self, request: HttpRequest, reply: HttpReply) -> None:
         if not self._may_ask(request):

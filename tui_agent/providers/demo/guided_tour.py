@@ -4,6 +4,7 @@ In two minutes it shows parallel reads, live output, steering, an approval, and 
 """
 
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -20,12 +21,12 @@ RIGHT_LINES = (
     "            total -= total * BULK_DISCOUNT // 100\n"
 )
 
-TRIAL_FILES = ("tour-prices.csv", "tour-notes.txt")
+TRIAL_FILES = ("prices.csv", "notes.txt")
 TRIAL_COMMAND = (
     f"printf 'apple,40\\nbread,320\\n' > {TRIAL_FILES[0]}; "
     f"printf 'Ten or more of an item: 20 %% off.\\n' > {TRIAL_FILES[1]}"
 )
-"""Command that writes two files into the user's folder: in a trial they are there only once the user keeps them."""
+"""Command that writes two files into its directory: in a trial they are there only once the user keeps them."""
 
 _NOTE = re.compile(r"\[((?:kept|discarded): [^\]]*)\]")
 _REASON = re.compile(r" \([^)]*\)")
@@ -57,8 +58,8 @@ def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
     """Return the first step of the tour, on a fresh copy of the sample."""
     calls = tuple(DemoCall("read", {"path": demo_workspace.path_of(name)}) for name in READ_FIRST)
     text = (
-        f"I made a fresh copy of a small sample project, a shop, in `{demo_workspace.directory}`. "
-        "One of its tests fails.\n\n"
+        f"I made a fresh copy of a small sample project, a shop, in `{demo_workspace.directory}`. The whole tour "
+        "happens there; your own files stay as they are. One of its tests fails.\n\n"
         "I'll read its README, its code and its tests, all three at the same time."
     )
     return DemoTurn(
@@ -166,12 +167,13 @@ class _TestsRunAgain:
                 f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; please check it yourself."
             )
         text = (
-            f"**All {_tests(passed)} pass.** Last, a trial: a command that writes two files into your folder. It runs "
-            "at once, on a copy of the folder, and nothing is in your folder before you keep it. **Press `h` to keep "
-            "one of the two files, or `n` to discard both.**\n\n"
+            f"**All {_tests(passed)} pass.** Last, a trial: a command that writes two files into the shop. It runs at "
+            "once, on a copy of the folder, and nothing is in the folder before you keep it. **Press `h` to keep one "
+            "of the two files, or `n` to discard both.**\n\n"
             "Where trials do not work, the same command asks before it runs."
         )
-        call = DemoCall("bash", {"command": TRIAL_COMMAND, "description": "Write two files into your folder"})
+        command = f"cd {shlex.quote(self.demo_workspace.directory)}; {TRIAL_COMMAND}"
+        call = DemoCall("bash", {"command": command, "description": "Write two files into the shop"})
         return DemoTurn(text, (call,), _TrialMade(self.demo_workspace))
 
     def skip(self) -> DemoTurn:
@@ -190,8 +192,8 @@ class _TrialMade:
         if note := _NOTE.search(output):
             return self._summary(f"The result: {_REASON.sub('', note[1])}.", "a command whose changes waited for you")
         if any(outcome.is_error for outcome in outcomes):
-            return self._summary("The command did not run, so your folder is as it was.")
-        return self._summary(f"It ran in your folder itself, not in a trial, and wrote {names}.")
+            return self._summary("The command did not run, so the shop is as it was.")
+        return self._summary(f"It ran in the shop itself, not in a trial, and wrote {names}.")
 
     def skip(self) -> DemoTurn:
         return self._summary("Skipping the trial.")

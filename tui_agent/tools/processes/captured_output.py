@@ -72,6 +72,8 @@ class Captured:
     """True if the output begins like text."""
     has_nuls: bool = False
     """True if NUL bytes became line breaks."""
+    lines: int | None = None
+    """Lines of the output as a terminal shows it in the end; None if they were not counted."""
 
     @property
     def left_out(self) -> int:
@@ -91,6 +93,8 @@ class _Ends:
     head: bytearray = field(default_factory=bytearray)
     tail: bytearray = field(default_factory=bytearray)
     size: int = 0
+    breaks: int = 0
+    """Line breaks."""
 
     def add(self, data: bytes) -> "_Ends":
         room = max(0, HEAD_SIZE - len(self.head))
@@ -99,10 +103,11 @@ class _Ends:
         if len(self.tail) > TAIL_SIZE * 4:
             del self.tail[:-TAIL_SIZE]
         self.size += len(data)
+        self.breaks += data.count(b"\n")
         return self
 
     def copy(self) -> "_Ends":
-        return _Ends(self.head[:], self.tail[:], self.size)
+        return _Ends(self.head[:], self.tail[:], self.size, self.breaks)
 
 
 class CapturedOutput:
@@ -192,7 +197,8 @@ class CapturedOutput:
                 self._spool.write(bytes(self._start))
             size = lost + len(new)
             head, tail = (new, b"") if size <= HEAD_SIZE + TAIL_SIZE else (new[:HEAD_SIZE], new[-TAIL_SIZE:])
-            return Captured(head, tail, size, size, self._spool.path, self._spool.problem, is_text, self._nuls)
+            lines = None if lost else line_count(new)
+            return Captured(head, tail, size, size, self._spool.path, self._spool.problem, is_text, self._nuls, lines)
 
     def peek(self) -> Captured:
         """Return the output so far, for a reader beside the model."""
@@ -254,9 +260,17 @@ class CapturedOutput:
         whole = ends.size <= HEAD_SIZE + TAIL_SIZE
         head, tail = (ends.head + ends.tail, b"") if whole else (ends.head, ends.tail[-TAIL_SIZE:])
         is_text = not is_binary_output(self._sample)
-        spool = self._spool
+        spool, ended = self._spool, not ends.size or (ends.tail or ends.head).endswith(b"\n")
         return Captured(
-            bytes(head), bytes(tail), ends.size, self._total, spool.path, spool.problem, is_text, self._nuls
+            head=bytes(head),
+            tail=bytes(tail),
+            size=ends.size,
+            total=self._total,
+            path=spool.path,
+            problem=spool.problem,
+            is_text=is_text,
+            has_nuls=self._nuls,
+            lines=ends.breaks + (not ended),
         )
 
     def _keep_whole(self, data: bytes) -> None:
@@ -283,6 +297,11 @@ class CapturedOutput:
         if dropped > 0:
             del self._live[:dropped]
         self._skipped += max(0, dropped) + max(0, len(data) - most)
+
+
+def line_count(data: bytes) -> int:
+    """Return the number of lines; one without an end counts, too."""
+    return data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
 
 
 def without_cut_character(data: bytes) -> bytes:

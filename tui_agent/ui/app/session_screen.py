@@ -250,7 +250,7 @@ class SessionScreen(ListPage[SessionEntry, str | None]):
             self._replace((renamed,))
 
     async def _fork(self, entry: SessionEntry) -> None:
-        self.dismiss(await self._catalogue.fork(entry))
+        self.dismiss(await self._catalogue.fork(entry.summary.id))
 
     async def _delete(self, entry: SessionEntry) -> None:
         await self._catalogue.delete(entry)

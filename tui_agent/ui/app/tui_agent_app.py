@@ -136,7 +136,7 @@ class TuiAgentApp(BaseApp[None]):
             model: model name until an event reports one.
             label: text beside the model's name.
             ideas: example prompts for the welcome page.
-            place: directory and branch for the title bar.
+            place: directory and branch for the frame of the composer.
             surroundings: colours, motion and clock; None: as the environment asks.
             log_file: log of failed widgets; None: a widget that fails ends the app.
             open_replay: opens replays; None: no session can be replayed.
@@ -350,14 +350,11 @@ class TuiAgentApp(BaseApp[None]):
     def show_replay(self, replay: InputTaker) -> None:
         """Show a replay over the chat. Questions of the agent wait until it is closed."""
         self._replay = replay
-        self.chat.approvals.on_hold = True
         self.push_screen(replay, lambda _: self.replay_closed())
 
     def replay_closed(self) -> None:
-        """Show the chat again, and the question that waits, if any."""
+        """Give the chat its keys again."""
         self._replay = None
-        self.chat.approvals.on_hold = False
-        self.chat.approvals.look()
 
     # --- editor -------------------------------------------------------------------------------------------------------
 

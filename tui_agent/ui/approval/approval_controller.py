@@ -1,9 +1,9 @@
 """Opens approval dialogs and passes their answers to the agent.
 
-A dialog opens by itself only after the user has stopped typing; until then a line announces the request. An open dialog
-is never replaced; if its request is resolved elsewhere, it closes. If the user types a text instead of an answer, it
-folds to that line until the user opens it or sends the message. The answer carries the id of the request that was
-drawn, and reaches the agent once no text can continue it (`ui/dialogs/answer_rules.py`).
+A dialog opens by itself only after the user has stopped typing, and never over a page; until then a line announces the
+request. An open dialog is never replaced; if its request is resolved elsewhere, it closes. If the user types a text
+instead of an answer, it folds to that line until the user opens it or sends the message. The answer carries the id of
+the request that was drawn, and reaches the agent once no text can continue it (`ui/dialogs/answer_rules.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.events import Key, Paste
 from textual.geometry import Region
-from textual.screen import SystemModalScreen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -25,7 +24,7 @@ from tui_agent.ui.state.approval_folds import PendingApprovals
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
 from .approval_screen import ApprovalScreen, PageRequested
-from .attention_line import AttentionLine
+from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
 from .change_parts_screen import ChangePartsScreen
 from .server_question_screen import ServerQuestionScreen
@@ -87,6 +86,7 @@ class ApprovalController(TypedKeys):
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
         root: Callable[[], str] = str,
+        asker: Callable[[ApprovalRequest], str] = lambda _: "",
     ) -> None:
         """Create the controller of one chat screen.
 
@@ -99,6 +99,7 @@ class ApprovalController(TypedKeys):
             foot: returns the rows to leave free below a dialog.
             cover: keeps the conversation above a dialog of so many rows; 0: without a dialog.
             root: returns the workspace of the session; empty if it is not known.
+            asker: returns the call whose sub-agent asks, such as `#2 Check the tests`; empty if there is none.
         """
         super().__init__(clock, screen)
         self.line = AttentionLine(id="attention")
@@ -109,6 +110,7 @@ class ApprovalController(TypedKeys):
         self._foot = foot
         self._cover = cover
         self._root = root
+        self._asker = asker
         self._dialog: ApprovalScreen | ServerQuestionScreen | None = None
         self._drawn: ApprovalRequest | None = None
         self._page: ApprovalListScreen | ChangePartsScreen | None = None
@@ -124,9 +126,6 @@ class ApprovalController(TypedKeys):
         self._first_key = 0
         """Place in the run of the first key pressed over the open dialog."""
         self._look_timer: Timer | None = None
-        self.on_hold = False
-        """True while a replay covers the screen: its questions must not be taken for those of the agent."""
-        self._told_on_hold = False
 
     @property
     def waiting(self) -> int:
@@ -185,7 +184,7 @@ class ApprovalController(TypedKeys):
         if shown is not None and shown.is_current:
             shown.dismiss(None)
         self._typed_at = float("-inf")
-        self._screen.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look, returns=True)
         return True
 
     def settle(self) -> None:
@@ -248,40 +247,35 @@ class ApprovalController(TypedKeys):
         """Show other requests, before a dialog is opened."""
         self._pending = pending
 
-    def look(self, *, follows: bool = False) -> None:
+    def look(self, *, follows: bool = False, returns: bool = False) -> None:
         """Open the next request if it may open now; otherwise announce it.
 
         Args:
             follows: True right after an answer: the next question takes its own at once.
+            returns: True if the user returns to a question, which takes its answer at once if it was seen.
         """
         if not len(self._pending):
             self._folded = False
         request = None if self._folded else self._pending.next_to_open
-        if self.on_hold:
-            if request is not None and not self._told_on_hold:
-                self._screen.notify("The agent has a question. Close the replay to answer it.", markup=False)
-            self._told_on_hold = request is not None
-            request = None
         if request is not None and self._dialog is None and self._page is None:
             rest = self._typed_at + QUIET_SECONDS - self.clock()
             if rest > _ROUNDING:
                 self._schedule_check(rest)
-            elif not isinstance(self._screen.app.screen, SystemModalScreen):
-                self._open(request, follows=follows)
+            elif self._screen.app.screen is self._screen:
+                self._open(request, at_once=follows or (returns and request.request_id in self._seen))
         self._announce()
 
     def open_next(self) -> None:
         """Open the oldest request at the user's wish."""
         if self._dialog is None and self._page is None and (request := self._pending.first) is not None:
             self._folded = False
-            self._open(request)
+            self._open(request, at_once=request.request_id in self._seen)
             self._announce()
 
-    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, follows: bool = False) -> None:
+    def _open(self, request: ApprovalRequest, edit: ChangedText | None = None, *, at_once: bool = False) -> None:
         position, total = self._pending.position_of(request)
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
-        at_once = follows or request.request_id in self._seen
         if question is not None and question.kind != "sampling":
             form = self._dialog = ServerQuestionScreen(
                 question,
@@ -296,7 +290,7 @@ class ApprovalController(TypedKeys):
             self._screen.app.push_screen(form, partial(self._answered, form))
             return
         dialog = self._dialog = ApprovalScreen(
-            request,
+            self._named(request),
             position,
             total,
             facts=bench.grants if bench is not None else None,
@@ -335,7 +329,7 @@ class ApprovalController(TypedKeys):
         self._screen.call_after_refresh(self.look)
 
     def _open_list(self) -> None:
-        calls = tuple(request for request in self._pending.all if request.question is None)
+        calls = tuple(self._named(request) for request in self._pending.all if request.question is None)
         facts = self._bridge.bench.grants if self._bridge.bench is not None else None
         page = ApprovalListScreen(calls, facts=facts, keys=self)
         self._page = page
@@ -353,10 +347,9 @@ class ApprovalController(TypedKeys):
         self._screen.app.push_screen(page, partial(self._parts_chosen, page))
 
     def _parts_chosen(self, page: ChangePartsScreen, decision: ApprovalDecision | ChangedText | None) -> None:
-        if page is not self._page:
-            decision = None
-        else:
-            self._page = None
+        returns = page is self._page
+        decision = decision if returns else None
+        self._page = None if returns else self._page
         if isinstance(decision, ChangedText):
             if page.request.request_id in self._pending and self._dialog is None:
                 self._open(page.request, decision)
@@ -364,13 +357,12 @@ class ApprovalController(TypedKeys):
             self._answer(page.request.request_id, decision, page.answered_by)
             self.look(follows=True)
             return
-        self._screen.call_after_refresh(self.look)
+        self._screen.call_after_refresh(self.look, returns=returns)
 
     def _several_answered(self, page: ApprovalListScreen, answer: Answer | None) -> None:
-        if page is not self._page:
-            answer = None
-        else:
-            self._page = None
+        returns = page is self._page
+        answer = answer if returns else None
+        self._page = None if returns else self._page
         if isinstance(answer, GroupGrant):
             verdict, ids, scope = "approve", answer.request_ids, "session"
         else:
@@ -382,7 +374,7 @@ class ApprovalController(TypedKeys):
             if self._bridge.shares_rules:
                 # One request carries the rule.
                 scope = "once"
-        self.look(follows=answer is not None)
+        self.look(follows=answer is not None, returns=returns)
 
     def _count(self) -> None:
         """Update which of how many requests is on the screen."""
@@ -406,10 +398,17 @@ class ApprovalController(TypedKeys):
         if keys and not self._answers:
             self.settle()
 
+    def _named(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return a request to show, which names the task of the sub-agent that asks instead of its id."""
+        asker = self._asker(request)
+        return request.model_copy(update={"agent": asker}) if asker else request
+
     def _announce(self) -> None:
         if self._dialog is None:
             self._cover(0)
-        shown = self._pending.first if self._dialog is None else None
+        first = self._pending.first if self._dialog is None else None
+        shown = self._named(first) if first is not None else None
+        announce_on_page(self._screen, shown, len(self._pending))
         if self.line.announce(shown, len(self._pending)):
             # In the frame in which the dialog goes, so that the conversation moves only once.
             self._entry().rearrange()

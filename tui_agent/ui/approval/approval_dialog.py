@@ -9,15 +9,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import TextArea
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.commands import command
 from tui_agent.ui.dialogs.answer_rules import AnswerGuard
 from tui_agent.ui.dialogs.question_screen import AnswerRow
@@ -77,6 +79,7 @@ _PLACEHOLDERS: dict[AnswerStep, str] = {"explaining": "why not", "adding": "yes,
 class ApprovalDialog(Vertical):
     """One request: who asks and why, the whole input, and the answers."""
 
+    app = getters.app(any_app)
     alike = 0
     """Number of other open requests that the same rule would answer; 0: the dialog does not name it."""
 
@@ -151,6 +154,8 @@ class ApprovalDialog(Vertical):
         for view in (self._head, self.body, self._why, self._rule, self._state, self.row):
             view.can_focus = False
         self._reason.display = self.editor.display = self._rule.display = False
+        # The first frame has everything in its place.
+        self.lay_out()
         yield from (self._head, self.body, self.editor, self._rule, self._why, self._state, self._reason, self.row)
 
     def on_mount(self) -> None:
@@ -324,7 +329,7 @@ class ApprovalDialog(Vertical):
         """Give each part its rows, and the dialog no more than it needs."""
         if not self.is_attached:
             return  # The question was settled before the dialog was laid out for the first time.
-        width, height = self.screen.size
+        width, height = self._window
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
         roomy, short = self._foot() if height >= FOOTED else (0, 0)
         above = height - int(height >= TALL)
@@ -355,8 +360,13 @@ class ApprovalDialog(Vertical):
         self._keep_above(min(used, available) + foot)
 
     @property
+    def _window(self) -> Size:
+        """Size of the window; the screen has none before its first layout."""
+        return self.screen.size or self.app.size
+
+    @property
     def _is_roomy(self) -> bool:
-        return self.screen.size.height >= ROOMY
+        return self._window.height >= ROOMY
 
     def _rows_used(self, inner: int, *, compact: bool) -> int:
         """Return the rows the dialog needs to show everything at once."""
@@ -368,7 +378,7 @@ class ApprovalDialog(Vertical):
         elif self.step == "editing":
             main = max(MIN_EDITOR, self.editor.wrapped_document.height)
         elif self._rows.is_long:
-            main = self.screen.size.height
+            main = self._window.height
         else:
             main = len(self._rows.rows(room, with_trace=self._traced, spaced=not compact))
         frame = 2 if self._is_roomy else 0
@@ -409,7 +419,7 @@ class ApprovalDialog(Vertical):
 
     def _why_rows(self, width: int) -> Sequence[Line]:
         """Return the dangers of the request and the reason for it."""
-        if self.screen.size.height < FOOTED or self.step in ("confirming", *_EDITORS):
+        if self._window.height < FOOTED or self.step in ("confirming", *_EDITORS):
             return []
         # The list of all rules begins with the reason.
         rows = why_rows(self.request, width, with_reason=self._is_roomy and not self._traced)
@@ -474,7 +484,7 @@ class ApprovalDialog(Vertical):
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         """Return the answers, dim while they do not count."""
-        most = max(1, min(MAX_ANSWER_ROWS, self.screen.size.height // 4))
+        most = max(1, min(MAX_ANSWER_ROWS, self._window.height // 4))
         return answer_rows(self._choices(width), width, most)
 
     def _choices(self, width: int) -> list[Choice]:

@@ -53,8 +53,9 @@ LONG = 10_000
 LEAST_OF_A_VALUE = 8
 """Characters that each argument, or value in one, counts at least."""
 
-UNIT = "unit "
-"""Beginning of the agent name in requests of a unit of a fleet; names of sub-agents have no blank."""
+UNIT, ASKER = "unit ", "#"
+"""Beginnings of the agent name in requests of a unit of a fleet, and in those that name the call of the sub-agent, such
+as `#2 Check the tests`; names of sub-agents have neither."""
 _USUAL = {"command": ("bash",), "diff": ("edit", "write")}
 """Tools that a title implies, by the kind of the preview."""
 _CONTENT = ("content", "old_string", "new_string")
@@ -75,7 +76,9 @@ def _asker(request: ApprovalRequest) -> str:
     agent = one_line(visible(request.agent), TITLE_NAME)
     if request.agent in ("main", DECIDED_BY_USER):
         return ""
-    return f" · {agent if request.agent.startswith(UNIT) else f'sub-agent {agent}'}"
+    if request.agent.startswith(UNIT):
+        return f" · {agent}"
+    return f" · asked by {agent}" if request.agent.startswith(ASKER) else f" · sub-agent {agent}"
 
 
 def request_in_short(request: ApprovalRequest) -> str:

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 from textual.content import Content
 from textual.message import Message
+from textual.screen import SystemModalScreen
 from textual.widget import Widget
 
 from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.ui.base.app_type import AnyScreen
 from tui_agent.ui.base.commands import hint
+from tui_agent.ui.dialogs.question_screen import QuestionScreen
 from tui_agent.ui.text.sanitiser import one_line
 
 from .approval_rows import request_in_short
@@ -23,6 +26,7 @@ class AttentionLine(Widget):
         color: $warning;
         text-style: bold;
         pointer: pointer;
+        &#page-attention { dock: bottom; pointer: default; }
     }
     """
 
@@ -30,8 +34,15 @@ class AttentionLine(Widget):
     class Clicked(Message):
         """The user clicked the line to open the request."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, key: str = "", *, id: str | None = None) -> None:  # noqa: A002
+        """Create a hidden line.
+
+        Args:
+            key: how the user opens the request; empty: with the key of the chat.
+            id: identifier of the widget.
+        """
         super().__init__(id=id)
+        self._key = key or hint("chat.next_approval")
         self._request: ApprovalRequest | None = None
         self._count = 0
 
@@ -49,7 +60,7 @@ class AttentionLine(Widget):
         if self._request is None:
             return Content("")
         width = self.size.width
-        key = f"{hint('chat.next_approval')} "
+        key = f"{self._key} "
         more = f" · {self._count - 1} more" if self._count > 1 else ""
         question = f"▲ {request_in_short(self._request)}"
         left = Content.assemble(" ", one_line(question, max(1, width - len(key) - len(more) - 2)), more)
@@ -59,3 +70,19 @@ class AttentionLine(Widget):
     def on_click(self) -> None:
         """Post `Clicked`."""
         self.post_message(self.Clicked())
+
+
+def announce_on_page(screen: AnyScreen, request: ApprovalRequest | None, count: int) -> None:
+    """Announce one of `count` requests at the foot of a page that covers the screen; None: it has gone.
+
+    A question never opens over a page, where its keys might be meant for a list.
+    """
+    page = screen.app.screen
+    if page is screen or isinstance(page, QuestionScreen | SystemModalScreen):
+        return
+    line = next(iter(page.query("#page-attention").results(AttentionLine)), None)
+    if line is None and request is not None:
+        line = AttentionLine("close this page to answer", id="page-attention")
+        page.mount(line)
+    if line is not None:
+        line.announce(request, count)

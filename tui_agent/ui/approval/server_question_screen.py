@@ -19,6 +19,7 @@ from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
 from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
 from tui_agent.ui.text.clipboard import copy_text
 from tui_agent.ui.text.line import NARROWEST, Line
@@ -96,11 +97,14 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
+        apply_initial_breakpoints(self, self.app.size)
         self._box.border_title = Content(f" ▲ {question_title(self._question)} ")
         self._fields.can_focus = self._fields.display = False
         for view in (self._body, self._state, self._keys):
             view.can_focus = False
         self._rows = [FormRow(field) for field in self._question.fields]
+        # The first frame has everything in its place.
+        self.lay_out()
         with self._box:
             yield self._body
             with self._fields:
@@ -296,9 +300,10 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def lay_out(self) -> None:
         """Give each part its rows, and the dialog no more than it needs."""
-        if not self.is_attached or not self._box.is_mounted:
+        if not self.is_attached:
             return
-        width, height = self.size
+        # The screen has no size before its first layout.
+        width, height = self.size or self.app.size
         is_roomy = height >= ROOMY
         frame = 2 if is_roomy else 0
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if is_roomy else 0))
@@ -328,7 +333,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         question = self._question
         if self._fills and question.kind == "form":
             question = question.model_copy(update={"kind": "url"})
-        return [*question_rows(question, width), *([Line()] if self.size.height >= ROOMY else [])]
+        return [*question_rows(question, width), *([Line()] if (self.size or self.app.size).height >= ROOMY else [])]
 
     def _state_rows(self, width: int) -> Sequence[Line]:
         if reason := self.guard.reason:

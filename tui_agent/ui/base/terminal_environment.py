@@ -40,7 +40,7 @@ class TerminalEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class WorkingDirectory:
-    """The agent's working directory, as the title bar shows it."""
+    """The agent's working directory, as the frame of the composer shows it."""
 
     directory: str = ""
     """The working directory, with `~` for the home directory."""

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.immediate_layout import ImmediateLayout
@@ -26,6 +27,9 @@ from .side_column import STEP, SideColumn
 
 WIDE = 110
 """Columns from which the tool panel is beside the conversation."""
+
+TINY = 10
+"""Rows below which the line that replaces the panel gives its place to the conversation."""
 
 LEAST_ABOVE = 3
 """Rows of the conversation above a dialog; if fewer are left, the dialog covers it."""
@@ -65,7 +69,6 @@ class ChatBody(Vertical, RowStrips):
         self.conversation = Conversation(state.transcript, clock=surroundings.clock, id="conversation")
         self.side = SideColumn(state, surroundings, id="side")
         self.panel = self.side.panel
-        self.timeline = self.side.timeline
         self.strip = PanelStrip(state.ledger, state.plan, id="strip")
         self.search = SearchLine(id="search")
         self._row = BodyRow(id="body")
@@ -81,7 +84,7 @@ class ChatBody(Vertical, RowStrips):
         self._clock = surroundings.clock
         self._focus_composer = focus_composer
         self._followed_before_search = False
-        self._is_wide = False
+        self._is_wide = self._is_tiny = False
         self._came_from_part = False
         self._state = state
 
@@ -102,32 +105,37 @@ class ChatBody(Vertical, RowStrips):
         self.strip.show(state.ledger, state.plan)
         if state.begun:
             self.hide_welcome()
-        elif self.has_class("-begun"):
+        elif self._begun:
             # A replay that seeks its start.
-            self.remove_class("-begun")
+            self.remove_class("-begun", update=False)
             self.conversation.display = False
             self._welcome.display = True
-        self.side_changed()
+            self._arrange()
 
-    def fit(self, width: int) -> None:
-        """Show plan and output of running calls in the conversation while the right column is not beside it."""
-        self._is_wide = width >= WIDE
+    def fit(self, size: Size) -> None:
+        """Arrange the parts for a size of the window."""
+        self._is_wide, self._is_tiny = size.width >= WIDE, size.height < TINY
         self.side.fit(beside=self._is_wide)
-        self.side_changed()
-
-    def side_changed(self) -> None:
-        """Show the right column once there is something in it."""
-        state = self._state
-        filled = bool(state.ledger.calls or state.files.files or state.plan.is_open)
-        self.set_class(filled, "-filled")
-        self.conversation.show_alone(not (self._is_wide and filled and not self.has_class("-closed")))
+        self._arrange()
 
     def hide_welcome(self) -> None:
-        """Show the conversation in place of the welcome page."""
-        # Not by a rule of the style sheet: to look for its matches takes longer than the rest of the first request.
+        """Show the conversation in place of the welcome page, and in a wide window the right column beside it."""
         self.add_class("-begun", update=False)
         self._welcome.display = False
         self.conversation.display = True
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Show the right column or the line that replaces it; the conversation has the plan where the column has not.
+
+        The column is there from the first message on, whatever is in it: its first call must not wrap anew what the
+        user reads.
+        """
+        # Not by rules of the style sheet: to look for their matches takes longer than the rest of the first request.
+        beside = self._is_wide and self._begun and not self._is_closed
+        self.side.display = beside if self._is_wide else self.drawer_open
+        self.strip.display = self._begun and not beside and not self._is_tiny
+        self.conversation.show_alone(not beside)
 
     def keep_above(self, rows: int) -> None:
         """Keep the conversation above a dialog that covers so many rows of the window, if enough of it is left."""
@@ -144,18 +152,28 @@ class ChatBody(Vertical, RowStrips):
     @property
     def drawer_open(self) -> bool:
         """True if the panel covers the conversation."""
-        return self._is_narrow and self.has_class("-drawer")
+        return not self._is_wide and self.has_class("-drawer")
+
+    @property
+    def _begun(self) -> bool:
+        """True if the conversation has replaced the welcome page."""
+        return self.has_class("-begun")
+
+    @property
+    def _is_closed(self) -> bool:
+        """True if the user has closed the right column of a wide window."""
+        return self.has_class("-closed")
 
     def toggle_panel(self) -> None:
         """Move the focus to the panel or back; in a narrow window open or close the panel."""
         if self.conversation.has_focus and (call_ids := self.conversation.selected_calls):
             self._came_from_part = True
             self._select_calls(call_ids)
-        elif self._is_narrow:
+        elif not self._is_wide:
             self._set_drawer(not self.drawer_open)
-        elif not self.has_class("-filled"):
+        elif not self._begun:
             self._focus_composer()
-        elif self.has_class("-closed"):
+        elif self._is_closed:
             self._set_closed(closed=False)
         elif self.panel.has_focus_within:
             self._leave_panel()
@@ -172,20 +190,15 @@ class ChatBody(Vertical, RowStrips):
 
     def show_or_close_side(self) -> None:
         """Open or close the right column; it stays closed until it is opened."""
-        if self._is_narrow:
+        if not self._is_wide:
             self._set_drawer(not self.drawer_open)
-        elif self.has_class("-filled"):
-            self._set_closed(closed=not self.has_class("-closed"))
+        elif self._begun:
+            self._set_closed(closed=not self._is_closed)
 
     @on(CallList.Widened)
     def _side_widened(self, event: CallList.Widened) -> None:
-        if not self._is_narrow:
+        if self._is_wide:
             self.side.widen(event.steps * STEP)
-
-    @on(CallList.TimelineMoved)
-    def _timeline_moved(self, event: CallList.TimelineMoved) -> None:
-        self.timeline.zoom(event.factor)
-        self.timeline.pan(event.steps)
 
     def close_drawer(self) -> None:
         """Uncover the conversation."""
@@ -204,10 +217,6 @@ class ChatBody(Vertical, RowStrips):
             case "end":
                 self.conversation.scroll_end(animate=False)
 
-    @property
-    def _is_narrow(self) -> bool:
-        return self.screen.has_class("-narrow")
-
     @on(PanelStrip.Clicked)
     def _strip_clicked(self) -> None:
         self.show_or_close_side()
@@ -218,9 +227,9 @@ class ChatBody(Vertical, RowStrips):
 
     def _select_calls(self, call_ids: tuple[str, ...]) -> None:
         """Show the first of some calls in the panel."""
-        if self._is_narrow:
+        if not self._is_wide:
             self._set_drawer(True)
-        elif self.has_class("-closed"):
+        elif self._is_closed:
             self._set_closed(closed=False)
         self.panel.select(call_ids[0])
         self.panel.focus_list()
@@ -237,6 +246,13 @@ class ChatBody(Vertical, RowStrips):
         else:
             self.app.push_screen(page)
 
+    def open_newest(self) -> None:
+        """Open the page of the newest call of the conversation, of those that wait only if no other is there."""
+        calls = [call for call in reversed(self._state.ledger.calls) if call.parent is None]
+        ran = (call for call in calls if call.view.timing.started_at is not None)
+        if (newest := next(ran, calls[0] if calls else None)) is not None:
+            self._open_call(newest.view)
+
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
         self._open_call(event.view)
@@ -249,7 +265,8 @@ class ChatBody(Vertical, RowStrips):
         self.app.push_screen(CallDetailScreen(view, clock=self._clock), closed)
 
     def _set_drawer(self, shown: bool) -> None:
-        self.set_class(shown, "-drawer")
+        self.set_class(shown, "-drawer", update=False)
+        self._arrange()
         self.strip.panel_open = shown
         if shown:
             self.panel.focus_list()
@@ -257,8 +274,8 @@ class ChatBody(Vertical, RowStrips):
             self._leave_panel()
 
     def _set_closed(self, *, closed: bool) -> None:
-        self.set_class(closed, "-closed")
-        self.side_changed()
+        self.set_class(closed, "-closed", update=False)
+        self._arrange()
         if closed:
             self._leave_panel()
         else:

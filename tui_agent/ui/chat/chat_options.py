@@ -15,7 +15,7 @@ class ChatOptions:
     """The settings of one chat screen."""
 
     place: WorkingDirectory = field(default_factory=WorkingDirectory)
-    """Directory and branch for the title bar."""
+    """Directory and branch for the frame of the composer."""
     model: str = ""
     """Model name until an event reports one."""
     label: str = ""

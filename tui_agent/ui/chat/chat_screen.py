@@ -28,7 +28,7 @@ from tui_agent.ui.panel.call_list import CallList
 
 from .actions.action_context import ActionContext
 from .actions.command_actions import CallRequest, CommandActions
-from .chat_body import WIDE, ChatBody, ScrollTarget
+from .chat_body import TINY, WIDE, ChatBody, ScrollTarget
 from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
@@ -45,7 +45,7 @@ class ChatScreen(AnyScreen):
     AUTO_FOCUS = "#composer"
     # Not annotated: Textual declares both as `ClassVar[...] | None`, which type checkers take for instance variables.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (24, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (TINY, "-short"), (24, "-tall")]  # noqa: RUF012
     # `escape` has a binding in both lists; `check_action` decides which of them counts.
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("chat"), *bindings_for("interrupt")]
 
@@ -61,7 +61,7 @@ class ChatScreen(AnyScreen):
         """Everything that the parts show."""
         tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
         self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree)
-        """Title bar and status line."""
+        """Frame of the composer and status line."""
 
         def put_back(text: str) -> None:
             self.entry.composer.put_back(text)
@@ -79,7 +79,8 @@ class ChatScreen(AnyScreen):
             root=lambda: self.state.transcript.calls.root,
         )
         """Dialogs of approval requests."""
-        self.entry = PromptArea(self.state.waiting, self.state.status, self.approvals.line, id="entry")
+        above = (self.approvals.line, self.bars.frame)
+        self.entry = PromptArea(self.state.waiting, self.state.status, *above, id="entry")
         """Queue, menus and composer."""
         context = ActionContext(self, bridge, options, self.entry.composer, self.show_pending_agent)
         self.commands = CommandActions(context, lambda: self.state)
@@ -93,8 +94,7 @@ class ChatScreen(AnyScreen):
         """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
         self.entry.fit(self.app.size)
-        self.body.fit(self.app.size.width)
-        yield self.bars.title
+        self.body.fit(self.app.size)
         yield self.body
         yield self.entry
         yield self.bars.line
@@ -119,10 +119,14 @@ class ChatScreen(AnyScreen):
         event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
         self.approvals.look()
 
+    def on_screen_suspend(self) -> None:
+        """Announce a waiting question on the page that covers this screen."""
+        self.approvals.look()
+
     def on_resize(self, event: Resize) -> None:
         """Adapt the parts to the window."""
         self.entry.fit(event.size)
-        self.body.fit(event.size.width)
+        self.body.fit(event.size)
 
     # --- events -------------------------------------------------------------------------------------------------------
 
@@ -142,12 +146,11 @@ class ChatScreen(AnyScreen):
         if changes.files:
             call(body.side.files.changed)
         if changes.calls or changes.plan or changes.files:
-            call(body.side_changed)
             call(body.strip.changed)
         if changes.times:
-            call(body.timeline.changed)
+            call(body.side.times.changed)
         if changes.status:
-            call(self.bars.title.changed)
+            call(self.bars.frame.changed)
             call(self.bars.line.changed)
         if changes.waiting or (changes.status and self.state.waiting.all):
             call(self.entry.queue.changed)
@@ -208,7 +211,7 @@ class ChatScreen(AnyScreen):
         if status.pending:
             # No event reports the mode yet, and the end of an earlier run may have reported another one.
             self.state.status.mode = status.mode
-            self.bars.title.changed()
+            self.bars.frame.changed()
 
     def _work(self, name: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self.run_worker(work, name=name, group=name, exit_on_error=False)
@@ -309,6 +312,10 @@ class ChatScreen(AnyScreen):
     def action_toggle_panel(self, closes: bool = False) -> None:
         """Move the focus to the tool panel or back; in a narrow window, or if `closes`, open or close it."""
         (self.body.show_or_close_side if closes else self.body.toggle_panel)()
+
+    def action_open_newest(self) -> None:
+        """Open the page of the newest call."""
+        self.body.open_newest()
 
     def action_scroll(self, target: ScrollTarget) -> None:
         """Scroll the conversation."""

@@ -26,7 +26,7 @@ from .app_requests import SessionRequested, SessionService, ThemeRequested
 MOTTO = "See everything. Steer at any time. Allow what happens."
 FIRST_RUN = "It asks before it changes anything."
 _MOST_WIDTH = 72
-_MODE_WIDTH = max(len(mode.value) for mode in CYCLED_MODES) + 2
+_MODE_WIDTH = max(len(mode.words) for mode in CYCLED_MODES) + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,7 @@ class Welcome(Widget, can_focus=True):
             key = command("chat.cycle_mode").key_text
             rows += [_Row(Content(""), 8), _Row(Content.assemble(("Modes", "$text bold"), f"  {key} switches"), 6)]
             for mode in CYCLED_MODES:
-                name = mode.value.replace("_", " ")
-                rows.append(_Row(Content.assemble((f"  {name:<{_MODE_WIDTH}}", "$text"), MODES[mode]), 6))
+                rows.append(_Row(Content.assemble((f"  {mode.words:<{_MODE_WIDTH}}", "$text"), MODES[mode]), 6))
             if self._service is not None:
                 rows += [_Row(Content(""), 8), _Row(self._theme_row(number, width), 5, self._keep, is_theme=True)]
             if page.key:

@@ -1,4 +1,4 @@
-"""The right column: plan, calls, changed files and timeline. Its left border is dragged to change the width.
+"""The right column: plan, calls, changed files and time strip. Its left border is dragged to change the width.
 
 A section with the plan, while it has open items, is above the calls, one with the changed files below them.
 """
@@ -19,7 +19,7 @@ from tui_agent.protocol.events import TodoItem
 from tui_agent.ui.base.app_type import any_app
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
-from tui_agent.ui.panel.timeline import Timeline
+from tui_agent.ui.panel.time_strip import TimeStrip
 from tui_agent.ui.panel.tool_panel import ToolPanel
 from tui_agent.ui.state.plan_and_files import ChangedFiles, FileTotals, Plan
 from tui_agent.ui.text.sanitiser import ELLIPSIS, cut_at, one_line
@@ -116,7 +116,7 @@ class FilesSection(SideSection):
         files = self._files.files
         if not files:
             return ()
-        rows = [_heading("FILES", Content.styled(f"{len(files)} changed", "$text-muted"), width)]
+        rows = [_heading("FILES", Content(""), width)]
         rows += [_file_row(path, files[path], width) for path in islice(reversed(files), MOST_FILES)]
         if (left := len(files) - MOST_FILES) > 0:
             rows.append(Content.styled(f" {ELLIPSIS} {count_text(left, 'more file')}", "$text-muted"))
@@ -166,18 +166,18 @@ class SideColumn(Vertical):
         self.plan = PlanSection(state.plan, id="plan")
         self.panel = ToolPanel(state.ledger, surroundings, id="panel")
         self.files = FilesSection(state.files, id="files")
-        self.timeline = Timeline(state.times, state.ledger, surroundings, id="timeline")
+        self.times = TimeStrip(state.times, surroundings, id="times")
         self._width: int | None = None
-        self._is_dragged = False
+        self._is_beside = self._is_dragged = False
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
         yield self.plan
         yield self.panel
         yield self.files
-        yield self.timeline
+        yield self.times
 
-    @on(Timeline.Opened)
+    @on(TimeStrip.Opened)
     def _timeline_opened(self) -> None:
         self.call_later(self.screen.run_action, "perform('chat.timeline')")
 
@@ -190,14 +190,17 @@ class SideColumn(Vertical):
         self.plan.show(state.plan)
         self.panel.show(state.ledger)
         self.files.show(state.files)
-        self.timeline.show(state.times, state.ledger)
+        self.times.show(state.times)
 
     def fit(self, *, beside: bool) -> None:
         """Use the chosen width beside the conversation; over it, the width of the style sheet."""
+        self._is_beside = beside
         if beside and self._width is not None:
             self.styles.width = max(NARROWEST, min(self._width, self.app.size.width - CONVERSATION))
+            self.styles.max_width = "100%"
         else:
             self.styles.clear_rule("width")
+            self.styles.clear_rule("max_width")
 
     def widen(self, columns: int) -> None:
         """Move the border by some columns, to the left for a wider column."""
@@ -205,7 +208,7 @@ class SideColumn(Vertical):
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Take hold of the border."""
-        if event.screen_x == self.region.x and not self.screen.has_class("-narrow"):
+        if event.screen_x == self.region.x and self._is_beside:
             self._is_dragged = True
             self.add_class("-dragged")
             self.capture_mouse()

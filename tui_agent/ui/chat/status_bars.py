@@ -1,4 +1,4 @@
-"""The first and the last line of the chat, which show the session's status."""
+"""The frame of the composer and the last line of the chat, which show the session's status."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.reactive import reactive
 from textual.timer import Timer
 
-from tui_agent.protocol.amounts import count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Status
 from tui_agent.protocol.permissions import PermissionMode
@@ -23,12 +23,12 @@ from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.joined_parts import joined_parts
 from tui_agent.ui.text.sanitiser import one_line
 
-_BADGES: dict[PermissionMode, tuple[str, str]] = {
-    PermissionMode.ASK: ("ask", "$text-muted"),
-    PermissionMode.ACCEPT_EDITS: ("accept edits", "$accent"),
-    PermissionMode.PLAN: ("plan", "$primary"),
-    PermissionMode.ALLOW: (" ALLOW ALL ", "$background on $error bold"),
-    PermissionMode.DENY: ("deny", "$warning"),
+_BADGES: dict[PermissionMode, str] = {
+    PermissionMode.ASK: "$text-muted",
+    PermissionMode.ACCEPT_EDITS: "$accent",
+    PermissionMode.PLAN: "$primary",
+    PermissionMode.ALLOW: "$background on $error bold",
+    PermissionMode.DENY: "$warning",
 }
 
 ReadTree: TypeAlias = Callable[[], Awaitable[tuple[str, bool] | None]]
@@ -61,27 +61,15 @@ _SIGNS: dict[Status, tuple[str, str]] = {
     "retrying": ("◌", "$warning"),
     "stopping": ("■", "$warning"),
 }
-_ENDINGS = {
-    "done": "ready",
-    "terminated": "ready",
-    "stopped": "stopped · ready",
-    "aborted": "interrupted · ready",
-    "error": "failed · ready",
-    "guardrail": "halted by a guardrail · ready",
-    "max_steps": "step limit reached · ready",
-    "budget": "budget used up · ready",
-    "loop_detected": "repeated itself · ready",
-    "input_rejected": "input refused · ready",
-}
 
 
-class TitleBar(CoalescedRefresh):
-    """The first line: directory and branch on the left, model, label and mode on the right, a rule between them."""
+class FrameLine(CoalescedRefresh):
+    """The rule over the composer: directory and branch on the left, model, label and mode on the right."""
 
     DEFAULT_CSS = """
-    TitleBar {
+    FrameLine {
         height: 1;
-        color: $text-muted;
+        color: $border-blurred;
     }
     """
 
@@ -148,8 +136,7 @@ class TitleBar(CoalescedRefresh):
         right = self._right(width)
         left = self._left(max(0, width - right.cell_length - 3))
         rule = max(0, width - left.cell_length - right.cell_length)
-        line = Content.styled("─" * rule, "$border-blurred") if rule else Content("")
-        return Content("").join([left, line, right])
+        return Content("").join([left, Content("─" * rule), right])
 
     def _left(self, room: int) -> Content:
         directory, branch = one_line(self._place.directory, _LONGEST), one_line(self._place.branch, _LONGEST)
@@ -160,12 +147,13 @@ class TitleBar(CoalescedRefresh):
         return left if left.cell_length <= room else left.truncate(max(0, room - 1), ellipsis=True) + Content(" ")
 
     def _right(self, width: int) -> Content:
-        word, style = _BADGES[self._status.mode]
-        badge = Content.assemble(" ", (word, style), " ")
+        mode = self._status.mode
+        word = " ALLOW ALL " if mode is PermissionMode.ALLOW else mode.words
+        badge = Content.assemble(" ", (word, _BADGES[mode]), " ")
         texts = [one_line(self._status.model, _LONGEST), self._label]
         for kept in (texts, texts[1:] if self._label else texts[:1], []):
             words = " · ".join(text for text in kept if text)
-            right = Content.assemble(f" {words} ·", badge) if words else badge
+            right = Content.assemble((f" {words} ·", "$text-muted"), badge) if words else badge
             if right.cell_length <= width * 0.7:
                 return right
         return badge
@@ -265,11 +253,11 @@ class StatusLine(CoalescedRefresh):
         return f"{number} {'bg' if self.size.width < _NARROW else 'in background'}" if number else ""
 
     def _facts(self) -> list[Content]:
-        """Return status, background commands, step, tokens, cost, time of the run and share of the cache, the most
-        important first."""
+        """Return status, background commands, step, tokens, cost and time of the run, the most important first."""
         status = self._status
-        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.status]
-        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if status.busy else "$text"))]
+        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[status.shown]
+        words_style = "$text" if status.shown == "idle" else style
+        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), words_style))]
         if status.unsaved:
             facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
@@ -277,18 +265,14 @@ class StatusLine(CoalescedRefresh):
         if status.busy and status.step is not None:
             facts.append(Content(f"step {status.step + 1}"))
         if status.window:
-            share = share_text(status.tokens, status.window)
             full = status.tokens > 0.8 * status.window
-            meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok ({share})"
+            meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok"
             facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
         if status.cost is not None:
             facts.append(Content(money_text(status.cost)))
-        began_at, ended_at = status.progress.began_at, status.progress.ended_at
-        if began_at is not None and not self.agent_pending:
-            end = self._surroundings.clock() if ended_at is None else ended_at
-            facts.append(Content(f"run {seconds_text(end - began_at, tenths=False)}"))
-        if cached := status.usage.cache_read_tokens:
-            facts.append(Content(f"{share_text(cached, status.usage.context_tokens)} cached"))
+        began_at = status.progress.began_at
+        if began_at is not None and status.progress.ended_at is None and not self.agent_pending:
+            facts.append(Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}"))
         return facts
 
     def _words(self) -> str:
@@ -298,11 +282,11 @@ class StatusLine(CoalescedRefresh):
             waited = now - self._created_at
             words = "opening" if waited < LONG_OPENING else f"opening {seconds_text(waited, tenths=False)}"
             return f"{words} · {count_text(self.unsent, 'message')} to be sent" if self.unsent else words
-        if status.status == "idle":
-            return _ENDINGS.get(status.ended or "done", "ready")
-        if status.status == "retrying" and status.retry is not None:
-            return f"retrying {status.retry.number} in {seconds_text(status.retry.at - now, tenths=False)}"
-        if status.status == "waiting_approval":
+        if status.shown == "idle":
+            return "ready"  # The conversation says how the run ended.
+        if status.shown == "retrying" and status.retry_at is not None:
+            return f"retrying in {seconds_text(status.retry_at - now, tenths=False)}"
+        if status.shown == "waiting_approval":
             changes = [status.progress.waiting_changes.get(request_id) for request_id in status.asking]
             if len(changes) < 2:
                 return next(filter(None, changes), "waiting for you")
@@ -327,8 +311,6 @@ class StatusLine(CoalescedRefresh):
     def _hints(self) -> list[str]:
         """Return the keys that matter now, the most important first."""
         interrupt = hint("chat.interrupt", self.back or None)
-        if self._status.asking:
-            return [hint("chat.next_approval"), interrupt]
         if self._status.busy:
             return [
                 interrupt,
@@ -339,12 +321,12 @@ class StatusLine(CoalescedRefresh):
         if self.typing:
             return [hint("composer.submit"), hint("composer.new_line")]
         if self.back:
-            return [interrupt, hint("chat.help"), "/ commands"]
-        return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
+            return [interrupt, hint("chat.help")]
+        return [hint("chat.help"), hint("chat.cycle_mode"), hint("app.quit")]
 
 
 class StatusBars:
-    """The first and the last line of the chat."""
+    """The frame of the composer and the last line of the chat."""
 
     def __init__(
         self,
@@ -354,12 +336,12 @@ class StatusBars:
         status: SessionStatus,
         read_tree: ReadTree,
     ) -> None:
-        self.title = TitleBar(place, label, status, read_tree, id="title")
-        """The first line."""
+        self.frame = FrameLine(place, label, status, read_tree, id="frame")
+        """The rule over the composer."""
         self.line = StatusLine(surroundings, status, id="status")
         """The last line."""
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""
-        self.title.show(status)
+        self.frame.show(status)
         self.line.show(status)

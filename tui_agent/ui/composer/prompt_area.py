@@ -35,6 +35,8 @@ OPEN_SECONDS = 6.0
 """Seconds until the interrupt menu closes by itself."""
 PREVIEW_HEIGHT = 24
 """Rows of the window from which a preview is shown."""
+FRAMED = 10
+"""Rows of the window from which the composer has a frame; `-short` begins there."""
 MAX_ROWS = 8
 """Suggestions that the menu shows at a time."""
 _LABEL = 20
@@ -235,16 +237,9 @@ class PromptArea(Vertical, ImmediateLayout):
     DEFAULT_CSS = """
     PromptArea {
         height: auto;
-        & > Horizontal {
-            height: auto;
-            & > * { border-top: solid $border-blurred; }
-        }
+        & > Horizontal { height: auto; }
         /* With `*` here, Textual would style every widget of the screen again whenever the focus moves. */
-        &:focus-within {
-            height: auto;
-            & > Horizontal > PromptMarker { border-top: solid $border; }
-            & > Horizontal > Composer { border-top: solid $border; }
-        }
+        &:focus-within > #frame { color: $border; }
     }
     """
 
@@ -257,13 +252,22 @@ class PromptArea(Vertical, ImmediateLayout):
         line: int = 1
         """Number of the first line to show."""
 
-    def __init__(self, queue: WaitingMessages, status: SessionStatus, notice: Widget, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        queue: WaitingMessages,
+        status: SessionStatus,
+        notice: Widget,
+        frame: Widget,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         """Create the widgets.
 
         Args:
             queue: the queued messages.
             status: the session's status.
             notice: a line to be shown below the queue.
+            frame: the rule over the text.
         """
         super().__init__(id=id)
         self.queue = QueueStrip(queue, status, id="queue")
@@ -277,6 +281,7 @@ class PromptArea(Vertical, ImmediateLayout):
         self.idle_text = PLACEHOLDER
         """Text of the empty composer while nothing runs."""
         self._notice = notice
+        self._frame = frame
         self.refusal = RefusalLine()
         """The reason why the text was not sent."""
         self.notices = NoticeLine()
@@ -296,21 +301,23 @@ class PromptArea(Vertical, ImmediateLayout):
         yield self._suggestions
         yield self.notices
         yield self.refusal
+        yield self._frame
         with self._row:
             yield self._marker
             yield self.composer
 
     def fit(self, window: Size) -> None:
-        """Limit the height of the composer to a third of the window."""
+        """Limit the height of composer and frame to a third of the window."""
         # `vh` would do, but Textual keeps what it measures while the window changes, and the composer could vanish.
-        rows = max(1, window.height // 3)
+        rows = max(1, window.height // 3 - (window.height >= FRAMED))
         # Both need the limit: the height that a row measures for itself ignores the limit of its children.
         for part in (self._row, self.composer):
             part.styles.max_height = rows
 
     def foot_rows(self, line: Widget) -> tuple[int, int]:
         """Return the rows from the queue to the end of the screen, and those without the queue."""
-        short = self.composer.outer_size.height + line.outer_size.height + self.rows_below
+        frame = self._frame.outer_size.height if self._frame.display else 0
+        short = frame + self.composer.outer_size.height + line.outer_size.height + self.rows_below
         return short + (self.queue.outer_size.height if self.queue.display else 0), short
 
     def set_busy(self, busy: bool) -> None:

@@ -9,7 +9,7 @@ from textual.content import Content
 from tui_agent.protocol.amounts import count_text, seconds_text, share_text, tokens_text
 from tui_agent.protocol.report_text import report_text
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
+from tui_agent.ui.text.sanitiser import clip, one_line, sanitise, visible
 
 if TYPE_CHECKING:
     from tui_agent.workbench.context_breakdown import ContextBreakdown
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.state.approval_folds import Attention, Figures, Saving, best_saving, figures
 from tui_agent.ui.state.call_records import CallTrial
+from tui_agent.ui.state.run_times import LEAST_SAVED, Totals
 
 from .text_page import PageBody, TextPage
 
@@ -57,7 +58,7 @@ def context_text(
     spoken = (("you", breakdown.user), ("the model", breakdown.assistant), ("condensed", breakdown.condensed))
     largest = [(_call_name(call.tool_name, number_of(call.call_id)), call.tokens) for call in breakdown.calls]
     parts = [
-        _size_row("estimated tokens", total, max(window, total), f"{tokens_text(total)}{room}", width),
+        _size_row("tokens in the window", total, max(window, total), f"{tokens_text(total)}{room}", width),
         *_section("System prompt", [(_LAYERS.get(name, name), size) for name, size in breakdown.layers], total, width),
         *_section("Tools", breakdown.tools, total, width),
         *_section("Messages", [entry for entry in spoken if entry[1]], total, width),
@@ -67,9 +68,11 @@ def context_text(
     return Content("\n").join(parts)
 
 
-def run_text(report: AgentRunReport) -> Content:
-    """Return a run's report with a line for each step and call."""
-    return Content(sanitise(report_text(report)))
+def run_text(report: AgentRunReport, totals: Totals | None, width: int) -> Content:
+    """Return a run's report with a row for each step and call."""
+    saved = seconds_text(totals.saved) if totals is not None and totals.saved >= LEAST_SAVED else ""
+    first, *rows = sanitise(report_text(report, saved)).split("\n")
+    return Content("\n".join([first, *(clip(row, max(1, width)) for row in rows)]))
 
 
 def _section(title: str, entries: Iterable[_Entry], total: int, width: int) -> Iterable[Content]:
@@ -107,6 +110,7 @@ class ReportPage(TextPage):
         clock: Callable[[], float],
         show_permissions: Callable[[], object],
         kept: Sequence[tuple[str, CallTrial]] = (),
+        totals: Totals | None = None,
     ) -> None:
         """Create the page.
 
@@ -117,9 +121,10 @@ class ReportPage(TextPage):
             clock: monotonic seconds.
             show_permissions: opens the permissions page.
             kept: commands of the last run whose changes were kept, each with its trial.
+            totals: times of the last run.
         """
         super().__init__("Report", self._text)
-        self._report, self._kept = report, kept
+        self._report, self._kept, self._totals = report, kept, totals
         self._rules = rules
         self._show_permissions = show_permissions
         now = clock()
@@ -151,12 +156,11 @@ class ReportPage(TextPage):
         rules = self._rules.in_force().rules if self._rules is not None else ()
         return {rule.text for rule in rules if rule.verdict == "allow"}
 
-    def _text(self, _: int) -> Content:
-        parts = [attention_text(self._run, self._session, self.saving, added=self._added)]
+    def _text(self, width: int) -> Content:
+        parts = [] if self._report is None else [run_text(self._report, self._totals, width), Content("")]
+        parts.append(attention_text(self._run, self._session, self.saving, added=self._added))
         if self._kept:
             parts += [Content(""), kept_text(self._kept)]
-        if self._report is not None:
-            parts += [Content(""), run_text(self._report)]
         return Content("\n").join(parts)
 
 
@@ -171,7 +175,7 @@ def attention_text(run: Figures, session: Figures, saving: Saving | None, *, add
     """
     rows = [
         Content.styled("Waiting for you", "$primary bold"),
-        _row("last run", run),
+        _row("this run", run),
         _row("session", session),
     ]
     keys = [("report.permissions", "shows all rules")]

@@ -78,7 +78,7 @@ def entries_of(rules: RulesInForce, mode: PermissionMode) -> list[Entry]:
         Entry(FLOOR_ASKS, "ask", asks, "built in"),
         *(Entry(rule.cited, rule.verdict, rule.text, rule.origin, rule) for rule in rules.rules),
         Entry("read_only", "allow", "calls that only read inside the workspace", "built in"),
-        Entry("mode", verdict, rest, f"mode {mode.value}"),
+        Entry("mode", verdict, rest, f"mode {mode.words}"),
     ]
     return [replace(entry, number=number) for number, entry in enumerate(entries, 1)]
 
@@ -180,7 +180,7 @@ class PermissionsScreen(ListPage[Entry, None]):
         order = (
             f"In each file {within} decides, and the strictest of all files wins. Allow rules of the session come last."
         )
-        facts: list[Run] = [("mode ", "muted"), (self._status().mode.value, "strong"), (place, "muted")]
+        facts: list[Run] = [("mode ", "muted"), (self._status().mode.words, "strong"), (place, "muted")]
         return [*wrapped(facts, width), *wrapped([(order, "muted")], width), Line()]
 
     def item_row(self, item: Entry, place: int, width: int) -> Line:

@@ -9,7 +9,8 @@ from textual.widget import Widget
 
 from tui_agent.protocol.amounts import seconds_text
 from tui_agent.ui.base.commands import bindings_for
-from tui_agent.ui.panel.timeline import TICK, TimeWindow, lane_bars, length_of, total_parts
+from tui_agent.ui.panel.time_bars import TimeWindow, lane_bars, length_of
+from tui_agent.ui.panel.time_strip import TICK
 from tui_agent.ui.panel.timeline_screen import WindowKeys, pair_keys
 from tui_agent.ui.state.call_ledger import CallLedger
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
@@ -31,8 +32,6 @@ _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 60
 """Seconds between two marks of the time."""
 
 _STYLES = {
-    "label": "",
-    "amount": "muted",
     "model": "muted",
     "waits": "line-number",
     "asks": "warning",
@@ -40,9 +39,12 @@ _STYLES = {
     "failed": "error",
     "stopped": "muted",
     "steer": "steer",
-    "saved": "success",
 }
-"""Styles of rows by those of the small timeline."""
+"""Styles of rows by those of the lanes."""
+_LEAST_WAITED = 0.05
+"""Seconds below which the user answered at once."""
+_LEAST_SAVED = 1.0
+"""Seconds below which calls that overlapped saved nothing worth a word."""
 
 LEGEND = (
     ("▆", "muted", "model"),
@@ -93,12 +95,17 @@ def summary_rows(times: RunTimes, window: TimeWindow, now: float, width: int) ->
     start, span = window.seen(length)
     totals = times.totals()
     runs: list[Run] = [("total ", "muted"), (seconds_text(length, tenths=totals is not None), "strong")]
-    for word, amount, style in total_parts(totals) if totals is not None else ():
-        runs += [(f"  {word}", "muted"), (amount, _STYLES.get(style, ""))]
+    if totals is not None:
+        runs += [(" · model ", "muted"), (seconds_text(totals.model), "")]
+        runs += [(" · tools ", "muted"), (seconds_text(totals.tools), "")]
+        if totals.person >= _LEAST_WAITED:
+            runs += [(" · waited for you ", "muted"), (seconds_text(totals.person), "warning")]
+        if totals.saved >= _LEAST_SAVED:
+            runs += [(" · calls at the same time saved ", "muted"), (seconds_text(totals.saved), "success")]
     if span < length:
-        runs += [("  shown ", "muted"), (f"{seconds_text(start)} – {seconds_text(start + span)}", "")]
+        runs += [(" · shown ", "muted"), (f"{seconds_text(start)} – {seconds_text(start + span)}", "")]
     if times.in_progress:
-        runs.append(("  follows" if window.follows else "  stands still", "muted"))
+        runs.append((" · follows" if window.follows else " · stands still", "muted"))
     return wrapped(runs, width)
 
 

@@ -314,7 +314,7 @@ def unit_text(row: UnitRow, now: int) -> Content:
         ("model", unit.model or "as the worker's settings say"),
         ("budget", money_text(unit.budget) if unit.budget is not None else "as the worker's settings say"),
         ("timeout", seconds_text(unit.timeout) if unit.timeout is not None else "none"),
-        ("mode", rights.mode.value.replace("_", " ")),
+        ("mode", rights.mode.words),
         *((verdict, rule) for verdict in ("allow", "ask", "deny") for rule in getattr(rights, verdict)),
         ("used", f"{used} · {seconds_text(seconds_of(row, now), tenths=False)} · {count_text(row.step, 'step')}"),
         *(("worker", _span_text(row, place)) for place in range(len(row.spans))),

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from tui_agent.protocol.amounts import bytes_text
 from tui_agent.ui.base.commands import bindings_for, hint
 from tui_agent.ui.state.call_view_state import CallViewState
 from tui_agent.ui.text.clipboard import copy_text
@@ -179,7 +180,5 @@ def _head_and_tail(path: Path) -> str:
             return file.read().decode("utf-8", "replace")
         head = file.read(FULL_OUTPUT_LIMIT // 2)
         file.seek(-(FULL_OUTPUT_LIMIT // 2), 2)
-        left = size - FULL_OUTPUT_LIMIT
-        return (
-            f"{head.decode('utf-8', 'replace')}\n… {left:,} bytes not shown …\n{file.read().decode('utf-8', 'replace')}"
-        )
+        left = bytes_text(size - FULL_OUTPUT_LIMIT)
+        return f"{head.decode('utf-8', 'replace')}\n… {left} not shown …\n{file.read().decode('utf-8', 'replace')}"

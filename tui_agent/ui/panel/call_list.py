@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import BindingType
-from textual.events import Click, Resize
+from textual.events import Click
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, var
@@ -24,29 +24,25 @@ from tui_agent.ui.state.call_records import TOOL_KINDS
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.sanitiser import one_line, visible
 
-from .call_rows import CLOCK_ROOM, RowContext
+from .column_row import STATE_ROOM, RowContext
 from .panel_rows import PanelRows
 
 TICK = 0.2
 """Seconds between two updates of the clocks."""
 IDLE_TICK = 1.0
 """Seconds between two updates with reduced motion."""
-MOST_KEPT = 150
-"""Most calls whose rows are kept."""
-_BELOW = -1
-"""Place of the empty rows below all calls."""
 SIGN_ROOM = 12
 """Cells at the left end of a row that contain the spinner, for any depth of the agent."""
 
 STYLES = (
     *("waiting", "asking", "running", "ok", "failed", "stopped"),
-    *("number", "summary", "amount", "tail", "step", "rule", "cursor"),
+    *("number", "summary", "amount", "cursor"),
     *(f"tool-{kind}" for kind in TOOL_KINDS),
 )
 
 
 class CallRowsView(CoalescedRefresh, SteadyScrollView):
-    """One row a call, live output under running ones, and a line between steps. Follows the newest call."""
+    """One row a call, and one for all that ended well. Follows the newest call."""
 
     DEFAULT_CSS = """
     CallRowsView {
@@ -67,9 +63,6 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         & > .call--tool-agent { color: $accent; text-style: bold italic; }
         & > .call--summary { color: $text; }
         & > .call--amount { color: $text-muted; }
-        & > .call--tail { color: $text-muted; }
-        & > .call--step { color: $text-disabled; }
-        & > .call--rule { color: $border-blurred; }
         & > .call--cursor { background: $block-cursor-blurred-background; }
         &:focus > .call--cursor { background: $block-cursor-background; }
         &:nocolor > .call--cursor { text-style: reverse; }
@@ -85,14 +78,11 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         self._cursor: int | None = None
         self._follows = True
         self._moved = False
-        self._blocks: set[int] = set()
+        self._changed: set[int] = set()
         self._frame = 0
         self._timer: Timer | None = None
         self._styles: dict[str, Style] = {}
         self._base: Style | None = None
-        self._kept: dict[int, dict[tuple[int, bool, bool], Strip]] = {}
-        """Rows of calls that are over: by place of the call, then row within it, and whether selected and unfolded."""
-        self._kept_for = (0, 0)
 
     @property
     def ledger(self) -> CallLedger:
@@ -111,45 +101,52 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
 
     def update(self, changed: Sequence[int]) -> None:
         """Show the calls at these indexes of the ledger, which an event has changed or added."""
-        selected = self.selected
-        for place in changed:
-            self._forget(place)
+        selected, is_done = self.selected, self._is_on_done
         change = self._rows.update(changed)
-        if change.moved and (self._rows.chosen != "all" or self._rows.unfolded):
-            self._cursor = self._rows.index_of(selected)
+        if change.moved:
+            self._keep_cursor(selected, is_done=is_done)
         self._moved = self._moved or change.moved
-        self._blocks.update(change.blocks)
+        self._changed.update(change.rows)
         self.changed()
+
+    @property
+    def _is_on_done(self) -> bool:
+        """True if the cursor is on the row of the calls that ended well."""
+        return self._cursor is not None and self._cursor < len(self._rows) and self.selected is None
+
+    def _keep_cursor(self, selected: LedgerCall | None, *, is_done: bool) -> None:
+        """Keep the cursor on its call, or on the row that has taken it in."""
+        self._cursor = self._rows.index_of(selected)
+        if self._cursor is None and len(self._rows) and self._rows.call(0) is None:
+            self._cursor = 0 if is_done or (selected is not None and selected.kind == "done") else None
 
     def settle(self) -> None:
         """Draw the changed rows, or all if some have moved; start or pause the timer."""
-        moved, blocks = self._moved, self._blocks
-        self._moved, self._blocks = False, set()
+        moved, changed = self._moved, self._changed
+        self._moved, self._changed = False, set()
         if moved:
             self._lay_out()
         else:
-            self._refresh_blocks(blocks)
+            self._refresh_rows(changed)
         if self._timer is not None:
-            moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
-            (self._timer.resume if moving else self._timer.pause)()
+            (self._timer.resume if self.ledger.places["running"] else self._timer.pause)()
 
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger; the cursor stays on the same call if both have it."""
         selected = self.selected
         self._rows.unfolded.clear()
         self._rows.ledger = ledger
-        self._kept.clear()
-        self._rows.rebuild(self._rows.chosen, self._rows.width)
+        self._rows.rebuild(self._rows.chosen)
         self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
         self._moved = True
         self.changed()
 
-    def show_rows(self, chosen: CallFilter, width: int) -> None:
-        """Lay out the rows for a filter and a width."""
-        selected = self.selected
-        self._rows.rebuild(chosen, width)
-        self._cursor = self._rows.index_of(selected)
-        self._blocks.clear()
+    def show_rows(self, chosen: CallFilter) -> None:
+        """Lay out the rows for a filter."""
+        selected, is_done = self.selected, self._is_on_done
+        self._rows.rebuild(chosen)
+        self._keep_cursor(selected, is_done=is_done)
+        self._changed.clear()
         self._lay_out()
 
     def move_to(self, index: int) -> None:
@@ -157,44 +154,37 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         if len(self._rows):
             self._cursor = max(0, min(index, len(self._rows) - 1))
             self._follows = self._cursor == len(self._rows) - 1
-            start, height = self._rows.block(self._cursor)
-            region = Region(0, start, self.size.width, height)
+            region = Region(0, self._cursor, self.size.width, 1)
             self.scroll_to_region(region, animate=False, force=True, immediate=True)
             self.refresh()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of a region; those of calls that are over are kept."""
-        base, form = self.rich_style, (self.size.width, len(str(self.ledger.total)))
-        if base != self._base or form != self._kept_for or len(self._kept) > MOST_KEPT:
-            self._base, self._kept_for = base, form
-            self._kept.clear()
-        return super().render_lines(crop)
-
     def render_line(self, y: int) -> Strip:
         """Return one line of the widget."""
-        row = y + self.scroll_offset.y
-        at = self._rows.at(row)
-        if at is None:
-            place, key = _BELOW, (0, False, False)
-        else:
-            call, line = self._rows.call(at[0]), at[1]
-            place, key = call.place, (line, at[0] == self._cursor and line >= 0, call.place in self._rows.unfolded)
-            if not call.view.ended:
-                return self._draw(row, is_selected=key[1])
-        kept = self._kept.setdefault(place, {})
-        if key not in kept:
-            kept[key] = self._draw(row, is_selected=key[1])
-        return kept[key]
+        row, width = y + self.scroll_offset.y, self.size.width
+        still = self._surroundings.reduced_motion
+        context = RowContext(
+            width,
+            self._surroundings.clock(),
+            0 if still else self._frame,
+            not still,
+            len(str(self.ledger.total)),
+            self.ledger.find,
+        )
+        base = self.rich_style
+        if row == self._cursor:
+            base += self._style("cursor")
+        runs = self._rows.runs(row, context)
+        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(width, base)
 
     def notify_style_update(self) -> None:
         """Drop cached colours after a change of theme or focus."""
         super().notify_style_update()
         self._styles.clear()
-        self._base = None
 
-    def on_resize(self, event: Resize) -> None:
-        """Lay out the rows for the new width."""
-        self.show_rows(self._rows.chosen, event.size.width)
+    def on_resize(self) -> None:
+        """Lay out the rows for the new size."""
+        self._lay_out()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the newest call only while it is visible."""
@@ -204,28 +194,11 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
         elif new_value < old_value:
             self._follows = False
 
-    def _draw(self, row: int, *, is_selected: bool) -> Strip:
-        still, (width, digits) = self._surroundings.reduced_motion, self._kept_for
-        frame = 0 if still else self._frame
-        context = RowContext(width, self._surroundings.clock(), frame, not still, digits, self.ledger.find)
-        base = self._base or self.rich_style
-        if is_selected:
-            base += self._style("cursor")
-        runs = self._rows.runs(row, context)
-        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
-        return Strip(segments).adjust_cell_length(width, base)
-
-    def _forget(self, place: int | None) -> None:
-        """Drop the rows of a call, and of the sub-agents above it, which count their calls."""
-        while place is not None:
-            self._kept.pop(place, None)
-            place = self.ledger.calls[place].parent
-
     def _lay_out(self) -> None:
         follows, size = self._follows, self.size
         if not size.height:
             return
-        rows = Size(size.width, self._rows.total)
+        rows = Size(size.width, len(self._rows))
         if rows != self.virtual_size:
             # Setting `virtual_size` directly would lay out the whole screen, although nothing around the list moves.
             self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
@@ -234,20 +207,19 @@ class CallRowsView(CoalescedRefresh, SteadyScrollView):
             self.scroll_end(animate=False, immediate=True, x_axis=False)
         self.refresh()
 
-    def _refresh_blocks(self, indexes: Iterable[int]) -> None:
+    def _refresh_rows(self, rows: Iterable[int]) -> None:
         top, size = self.scroll_offset.y, self.size
-        for index in indexes:
-            start, height = self._rows.block(index)
-            if start < top + size.height and start + height > top:
-                self.refresh(Region(0, start - top, size.width, height))
+        for row in rows:
+            if top <= row < top + size.height:
+                self.refresh(Region(0, row - top, size.width, 1))
 
     def _tick(self) -> None:
         """Update clocks and spinners; only their cells are drawn."""
         self._frame += 1
         top, size = self.scroll_offset.y, self.size
-        left = max(0, size.width - CLOCK_ROOM)
+        left = max(0, size.width - STATE_ROOM)
         for row in self._rows.moving(top, top + size.height - 1):
-            self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, CLOCK_ROOM, 1))
+            self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, STATE_ROOM, 1))
 
     def _style(self, name: str) -> Style:
         found = self._styles.get(name)
@@ -301,15 +273,6 @@ class CallList(CallRowsView, can_focus=True):
         steps: int
 
     @dataclass
-    class TimelineMoved(Message):
-        """The user shows another part of the timeline."""
-
-        factor: float
-        """Times as much is shown."""
-        steps: int
-        """Quarters by which the part is later."""
-
-    @dataclass
     class Filtered(Message):
         """The filter has changed."""
 
@@ -322,21 +285,21 @@ class CallList(CallRowsView, can_focus=True):
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
                 self._rows.reveal(call)
-                self.show_rows("all", self.size.width)
+                self.show_rows("all")
             index = self._rows.index_of(call)
             self.move_to(len(self._rows) - 1 if index is None else index)
 
     def watch_chosen(self, chosen: CallFilter) -> None:
         """Show the calls that pass the filter."""
-        self.show_rows(chosen, self.size.width)
+        self.show_rows(chosen)
         self.post_message(self.Filtered(chosen))
 
     def on_click(self, event: Click) -> None:
-        """Select the clicked row, or open it if it is selected."""
-        index = self._rows.find(event.y + self.scroll_offset.y)
-        if index is not None:
-            again = index == self._cursor
-            self.move_to(index)
+        """Select the clicked row, or open it if it is selected; a row that only unfolds does so at once."""
+        row = event.y + self.scroll_offset.y
+        if row < len(self._rows):
+            again = row == self._cursor or self._rows.call(row) is None
+            self.move_to(row)
             if again:
                 self.action_open()
 
@@ -365,24 +328,22 @@ class CallList(CallRowsView, can_focus=True):
         self.move_to(len(self._rows) - 1)
 
     def action_open(self) -> None:
-        """Open the selected call, or else the newest."""
-        if self.selected is None:
+        """Open the selected call, or else the newest; on the row of the calls that ended well, show or hide them."""
+        if self._cursor is None:
             self.action_last()
         if (call := self.selected) is not None:
             self.post_message(self.Opened(call.view))
+        else:
+            self.action_fold()
 
     def action_fold(self) -> None:
-        """Show or hide the calls of the selected sub-agent."""
-        if (call := self.selected) is not None and self._rows.fold(call):
-            self.show_rows(self.chosen, self.size.width)
+        """Show or hide the calls that the selected row stands for."""
+        if (self.selected is not None or self._is_on_done) and self._rows.fold(self.selected):
+            self.show_rows(self.chosen)
 
     def action_widen(self, steps: int) -> None:
         """Request a wider or narrower column."""
         self.post_message(self.Widened(steps))
-
-    def action_timeline(self, factor: float, steps: int) -> None:
-        """Request another part of the timeline."""
-        self.post_message(self.TimelineMoved(factor, steps))
 
     def action_cancel_call(self) -> None:
         """Ask whether to cancel the selected call; the second time, request it."""
@@ -415,6 +376,4 @@ class CallList(CallRowsView, can_focus=True):
     def _move_by_page(self, pages: int) -> None:
         if len(self._rows):
             current = self._cursor if self._cursor is not None else len(self._rows) - 1
-            row = self._rows.row_within(current) + pages * max(1, self.size.height - 1)
-            found = self._rows.find(max(0, row))
-            self.move_to(len(self._rows) - 1 if found is None else found)
+            self.move_to(current + pages * max(1, self.size.height - 1))

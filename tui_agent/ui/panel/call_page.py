@@ -1,9 +1,10 @@
 """Rows of the detail page: input, output, changes, decision and timing of a call. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.status_words import REFUSED_BY, status_words
@@ -33,6 +34,20 @@ TAKEOVER_NOTE = "result of the same call in the interrupted response"
 NOT_COMPARED = "Some changes may be missing: the workspace has too many files to compare, or the disk was slow."
 
 _LEAST_OF_ARGUMENT = 200
+_LEAST_WAIT = 0.05
+"""Seconds of waiting that are worth a row."""
+_PLAIN_NAMES = {
+    "old_string": "old text",
+    "new_string": "new text",
+    "replace_all": "everywhere",
+    "run_in_background": "in background",
+}
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "_bytes": lambda value: bytes_text(int(value)),
+    "_ms": lambda value: seconds_text(value / 1000),
+    "_s": seconds_text,
+    "_seconds": seconds_text,
+}
 _LABEL = 13
 """Cells of most labels."""
 _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
@@ -56,9 +71,9 @@ def call_sections(view: CallViewState, width: int, now: float, whole: str | None
         whole: the whole output, if it was read from its file.
     """
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
-        ("Input", lambda: _input_rows(view, width)),
         ("Output", lambda: _output_rows(view, width, whole)),
         ("Changes" if view.changes.trial.proposed else "Change", lambda: _change_rows(view, width)),
+        ("Input", lambda: _input_rows(view, width)),
         ("Decision", lambda: _decision_rows(view, width)),
         ("Timing", lambda: _timing_rows(view, width, now)),
     )
@@ -99,7 +114,7 @@ def _arguments(args: JsonObject, width: int) -> list[Line]:
     rows: list[Line] = []
     room = MAX_INPUT_CHARACTERS
     for name, text in argument_texts(args):
-        rows.extend(argument_rows(name, ends_of(text, room), width))
+        rows.extend(argument_rows(plain_name(name), ends_of(text, room), width))
         room = max(_LEAST_OF_ARGUMENT, room - len(text))
     return rows
 
@@ -118,14 +133,17 @@ def _output_rows(view: CallViewState, width: int, whole: str | None) -> list[Lin
     if outcome.persisted_path is not None and whole is None:
         rows.extend(labelled_rows("all of it in", [outcome.persisted_path], width))
     if outcome.traceback:
-        error = Line(((sanitise(outcome.error_kind or "error"), "error"),))
+        error = Line(((sanitise(plain_name(outcome.error_kind or "error")), "error"),))
         rows.extend([Line(), error, *_text_rows(outcome.traceback, width)])
-    return rows or [Line((("nothing yet" if not view.ended else "nothing", "muted"),))]
+    if rows or (view.timing.started_at is None and not view.ended):
+        return rows
+    return [Line((("nothing yet" if not view.ended else "nothing", "muted"),))]
 
 
 def _text_rows(text: str, width: int) -> list[Line]:
     """Return the output line by line with its colours; of very many lines the first and the last."""
     text = text.rstrip("\n\r")
+    total = whole_count(text)
     if len(text) <= MAX_OUTPUT_CHARACTERS:
         lines = output_lines(text)
     else:
@@ -135,7 +153,7 @@ def _text_rows(text: str, width: int) -> list[Line]:
         lines = [*output_lines(text[:half]), ((left, "muted"),), *output_lines(text[-half:])]
     half = MAX_OUTPUT_LINES // 2
     if len(lines) > MAX_OUTPUT_LINES:
-        hidden = f"… {count_text(len(lines) - 2 * half, 'more line')} not shown …"
+        hidden = f"… {count_text(total - 2 * half, 'more line')} not shown …"
         lines = [*lines[:half], ((hidden, "muted"),), *lines[-half:]]
     return [row for runs in lines for row in folded(runs, width)]
 
@@ -196,7 +214,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
         source = decision.source.replace("_", " ")
         rows.extend(_labelled(f"{verb} by {source}", decision.rule or decision.reason, width))
         told |= {decision.rule or decision.reason}
-        rows.extend(_labelled("mode", PermissionMode(decision.mode).value, width))
+        rows.extend(_labelled("mode", PermissionMode(decision.mode).words, width))
         place = PLACE_MARKS.get(view.changes.trial.place, "")
         rows.extend(_labelled("place", place, width) if place else [])
     if request is not None and request.reason not in told:
@@ -218,7 +236,7 @@ def _decision_rows(view: CallViewState, width: int) -> list[Line]:
             rows.extend(_labelled("with the note", resolution.note, width))
     for hook in approval.hooks:
         answer = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
-        rows.extend(_labelled(f"hook {hook.name} ({hook.event})", answer, width))
+        rows.extend(_labelled(f"hook {hook.name} ({plain_name(hook.event)})", answer, width))
     return rows
 
 
@@ -231,20 +249,38 @@ def _answer_text(decision: str, by: str) -> str:
 
 
 def _timing_rows(view: CallViewState, width: int, now: float) -> list[Line]:
-    """Return the durations; waiting for the user is separate."""
-    state, timing, outcome = state_text(view), view.timing, view.outcome
+    """Return the durations and what the tool measured; waiting for the user is separate, the title has the state."""
+    timing, outcome = view.timing, view.outcome
+    waited = (timing.queued_ms if view.ended else view.waited_ms(now)) / 1000
     values = [
-        ("state", state + (f", attempt {timing.attempt}" if timing.attempt > 1 else "")),
+        ("attempt", str(timing.attempt) if timing.attempt > 1 else ""),
         ("taken over", TAKEOVER_NOTE if outcome.took_over else ""),
-        ("waited", seconds_text((timing.queued_ms if view.ended else view.waited_ms(now)) / 1000)),
+        ("waited", seconds_text(waited) if waited >= _LEAST_WAIT else ""),
         ("for you", seconds_text(timing.approval_ms / 1000) if timing.approval_ms else ""),
         ("ran", seconds_text(view.elapsed_ms(now) / 1000) if timing.started_at is not None else ""),
         ("limit", seconds_text(timing.timeout_s) if timing.timeout_s is not None else ""),
         ("size", bytes_text(outcome.size_bytes) if outcome.size_bytes else ""),
         ("written", bytes_text(view.live.bytes_total) if view.live.bytes_total and not view.ended else ""),
-        *((name, str(value)) for name, value in outcome.metrics),
+        *(metric_text(name, value) for name, value in outcome.metrics if value != outcome.size_bytes),
     ]
     return [row for name, value in values if value for row in _labelled(name, value, width)]
+
+
+def plain_name(name: str) -> str:
+    """Return the name of an argument, a mode or a metric in plain words."""
+    return _PLAIN_NAMES.get(name, name.replace("_", " "))
+
+
+def metric_text(name: str, value: float | str | bool) -> tuple[str, str]:
+    """Return name and value of a metric: sizes as sizes, times as times, whole numbers as integers."""
+    if isinstance(value, bool):
+        return plain_name(name), "yes" if value else "no"
+    if isinstance(value, str):
+        return plain_name(name), value
+    for unit, text in _UNITS.items():
+        if name.endswith(unit):
+            return plain_name(name.removesuffix(unit)), text(value)
+    return plain_name(name), f"{int(value):,}" if value == int(value) else f"{value:,.2f}"
 
 
 def _labelled(label: str, value: str, width: int) -> list[Line]:

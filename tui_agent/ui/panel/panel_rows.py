@@ -1,4 +1,4 @@
-"""Layout of the tool panel: its calls and their rows. Pure; the widget draws it."""
+"""Rows of the tool panel: which calls it shows, in which order. Pure; the widget draws them."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from tui_agent.ui.state.call_ledger import CallFilter, CallLedger
 from tui_agent.ui.state.call_view_state import LedgerCall
-from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.line import Run
 
-from .call_rows import RowContext, row_of, step_row, tail_rows
+from .column_row import RowContext, done_row, row_of
+
+DONE = -1
+"""Place of the row that stands for the calls that ended well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,82 +19,94 @@ class RowsChange:
     """Effect of changed calls on the rows."""
 
     moved: bool
-    """True if rows were added, removed or changed in height."""
-    blocks: tuple[int, ...] = ()
-    """Indexes of the calls whose rows look different, if nothing moved."""
+    """True if rows were added or removed."""
+    rows: tuple[int, ...] = ()
+    """Rows that look different, if none moved."""
 
 
 class PanelRows:
-    """Calls that pass the filter, each a block of rows: a line between steps, its own row, its live output."""
+    """One row for each call that passes the filter; without a filter, one for all that ended well, until it unfolds."""
 
     def __init__(self, ledger: CallLedger) -> None:
         self.ledger = ledger
         """All calls. After another one is set, `rebuild` must be called."""
         self.chosen: CallFilter = "all"
         """Current filter; set by `rebuild`."""
-        self.width = 1
-        """Cells of a row; set by `rebuild`."""
         self.unfolded: set[int] = set()
-        """Calls whose sub-agent's calls are shown."""
+        """Calls whose sub-agent's calls are shown, and `DONE` while the calls that ended well are."""
         self._shown: list[int] = []
-        self._tops: list[int] = []
-        """Calls that are not below another one."""
-        self._known = 0
-        """Number of calls of the ledger that are laid out."""
-        self._heights = HeightIndex()
+        self._known: set[int] = set()
+        """The same places."""
 
     def __len__(self) -> int:
         return len(self._shown)
-
-    @property
-    def total(self) -> int:
-        """Number of all rows."""
-        return self._heights.total
 
     def update(self, changed: Sequence[int]) -> RowsChange:
         """Lay out the calls at these indexes of the ledger, which an event has changed or added."""
         if self.chosen != "all":
             # Any change may let a call pass the filter, or no longer.
-            self.rebuild(self.chosen, self.width)
+            self.rebuild(self.chosen)
             return RowsChange(moved=True)
-        moved, blocks = False, list[int]()
+        moved, rows = False, list[int]()
         for place in changed:
-            shown, is_new = self._ancestor_shown(place), place >= self._known
-            self._known = max(self._known, place + 1)
-            if is_new and shown == place:
-                self._insert(place)
+            is_shown, was_shown = self._is_shown(place), place in self._known
+            if is_shown != was_shown or bool(self.ledger.places["done"]) != (DONE in self._known):
+                self._move(place, is_shown=is_shown, was_shown=was_shown)
                 moved = True
-            elif (index := self._index(shown)) is not None:
-                moved = self._heights.set(index, self._height_of(shown)) or moved
-                blocks.append(index)
-            # The row of a sub-agent counts its calls.
-            parent = self.ledger.calls[shown].parent
-            if parent is not None and (above := self._index(parent)) is not None:
-                blocks.append(above)
-        return RowsChange(moved, () if moved else tuple(blocks))
+            at: int | None = place
+            while at is not None:
+                # The row of a sub-agent says that one of its calls needs the user.
+                if at in self._known and (index := self._index(at)) is not None:
+                    rows.append(index)
+                at = self.ledger.calls[at].parent
+        if DONE in self._known:
+            rows.append(0)
+        return RowsChange(moved, () if moved else tuple(rows))
 
-    def rebuild(self, chosen: CallFilter, width: int) -> None:
-        """Lay out everything for a filter and a width."""
-        self.chosen, self.width, self._known = chosen, max(1, width), len(self.ledger.calls)
-        self._tops = [place for place, call in enumerate(self.ledger.calls) if call.parent is None]
+    def rebuild(self, chosen: CallFilter) -> None:
+        """Lay out everything for a filter."""
+        self.chosen, calls = chosen, self.ledger.calls
         if chosen != "all":
             self._shown = self.ledger.shown(chosen)
         else:
-            self._shown = [place for top in self._tops for place in self._with_descendants(top)]
-        self._heights = HeightIndex(self._height_of(place) for place in self._shown)
+            self._shown = [DONE] if self.ledger.places["done"] else []
+            if DONE in self.unfolded:
+                tops: Sequence[int] = range(len(calls))
+            else:
+                tops = sorted(
+                    set[int]().union(*(found for kind, found in self.ledger.places.items() if kind != "done"))
+                )
+            for place in tops:
+                if calls[place].parent is None:
+                    self._shown += self._with_descendants(place)
+        self._known = set(self._shown)
 
-    def fold(self, call: LedgerCall) -> bool:
-        """Show or hide the calls of a call's sub-agent; return False if it has none. `rebuild` must be called then."""
-        if not call.children or self.chosen != "all":
+    def fold(self, call: LedgerCall | None) -> bool:
+        """Show or hide the calls of a call's sub-agent, or without a call those that ended well.
+
+        Return False if there are none. `rebuild` must be called then.
+        """
+        if self.chosen != "all" or (call is not None and not call.children):
             return False
-        self.unfolded.symmetric_difference_update((call.place,))
+        self.unfolded.symmetric_difference_update((DONE if call is None else call.place,))
         return True
 
     def reveal(self, call: LedgerCall) -> None:
-        """Unfold the sub-agents above a call."""
+        """Unfold what hides a call. `rebuild` must be called then."""
         while call.parent is not None:
             self.unfolded.add(call.parent)
             call = self.ledger.calls[call.parent]
+        if call.kind == "done":
+            self.unfolded.add(DONE)
+
+    def _is_shown(self, place: int) -> bool:
+        """Return True if a call has a row of its own."""
+        call = self.ledger.calls[place]
+        while call.parent is not None:
+            if call.parent not in self.unfolded:
+                return False
+            call = self.ledger.calls[call.parent]
+        return call.kind != "done" or DONE in self.unfolded
 
     def _with_descendants(self, place: int) -> Iterator[int]:
         """Yield a call and the calls below it that are shown."""
@@ -101,103 +115,43 @@ class PanelRows:
             for child in self.ledger.calls[place].children:
                 yield from self._with_descendants(child)
 
-    def _ancestor_shown(self, place: int) -> int:
-        """Return the call itself, or the folded call above it that hides it."""
-        top, call = place, self.ledger.calls[place]
-        while call.parent is not None:
-            if call.parent not in self.unfolded:
-                top = call.parent
-            call = self.ledger.calls[call.parent]
-        return top
+    def _move(self, place: int, *, is_shown: bool, was_shown: bool) -> None:
+        """Add or remove rows after a change of one call."""
+        first = int(DONE in self._known)
+        if first != bool(self.ledger.places["done"]) or self.unfolded - {DONE}:
+            self.rebuild("all")
+        elif is_shown:
+            self._shown.insert(bisect_left(self._shown, place, lo=first), place)
+            self._known.add(place)
+        elif was_shown:
+            del self._shown[bisect_left(self._shown, place, lo=first)]
+            self._known.discard(place)
 
     def _index(self, place: int) -> int | None:
-        """Return the block of a call; None if it has none. The cost does not grow with the number of calls."""
-        if self.chosen != "all":
-            return _found(self._shown, place)
-        parent = self.ledger.calls[place].parent
-        if parent is None:
-            index = _found(self._tops, place)
-        elif parent not in self.unfolded or (above := self._index(parent)) is None:
-            index = None
-        else:
-            index = above + 1 + bisect_left(self.ledger.calls[parent].children, place)
-        return None if index is None else index + self._unfolded_before(place, parent)
+        """Return the row of a place; None if it has none. Slow only while sub-agents are unfolded."""
+        if place not in self._known:
+            return None
+        return self._shown.index(place) if self.unfolded - {DONE} else bisect_left(self._shown, place)
 
-    def _unfolded_before(self, place: int, parent: int | None) -> int:
-        """Return the number of calls that are shown below earlier siblings of a call."""
-        calls = self.ledger.calls
-        return sum(self._below(one) for one in self.unfolded if one < place and calls[one].parent == parent)
-
-    def _below(self, place: int) -> int:
-        """Return the number of calls that are shown below an unfolded call."""
-        calls = self.ledger.calls
-        nested = (one for one in self.unfolded if calls[one].parent == place)
-        return len(calls[place].children) + sum(self._below(one) for one in nested)
-
-    def _insert(self, place: int) -> None:
-        """Add a new call: at the end, or as the last one of its unfolded parent."""
-        if self.ledger.calls[place].parent is None:
-            self._tops.append(place)
-        index = self._index(place)
-        if index is not None:
-            self._shown.insert(index, place)
-            self._heights.insert(index, self._height_of(place))
-
-    def call(self, index: int) -> LedgerCall:
-        """Return the call of a block."""
-        return self.ledger.calls[self._shown[index]]
+    def call(self, row: int) -> LedgerCall | None:
+        """Return the call of a row; None for the row of those that ended well."""
+        place = self._shown[row]
+        return None if place == DONE else self.ledger.calls[place]
 
     def index_of(self, call: LedgerCall | None) -> int | None:
-        """Return the block of a call; None if the filter or a folded sub-agent hides it."""
+        """Return the row of a call; None if it has none of its own."""
         return self._index(call.place) if call is not None else None
-
-    def block(self, index: int) -> tuple[int, int]:
-        """Return first row and number of rows of a block."""
-        return self._heights.start(index), self._heights.height(index)
-
-    def row_within(self, index: int) -> int:
-        """Return the row of the call itself."""
-        return self._heights.start(index) + self._opens(self._shown[index])
-
-    def find(self, row: int) -> int | None:
-        """Return the block at a row; None below the last one."""
-        index = self._heights.find(row)
-        return index if index < len(self._shown) else None
 
     def moving(self, first_row: int, last_row: int) -> Iterator[int]:
         """Yield the rows in a range whose clock runs."""
-        moving = self.ledger.places["running"] | self.ledger.places["needs_you"]
-        for index in range(self._heights.find(first_row), min(self._heights.find(last_row) + 1, len(self._shown))):
-            row = self.row_within(index)
-            if self._shown[index] in moving and first_row <= row <= last_row:
-                yield row
-
-    def at(self, row: int) -> tuple[int, int] | None:
-        """Return the block at a row, and the row within it: 0 is the call's own, -1 the line above; None below all."""
-        index = self.find(row)
-        return None if index is None else (index, row - self.row_within(index))
+        running = self.ledger.places["running"]
+        return (row for row in range(first_row, min(last_row + 1, len(self._shown))) if self._shown[row] in running)
 
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
-        """Return the text of one row."""
-        if (at := self.at(row)) is None:
+        """Return the text of one row; nothing below the last one."""
+        if row >= len(self._shown):
             return ()
-        call, line = self.call(at[0]), at[1]
-        if line < 0:
-            return step_row(call.view, context.width)
-        if line == 0:
-            return row_of(call, replace(context, unfolded=call.place in self.unfolded))
-        tail = tail_rows(call.view, context.width)
-        return tail[line - 1] if line <= len(tail) else ()
-
-    def _height_of(self, place: int) -> int:
-        return self._opens(place) + 1 + len(tail_rows(self.ledger.calls[place].view, self.width))
-
-    def _opens(self, place: int) -> bool:
-        """Return True if there is a line above this call."""
-        return place > 0 and self.chosen == "all" and self.ledger.calls[place].opens_step
-
-
-def _found(places: Sequence[int], place: int) -> int | None:
-    """Return the index of a place in an ascending list."""
-    index = bisect_left(places, place)
-    return index if index < len(places) and places[index] == place else None
+        call = self.call(row)
+        if call is None:
+            return done_row(len(self.ledger.places["done"]), unfolded=DONE in self.unfolded)
+        return row_of(call, replace(context, unfolded=call.place in self.unfolded))

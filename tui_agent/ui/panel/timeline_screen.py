@@ -14,7 +14,7 @@ from tui_agent.ui.text.line import Line
 from tui_agent.ui.text.rows_view import RowsPage, RowsView
 from tui_agent.ui.text.styled_lines import clipped
 
-from .timeline import TimeWindow
+from .time_bars import TimeWindow
 
 _PAIRS = (("zoom_in", "zoom_out", "zoom"), ("pan_left", "pan_right", "move"))
 

@@ -21,7 +21,7 @@ from .call_list import CallList
 
 
 class PanelHeading(Widget):
-    """Heading `TOOLS`, with the filter and the number of calls in each state."""
+    """Heading `TOOLS` with the filter, once there are calls."""
 
     DEFAULT_CSS = """
     PanelHeading {
@@ -32,26 +32,17 @@ class PanelHeading(Widget):
 
     chosen: reactive[CallFilter] = reactive("all")
     """Current filter."""
-    numbers: reactive[tuple[int, ...]] = reactive(())
-    """Number of calls of each kind; the heading is drawn again only when one changes."""
-
-    def __init__(self, ledger: CallLedger) -> None:
-        super().__init__()
-        self._ledger = ledger
-
-    def show(self, ledger: CallLedger) -> None:
-        """Show another ledger."""
-        self._ledger = ledger
-        self.refresh()
+    has_calls: reactive[bool] = reactive(False)
+    """True once there is one."""
 
     def render(self) -> Content:
         """Return the heading."""
-        title = Content.assemble((" TOOLS", "$text bold"))
-        if self.chosen != "all":
-            title = Content("").join([title, Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent")])
-        right = counts(self._ledger, self.size.width - title.cell_length - 3)
-        gap = self.size.width - title.cell_length - right.cell_length - 1
-        return Content("").join([title, Content(" " * max(1, gap)), right])
+        if not self.has_calls:
+            return Content("")
+        title = Content.styled(" TOOLS", "$text bold")
+        if self.chosen == "all":
+            return title
+        return title.append(Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent"))
 
 
 class ToolPanel(CoalescedRefresh, Vertical):
@@ -66,7 +57,7 @@ class ToolPanel(CoalescedRefresh, Vertical):
     def __init__(self, ledger: CallLedger, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._list = CallList(ledger, surroundings)
-        self._heading = PanelHeading(ledger)
+        self._heading = PanelHeading()
 
     def compose(self) -> ComposeResult:
         """Yield heading and rows."""
@@ -81,12 +72,11 @@ class ToolPanel(CoalescedRefresh, Vertical):
     def show(self, ledger: CallLedger) -> None:
         """Show another ledger."""
         self._list.show(ledger)
-        self._heading.show(ledger)
         self.changed()
 
     def settle(self) -> None:
         """Update the heading; the rows update themselves."""
-        self._heading.numbers = tuple(len(places) for places in self._list.ledger.places.values())
+        self._heading.has_calls = bool(self._list.ledger.calls)
 
     def focus_list(self) -> None:
         """Focus the rows."""
@@ -154,11 +144,12 @@ class PanelStrip(CoalescedRefresh):
 
 
 def counts(ledger: CallLedger, room: int = 1_000) -> Content:
-    """Return the number of calls in each state; of those that ended well, only while none is open.
+    """Return the number of open calls, and of those of the newest run by their end; good ends only while none is open.
 
     If `room` cells are not enough, the least important parts are left out.
     """
-    numbers = {kind: len(places) for kind, places in ledger.places.items()}
+    open_kinds = ("running", "waiting", "needs_you")
+    numbers = {kind: len(found) if kind in open_kinds else ledger.of_run[kind] for kind, found in ledger.places.items()}
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
     asking = numbers["needs_you"]
     # The outcome of calls before the first one here is not known.

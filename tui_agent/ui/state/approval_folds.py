@@ -16,7 +16,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import FrozenModel
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL, ApprovalRequest
 
-from .run_times import covered
+from .run_times import LEAST_SAVED, covered
 
 APPROVAL_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded)
@@ -118,7 +118,7 @@ class PendingApprovals:
 
 
 ATTENTION_EVENTS: frozenset[type[FrozenModel]] = frozenset(
-    (ApprovalRequested, ApprovalResolved, RunStarted, SessionLoaded)
+    (ApprovalRequested, ApprovalResolved, RunStarted, RunEnded, SessionLoaded)
 )
 """Events that may change the figures."""
 
@@ -173,6 +173,7 @@ class Attention:
         self.questions: list[Question] = []
         self._open: dict[str, Question] = {}
         self._first_of_run = 0
+        self._ended_run: slice | None = None
         self._process = 0
 
     def apply(self, envelope: Envelope) -> bool:
@@ -190,6 +191,8 @@ class Attention:
                 question.allowed_once = question.by_user and event.decision == "approve" and event.scope == "once"
             case RunStarted() if envelope.origin.depth == 0:
                 self._first_of_run = len(self.questions)
+            case RunEnded() if envelope.origin.depth == 0:
+                self._ended_run = slice(self._first_of_run, len(self.questions))
             case SessionLoaded():
                 # The process that asked has ended, at an unknown time.
                 for question in self._open.values():
@@ -202,8 +205,8 @@ class Attention:
 
     @property
     def of_run(self) -> Sequence[Question]:
-        """The questions of the newest run."""
-        return self.questions[self._first_of_run :]
+        """The questions of the last run that ended, as its report is; of the first run before it ends."""
+        return self.questions[self._first_of_run :] if self._ended_run is None else self.questions[self._ended_run]
 
 
 def figures(questions: Sequence[Question], now: float) -> Figures:
@@ -236,7 +239,7 @@ def best_saving(questions: Sequence[Question], now: float, in_force: Container[s
         left = _waited([question for question in questions if id(question) not in own], now)
         savings.append(Saving(rule, len(own), whole - left))
     best = max(savings, key=lambda saving: (saving.seconds, saving.questions), default=None)
-    return best if best is not None and best.seconds > 0 else None
+    return best if best is not None and best.seconds >= LEAST_SAVED else None
 
 
 def _waited(questions: Sequence[Question], now: float) -> float:

@@ -1,14 +1,16 @@
 """All calls of a session in order: the fold behind the tool panel. An event costs the same with 10,000 calls."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
     ChangesDiscarded,
     ChangesKept,
     ChangesProposed,
@@ -19,6 +21,8 @@ from tui_agent.protocol.events import (
     MessageEnded,
     PermissionDecided,
     RunEnded,
+    RunStarted,
+    SessionCreated,
     SessionLoaded,
     SubagentEnded,
     SubagentStarted,
@@ -34,6 +38,7 @@ from tui_agent.protocol.events import (
     UsageUpdated,
 )
 from tui_agent.protocol.messages import AssistantMessage, FrozenModel
+from tui_agent.ui.text.shown_paths import shown_path, shown_summary
 
 from .call_view_state import CallKind, CallViewState, LedgerCall, call_of
 
@@ -69,9 +74,10 @@ HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
         *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
         *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
-        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded, UsageUpdated),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionCreated, SessionLoaded, UsageUpdated),
         *(ChangesProposed, ChangesKept, ChangesDiscarded),
-        MessageEnded,
+        *(BackgroundStarted, BackgroundEnded),
+        *(MessageEnded, RunStarted),
     )
 )
 """Events that may change a call."""
@@ -88,13 +94,18 @@ class CallLedger:
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(default_factory=lambda: {kind: set() for kind in get_args(CallKind)})
     """Indexes of the calls of each kind."""
+    root: str = ""
+    """Working directory of the session; empty until an event reports it."""
+    of_run: Counter[CallKind] = field(default_factory=Counter[CallKind])
+    """Number of calls of each kind in the newest run."""
+    _first_of_run: int = 0
     _position_of: dict[str, int] = field(default_factory=dict[str, int])
     _place_of: dict[int, int] = field(default_factory=dict[int, int])
     _closed: set[str] = field(default_factory=set[str])
     """Finished calls that were queued again with their answer; the later events only repeat that they are finished."""
+    _jobs: dict[str, int] = field(default_factory=dict[str, int])
+    """Indexes of the calls that became background commands, by id of those that run; -1 until the call has ended."""
     _newest: int = 0
-    _last: Origin | None = None
-    """Origin of the newest call that is not below another one."""
     _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     _result_size: int = 0
 
@@ -104,11 +115,25 @@ class CallLedger:
         match event:
             case ToolQueued(call_id=call_id):
                 return (self._add(call_id, envelope),)
+            case RunStarted():
+                if envelope.origin.depth == 0:
+                    self._first_of_run = len(self.calls)
+                    self.of_run.clear()
+                return ()
             case RunEnded():
                 return self._close_run(envelope)
-            case SessionLoaded():
+            case BackgroundStarted(task_id=task_id):
+                self._jobs[task_id] = -1
+                return ()
+            case BackgroundEnded(task_id=task_id):
+                return self._end_job(task_id, event)
+            case SessionCreated(cwd=root):
+                self.root = root
+                return ()
+            case SessionLoaded(cwd=root):
+                self.root = root
                 # The program that ran these calls has ended, so their outcome is unknown.
-                return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+                return self._close_run(envelope)
             case UsageUpdated(total=total):
                 # An event of a sub-agent changes the row of the call that started it.
                 place = self._position_of.get(envelope.origin.parent_call_id or "")
@@ -129,9 +154,13 @@ class CallLedger:
                 place = self._position_of.get(call_id) if call_id not in self._closed and call_id is not None else None
                 if place is None or not self.calls[place].view.apply(envelope):
                     return ()
+                if isinstance(event, ToolStarted | ApprovalRequested | FileChanged):
+                    self._spell_paths(self.calls[place].view)
                 if isinstance(event, ToolStarted) and (source := self.find(event.adopted_from or "")) is not None:
                     # It runs once, whichever of the two calls its changes are reported for.
                     self.calls[place].view.changes = source.view.own_changes()
+                if isinstance(event, ToolEnded):
+                    self._note_job(place, str((event.details or {}).get("task_id")))
                 has_moved = self._sort(place)
                 if isinstance(event, ToolEnded):
                     self._evict_old_results(place)
@@ -152,6 +181,11 @@ class CallLedger:
         place = self._position_of.get(call_id)
         return None if place is None else self.calls[place]
 
+    def asker(self, call_id: str) -> LedgerCall | None:
+        """Return the call whose sub-agent made a call; None for calls of the root agent."""
+        call = self.find(call_id)
+        return None if call is None or call.parent is None else self.calls[call.parent]
+
     def shown(self, chosen: CallFilter) -> list[int]:
         """Return the indexes of the calls that pass the filter, in order."""
         return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
@@ -160,6 +194,7 @@ class CallLedger:
         """Add a call, or continue the one that is resumed; return its index."""
         view = CallViewState(call_id)
         view.apply(envelope)
+        self._spell_paths(view)
         known = self._position_of.get(call_id)
         self._closed.discard(call_id)
         # Only a resume queues calls outside a step, all of the last answer. Other calls may reuse an id: some servers
@@ -169,30 +204,27 @@ class CallLedger:
             self._resume(self.calls[known], view)
             return known
         parent = self._position_of.get(envelope.origin.parent_call_id or "")
-        last, place = self._last, len(self.calls)
-        opens = parent is None and (
-            last is None
-            or (last.run_id, last.agent_id, last.step)
-            != (
-                view.origin.run_id,
-                view.origin.agent_id,
-                view.origin.step,
-            )
-        )
-        if parent is None:
-            self._last = view.origin
-        else:
+        place = len(self.calls)
+        if parent is not None:
             above = self.calls[parent]
             above.children = above.children or []
             above.children.append(place)
         number = self.numbers.get(call_id) if is_resumed else None
         if number is None:
             number = self._newest = self.total + 1
-        self.calls.append(LedgerCall(view, number, place, opens, parent=parent))
+        self.calls.append(LedgerCall(view, number, place, parent=parent))
         self.places["waiting"].add(place)
+        self.of_run["waiting"] += 1
         self._position_of[call_id] = place
         self._place_of[number] = place
         return place
+
+    def _spell_paths(self, view: CallViewState) -> None:
+        """Spell the paths of a call's newest summary and change as the screen does."""
+        view.summary = shown_summary(view.summary, view.arguments.effective, self.root)
+        if view.changes.files:
+            newest = view.changes.files[-1]
+            view.changes.files[-1] = replace(newest, path=shown_path(newest.path, self.root))
 
     def _resume(self, call: LedgerCall, view: CallViewState) -> None:
         """Continue a call that was cancelled or interrupted; a finished one keeps its result."""
@@ -214,16 +246,42 @@ class CallLedger:
                 ended.append(place)
         return tuple(ended)
 
+    def _note_job(self, place: int, task_id: str) -> None:
+        """Mark a call that has ended, if it is the first one that names a background command which runs."""
+        if self._jobs.get(task_id) == -1:
+            self._jobs[task_id], self.calls[place].view.outcome.job = place, task_id
+
+    def _end_job(self, task_id: str, event: BackgroundEnded) -> tuple[int, ...]:
+        """End the background command that a call became."""
+        place = self._jobs.pop(task_id, -1)
+        if place < 0:
+            return ()
+        self.calls[place].view.end_job(event)
+        self._sort(place)
+        return (place,)
+
     def _sort(self, place: int) -> bool:
         """Move a call to its kind; return False if it has the same kind as before."""
         call = self.calls[place]
         kind = kind_of(call.view)
         if kind == call.kind:
             return False
+        if "needs_you" in (kind, call.kind):
+            self._count_question(call, 1 if kind == "needs_you" else -1)
         self.places[call.kind].discard(place)
         self.places[kind].add(place)
+        if place >= self._first_of_run:
+            self.of_run[call.kind] -= 1
+            self.of_run[kind] += 1
         call.kind = kind
         return True
+
+    def _count_question(self, call: LedgerCall, change: int) -> None:
+        """Count a question of a sub-agent, or its end, for each call above it."""
+        while call.parent is not None:
+            call = self.calls[call.parent]
+            agent = call.view.subagent
+            call.view.subagent = replace(agent, asks=max(0, agent.asks + change))
 
     def _waiting_for(self, call_id: str | None) -> list[int]:
         """Return the indexes of the calls that wait for a call, whose rows name it and its state."""
@@ -245,6 +303,11 @@ class CallLedger:
             old.live.text = ""
 
 
+def asker_text(call: LedgerCall | None) -> str:
+    """Return who asks in one line, such as `#2 Check the tests of cart`; empty for the agent itself."""
+    return f"#{call.number} {call.view.summary}".strip() if call is not None else ""
+
+
 def kind_of(view: CallViewState) -> CallKind:
     """Return the kind under which the panel counts a call."""
     match view.phase:
@@ -254,5 +317,7 @@ def kind_of(view: CallViewState) -> CallKind:
             return "needs_you"
         case "running":
             return "running"
+        case "ended" if view.outcome.job:
+            return "background"
         case "ended":
             return _KINDS[view.status] if view.status is not None else "failed"

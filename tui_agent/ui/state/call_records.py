@@ -95,6 +95,8 @@ class CallOutcome:
     metrics: tuple[tuple[str, float | str | bool], ...] = ()
     took_over: bool = False
     """True if the result is that of the same call in an interrupted response, so that the tool ran once."""
+    job: str = ""
+    """Id of the background command that the call became, while that runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class Subagent:
     run_id: str | None = None
     tokens: int = 0
     """Tokens that it has used so far."""
+    asks: int = 0
+    """Number of its calls that wait for the user, those of its own sub-agents included."""
     said: tuple[tuple[int, str], ...] = ()
     """Its newest messages, at most `MESSAGES_LIMIT`: number of its calls before each, and the end of its text."""
 
@@ -257,13 +261,8 @@ def question_text(request: ApprovalRequest | None) -> str:
     return waiting_text(request.changes) if request is not None and request.changes is not None else "needs you"
 
 
-def settled_text(changes: CallChanges, *, in_short: bool = False) -> str:
-    """Return what became of changes, such as `kept 1 of 3 files` or `discarded 3 files`; empty before that.
-
-    Args:
-        changes: the changes of the call.
-        in_short: True to leave out the numbers of lines and the repository.
-    """
+def settled_text(changes: CallChanges) -> str:
+    """Return what became of changes, such as `kept 1 of 3 files` or `discarded 3 files`; empty before that."""
     trial = changes.trial
     if not trial.is_settled:
         return ""
@@ -274,8 +273,8 @@ def settled_text(changes: CallChanges, *, in_short: bool = False) -> str:
         files = f"{trial.kept_count} of {count_text(total, 'file')}" if total else ""
     else:
         counts = lines_text(sum(file.added for file in changes.files), sum(file.removed for file in changes.files))
-        files = _words((count_text(total, "file"), "" if in_short else counts))
-    repository = repository_text(trial) if REPOSITORY in trial.kept and not (in_short and files) else ""
+        files = _words((count_text(total, "file"), counts))
+    repository = repository_text(trial) if REPOSITORY in trial.kept else ""
     return f"kept {', '.join(filter(None, (files, repository)))}"
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, cast, get_args
 
+from tui_agent.protocol.amounts import bytes_text
 from tui_agent.protocol.diffs import NO_DIFF, Diff
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    BackgroundEnded,
     BlockedOn,
     ChangesDiscarded,
     ChangesKept,
@@ -23,6 +25,7 @@ from tui_agent.protocol.events import (
     HookStarted,
     PermissionDecided,
     RunEnded,
+    SessionLoaded,
     SubagentEnded,
     SubagentStarted,
     ToolBlockedOn,
@@ -57,7 +60,9 @@ from .call_records import (
 
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """State of a call: received, blocked, waiting for the user, executing, finished."""
-CallKind = Literal["waiting", "running", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"]
+CallKind = Literal[
+    "waiting", "running", "background", "needs_you", "done", "failed", "denied", "skipped", "cancelled", "unknown"
+]
 """Kinds of calls that the panel counts and filters."""
 
 PLACE_MARKS: Mapping[Place, str] = {"trial": "trial", "read_only": "read-only"}
@@ -71,6 +76,14 @@ DATA_LIMIT = 50
 CHANGES_LIMIT = 500
 """Most changed files kept for a call; others are only counted."""
 
+_JOB_ENDS: Mapping[str, ToolStatus] = {
+    "killed": "cancelled",
+    "ended_with_session": "cancelled",
+    "timeout": "timeout",
+    "failed": "error",
+    "unknown": "interrupted",
+}
+"""Status of a call whose background command ended in one of these ways; otherwise its exit code says it."""
 _NO_OUTPUT, _NO_SUBAGENT, _NO_CHANGES = LiveOutput(), Subagent(), CallChanges()
 """Records of calls that have ended without any; never changed."""
 
@@ -113,6 +126,11 @@ class CallViewState:
         return self.phase == "ended"
 
     @property
+    def agent_asks(self) -> bool:
+        """True while a call of its sub-agent waits for the user."""
+        return self.phase == "running" and self.subagent.asks > 0
+
+    @property
     def marked_summary(self) -> str:
         """The summary, with a mark before it while the call runs in a trial."""
         place = self.changes.trial.place
@@ -147,7 +165,7 @@ class CallViewState:
         return self.timing.queued_ms + self.timing.approval_ms
 
     def apply(self, envelope: Envelope) -> bool:
-        """Apply one event of this call, or the end of its run; return False if it changed nothing."""
+        """Apply one event of this call, or the end of its run or process; return False if it changed nothing."""
         event = envelope.event
         match event:
             case ToolQueued():
@@ -160,7 +178,7 @@ class CallViewState:
                 return self._blocked(what, on)
             case ToolOutput() | ToolProgress() | ToolUpdated() | ToolData():
                 return self._apply_progress(event)
-            case RunEnded():
+            case RunEnded() | SessionLoaded():
                 return self._abandoned(envelope)
             case ApprovalRequested():
                 self._asked(event, envelope)
@@ -263,10 +281,22 @@ class CallViewState:
         self.phase, self.status, self.outcome.is_error = "ended", "interrupted", True
         self.waits_for, self.waits_on = None, ()
         timing = self.timing
+        if isinstance(envelope.event, SessionLoaded):
+            return True  # The clock of another process cannot say how long it ran.
         timing.ended_at = envelope.mono
         if timing.started_at is not None:
             timing.latency_ms = max(0.0, (envelope.mono - timing.started_at) * 1000)
         return True
+
+    def end_job(self, event: BackgroundEnded) -> None:
+        """End the background command that the call became: from now on its state is that of the command."""
+        self.outcome.job = ""
+        code = event.code or 0
+        self.status = _JOB_ENDS.get(event.status, "error" if code else "ok")
+        self.outcome.is_error = self.status != "ok"
+        ending = f"signal {-code}" if code < 0 else f"exit {code}" if code else ""
+        words = " · ".join(filter(None, (ending if self.status == "error" else "", "ran in the background")))
+        self.outcome.details = (self.outcome.details or {}) | {"outcome": words}
 
     def own_changes(self) -> CallChanges:
         """Return the call's changes, which may then be changed."""
@@ -355,8 +385,6 @@ class LedgerCall:
     """Number from 1, in the order of the first `tool.queued` of each call."""
     place: int
     """Index in the ledger."""
-    opens_step: bool
-    """True if it is the first call of its step."""
     kind: CallKind = "waiting"
     is_resumed: bool = False
     """True if the call was queued again when its session was resumed."""
@@ -413,7 +441,7 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
 def _block_words(block: UserBlock) -> str:
     match block:
         case ImageBlock():
-            return f"[image {block.media_type}, {len(block.data) * 3 // 4:,} bytes]"
+            return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
         case DocumentBlock():
             return block.label
         case _:

@@ -13,6 +13,7 @@ from tui_agent.protocol.events import (
     MessageEnded,
     RunEnded,
     RunStarted,
+    SessionForked,
     SessionLoaded,
     SteeringDelivered,
     StepRetry,
@@ -30,11 +31,15 @@ SpanKind = Literal["model", "waits", "asks", "runs", "trial", "failed", "stopped
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
     (
-        *(RunStarted, RunEnded, SessionLoaded, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
+        *(RunStarted, RunEnded, SessionLoaded, SessionForked, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, SteeringDelivered),
     )
 )
 """Events that may change the times."""
+
+
+LEAST_SAVED = 1.0
+"""Seconds below which saved time is not worth a word."""
 
 
 @dataclass(slots=True)
@@ -93,6 +98,11 @@ class RunTimes:
         """Times at which messages of the user were delivered."""
         self.started: float | None = None
         self.ended: float | None = None
+        self.last: Totals | None = None
+        """Totals of the last run that ended."""
+        self._newest = 0.0
+        self._inner: set[str] = set()
+        """Calls of sub-agents: their time is part of that of the call that started them."""
 
     @property
     def in_progress(self) -> bool:
@@ -102,10 +112,15 @@ class RunTimes:
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return False if it changed nothing."""
         event, at = envelope.event, envelope.mono
+        if isinstance(event, SessionLoaded):
+            at = self._newest  # Another process: its clock does not continue that of the run.
+        self._newest = at
         match event:
             case ToolQueued(call_id=call_id):
                 lane = self.calls[call_id] = Lane()
                 lane.begin("waits", at)
+                if envelope.origin.depth:
+                    self._inner.add(call_id)
             case ApprovalRequested(call_id=call_id):
                 self._begin(call_id, "asks", at)
             case ApprovalResolved(call_id=call_id):
@@ -123,7 +138,8 @@ class RunTimes:
         if self.started is None or self.ended is None:
             return None
         model = [_stretch(span) for span in self.model.spans]
-        tools = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind in _EXECUTING]
+        own = [lane for call_id, lane in self.calls.items() if call_id not in self._inner]
+        tools = [_stretch(span) for lane in own for span in lane.spans if span.kind in _EXECUTING]
         asking = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind == "asks"]
         busy = sum(end - start for start, end in tools)
         return Totals(
@@ -137,12 +153,15 @@ class RunTimes:
     def _apply_own(self, event: AgentEvent, at: float) -> bool:
         match event:
             case RunStarted():
-                self.model, self.calls, self.steers = Lane(), {}, []
+                self._forget()
                 self.started, self.ended = at, None
             case StepStarted():
                 self.model.begin("model", at)
             case MessageEnded(message=AssistantMessage()) | MessageDiscarded() | StepRetry():
                 self.model.finish(at)
+            case SessionForked():
+                self._forget()
+                self.started = self.ended = self.last = None
             case SteeringDelivered():
                 self.steers.append(at)
             case RunEnded() | SessionLoaded():
@@ -151,9 +170,14 @@ class RunTimes:
                 for lane in (self.model, *self.calls.values()):
                     lane.finish(at)
                 self.ended = at
+                self.last = self.totals()
             case _:
                 return False
         return True
+
+    def _forget(self) -> None:
+        self.model, self.calls, self.steers = Lane(), {}, []
+        self._inner.clear()
 
     def _begin(self, call_id: str, kind: SpanKind, at: float) -> None:
         if (lane := self.calls.get(call_id)) is not None and lane.open:

@@ -1,9 +1,8 @@
-"""The session's status: the fold behind the title bar and the status line."""
+"""The session's status: the fold behind the frame of the composer and the status line."""
 
 import re
 from dataclasses import dataclass, field
 
-from tui_agent.protocol.amounts import tokens_text
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -100,16 +99,6 @@ class StatusNotice:
     """Monotonic seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextRetry:
-    """A retry that is due."""
-
-    number: str
-    """Its number and their maximum, such as `2/10`."""
-    at: float
-    """Monotonic seconds."""
-
-
 @dataclass(slots=True)
 class RunProgress:
     """Times of the newest run, and what the calls of the session have left: changed files, running commands."""
@@ -151,12 +140,12 @@ class SessionStatus:
     """Running calls by id, oldest first."""
     asking: dict[str, str] = field(default_factory=dict[str, str])
     """Open approval requests, oldest first: request id to the id of the sub-agent that asks; empty for the agent."""
-    retry: NextRetry | None = None
-    """The next retry of a request; None if none is due."""
+    retry_at: float | None = None
+    """Monotonic seconds of the next retry of a request; None if none is due."""
     compacting: int | None = None
     """Tokens of the conversation that is being compacted; None if it is not."""
     notice: StatusNotice = StatusNotice()
-    """Newest short message about a mode, the settings or a compaction."""
+    """Newest short message about a mode or the settings."""
     progress: RunProgress = field(default_factory=RunProgress)
     """Times and effects of the newest run."""
     ended: RunReason | None = None
@@ -171,6 +160,11 @@ class SessionStatus:
     def busy(self) -> bool:
         """True during a run."""
         return self.status != "idle"
+
+    @property
+    def shown(self) -> Status:
+        """The status, or `waiting_approval` while a sub-agent or a tool server asks, whatever else runs."""
+        return "waiting_approval" if self.asking and self.status != "stopping" else self.status
 
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return False if it changed nothing."""
@@ -192,7 +186,7 @@ class SessionStatus:
             case PermissionModeChanged(old=old, new=mode, by=by):
                 self.mode = mode
                 if by != "user":
-                    self._notify(f"mode {old.value} → {mode.value} ({by})", envelope)
+                    self._notify(f"mode {old.words} → {mode.words} ({by})", envelope)
             case BackgroundStarted(task_id=task_id):
                 self.progress.in_background.add(task_id)
             case BackgroundEnded(task_id=task_id):
@@ -213,19 +207,17 @@ class SessionStatus:
             case StatusChanged(status=status, detail=detail):
                 self._become(status, detail, envelope)
             case StepStarted(index=index):
-                self.step, self.retry = self._steps.begin_step(index) - 1, None
+                self.step, self.retry_at = self._steps.begin_step(index) - 1, None
             case CompactionStarted(tokens_before=tokens):
-                self.compacting = tokens
-            case CompactionEnded(ok=ok, tokens_before=before, tokens_after=after):
-                self.compacting = None
-                if ok:
-                    self._notify(f"compacted {tokens_text(before)} → {tokens_text(after)} tokens", envelope)
+                self.compacting = self.tokens = tokens
+            case CompactionEnded(tokens_after=tokens):
+                self.compacting, self.tokens = None, tokens
             case Noticed(code=code, text=text, context=context) if code in STATUS_NOTICES:
                 if code == "model_chosen":
                     self.model = str(context.get("model", self.model))
                 self._notify(text, envelope)
-            case StepRetry(attempt=attempt, max=most, wait_s=wait):
-                self.retry = NextRetry(f"{attempt}/{most}", envelope.mono + wait)
+            case StepRetry(wait_s=wait):
+                self.retry_at = envelope.mono + wait
             case ContextUsage(tokens=tokens, window=window):
                 self.tokens, self.window = tokens, window
             case AgentCreated(model=model, mode=mode):
@@ -240,7 +232,8 @@ class SessionStatus:
                 self._become_idle(envelope)
             case SessionLoaded():
                 self._become_idle(envelope)
-                self.progress.in_background.clear()
+                # The clock of the process that ran it is not that of this one.
+                self.progress = RunProgress(heard_at=envelope.mono, writes=self.progress.writes)
                 self.unsaved = ""
                 self.notice = StatusNotice()
             case _:
@@ -261,5 +254,5 @@ class SessionStatus:
         self.running.clear()
         self.asking.clear()
         self.progress.waiting_changes.clear()
-        self.retry = self.compacting = None
+        self.retry_at = self.compacting = None
         self._become("idle", "", envelope)

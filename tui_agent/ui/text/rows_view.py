@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from textual import getters
 from textual.events import Resize
-from textual.geometry import Offset
+from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
@@ -137,6 +137,13 @@ class RowsView(LineView):
     def on_resize(self, event: Resize) -> None:
         """Build the rows for the new width."""
         self._make()
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        # A frame is drawn between a new layout and its `Resize`: it must not be empty.
+        is_new = super()._size_updated(size, virtual_size, container_size, layout)
+        if self.row_width != self._made_for:
+            self._make()
+        return is_new
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Post that other rows are visible."""

@@ -62,6 +62,8 @@ def state_of(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> t
             return question_text(view.approval.request), "warning"
         case "waiting" | "queued":
             return wait_text(view, find), "muted"
+        case "running" if view.agent_asks:
+            return "needs you", "warning"
         case "running":
             return view.live.progress, "muted"
         case "ended":

@@ -15,8 +15,9 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text, tokens_text
 from tui_agent.protocol.diffs import Diff
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.visible_text import without_sequences
-from tui_agent.ui.panel.call_rows import change_facts, sign_of, tail_lines
+from tui_agent.ui.panel.call_rows import change_facts, fitted_summary, sign_of, tail_lines
 from tui_agent.ui.state.call_records import FileChange, tool_kind
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
 from tui_agent.ui.text.argument_rows import argument_texts
@@ -36,6 +37,8 @@ OPEN_DIFF_ROWS = 60
 """Most rows shown of one file's diff in an unfolded call; the call's page shows all."""
 LONGEST_COMMAND = 20_000
 """Most characters shown of a command."""
+LIVE_ROWS = 6
+"""Most rows shown of a running call's newest output."""
 HEAD_ROWS, TAIL_ROWS = 8, 16
 """Most rows shown of a result in an unfolded call, from its beginning and from its end."""
 MAX_FOUND_ROWS = 40
@@ -47,9 +50,13 @@ MAX_FILES = 40
 LEAST_READS, MOST_READS = 2, 20
 """Least adjacent reads that are one row, and most calls of one part."""
 
+_SIZE = re.compile(r" \([^()]*\)$")
 _SKIPPED_LINES = 40
 """Lines before the shown end of an output that are read for the colours they leave behind."""
 _NAMES_IN_A_ROW = 20
+_LONGEST_READ = 40
+"""Most cells of what one of several reads read."""
+_SEPARATOR: Run = (" · ", "muted")
 _LONGEST = 400
 
 _SIGN_STYLES = {
@@ -74,7 +81,7 @@ class CallContext:
     root: str = ""
     """Working directory; paths below it are shown without it."""
     is_alone: bool = False
-    """True if the panel is not beside the conversation: calls show their newest output, clocks and sizes here."""
+    """True if the panel is not beside the conversation: calls show their clocks and sizes here."""
     clock: Callable[[], float] = monotonic
     """Returns monotonic seconds."""
 
@@ -241,8 +248,8 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
     head.extend(_agent_rows(call, context, width))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
-    if view.phase == "running" and (context.is_alone or is_open) and not (is_open and view.subagent.label):
-        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted")]))
+    if view.phase == "running" and not (is_open and view.subagent.label):
+        groups.append(("output", [_output_row(runs, width) for runs in tail_lines(view, "muted", LIVE_ROWS)]))
     if is_open:
         groups.append(("input", list(_facts(view, width))))
         groups.append(("", _agent_steps(call, context, width)))
@@ -251,9 +258,25 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         groups.append(("diff", _diff_rows(view, files, context, width, is_open=is_open, sought=sought)))
     elif files:
         groups.append(("diff", _names_row(view, context.root, width)))
-    if is_open and not files:
+    if is_open and shows_output(view):
         groups.append(("output", _output_rows(view, width, sought)))
     return groups
+
+
+def shows_output(view: CallViewState) -> bool:
+    """Return True if the output says more than the changed files: always that of a command."""
+    return not _files_of(view) or "command" in view.arguments.effective
+
+
+def hidden_lines(view: CallViewState) -> int:
+    """Return the number of lines of output that a folded call does not show; 0 if its row says enough."""
+    details = view.outcome.details or {}
+    if view.status is None or view.timing.started_at is None or not shows_output(view):
+        return 0
+    if not isinstance(lines := details.get("lines"), int):
+        text = view.outcome.result.strip("\n\r")
+        lines = whole_count(text) if text and "outcome" not in details else 0
+    return lines if lines > 1 else 0
 
 
 def flattened(groups: CallRows) -> list[Line]:
@@ -308,7 +331,8 @@ def _diff_rows(
     most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
     rows: list[Line] = []
     for file in files[:MAX_FILES]:
-        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1))
+        # The row of a call that changes one file names it already.
+        rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or file.path not in view.summary))
         rows.extend(_file_rows(file, width, most, sought if is_open else ""))
     if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
         rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
@@ -382,14 +406,23 @@ def _agent_steps(call: LedgerCall, context: CallContext, width: int) -> list[Lin
 def _inner_row(view: CallViewState, context: CallContext, width: int) -> Line:
     """Return the row of a sub-agent's call."""
     (sign, sign_style), (outcome, style) = sign_of(view), state_of(view, context.find)
+    summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
     runs: list[Run] = [
         (f"{BODY}  {sign} ", _SIGN_STYLES[sign_style]),
         (f"{one_line(view.name, 16)} ", f"tool-{tool_kind(view.name)}"),
-        (one_line(view.marked_summary, _LONGEST), ""),
+        (summary, ""),
     ]
-    if outcome and f"({outcome})" not in view.marked_summary:
-        runs.append((f"  {one_line(outcome, _LONGEST)}", style))
+    if outcome:
+        runs.append((f"  {outcome}", style))
     return Line(clipped(runs, width), indent=len(BODY) + 4)
+
+
+def _told_once(view: CallViewState, summary: str, outcome: str) -> tuple[str, str]:
+    """Return summary and outcome of a call, the one without what the other says."""
+    if outcome and tool_kind(view.name) == "change" and view.status == "ok":
+        summary = _SIZE.sub("", summary)  # The size that was asked for; the outcome has that of the change.
+    is_said = bool(outcome) and "command" not in view.arguments.effective and f" {outcome}:" in f" {summary}:"
+    return summary, "" if is_said else outcome
 
 
 def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
@@ -398,11 +431,9 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     sign, sign_style = sign_of(view)
     outcome, style = state_of(view, context.find)
     name = one_line(view.name, 16)
-    summary = one_line(view.marked_summary, _LONGEST)
-    # A tool may have put its result into the summary, too, as `edit` does with its counts.
-    outcome = "" if f"({outcome})" in summary else one_line(outcome, _LONGEST)
+    summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
-    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 2 if outcome else 0)
+    kept = min(cell_len(summary), width // 2) + (cell_len(outcome) + 3 if outcome else 0)
     forms = _amounts(call, context, is_open=is_open)
     right = next((form for form in forms if cell_len(form) + kept <= whole), forms[-1])
     room = whole - cell_len(right)
@@ -435,22 +466,24 @@ def _amounts(call: LedgerCall, context: CallContext, *, is_open: bool) -> Sequen
         now, is_moving = context.clock(), context.is_alone and view.phase in ("running", "asking")
         waited = view.elapsed_ms(now) if view.phase == "running" else view.waited_ms(now)
         return (f"{seconds_text(waited / 1000, tenths=False)}  {number}" if is_moving and waited >= 1000 else number,)
-    clock = seconds_text(timing.latency_ms / 1000) if timing.latency_ms >= 1000 else ""
-    forms = [(clock, number)]
+    clock = seconds_text(timing.latency_ms / 1000) if timing.latency_ms >= 1000 and not view.outcome.job else ""
+    lines = "" if is_open or not (hidden := hidden_lines(view)) else f"+{count_text(hidden, 'line')}"
+    forms = [(lines, clock, number), (clock, number)]
     if context.is_alone or is_open:
         you = f"you {seconds_text(timing.approval_ms / 1000, tenths=False)}" if timing.approval_ms >= 1000 else ""
-        size = bytes_text(view.outcome.size_bytes) if view.outcome.size_bytes >= 1000 else ""
-        forms = [(you, size, clock, number), (you, clock, number), *forms]
+        size = bytes_text(view.outcome.size_bytes) if view.outcome.size_bytes >= 1000 and not lines else ""
+        forms = [(you, size, lines, clock, number), (you, lines, clock, number), *forms]
     return ["  ".join(filter(None, form)) for form in forms]
 
 
 def _reads_rows(views: Sequence[CallViewState], width: int) -> list[Line]:
-    """Return finished reads as one row, or two if there are many: what each tool read, files without their folder."""
+    """Return finished reads as one row, or two if there are many: what each tool read."""
     groups: list[list[Run]] = []
     for name, group in groupby(views, key=lambda view: view.name):
         calls = list(group)
-        texts = [_short(view) for view in calls]
-        runs = [(one_line(name, 16), f"tool-{tool_kind(name)}"), (f" {', '.join(texts)}", "")]
+        runs: list[Run] = [(f"{one_line(name, 16)} ", f"tool-{tool_kind(name)}")]
+        for number, view in enumerate(calls):
+            runs.extend([*([_SEPARATOR] if number else []), (fitted_summary(view.summary, _LONGEST_READ), "")])
         if len(calls) == 1 and (outcome := outcome_of(calls[0])[0]) and calls[0].name != "read":
             runs.append((f" ({one_line(outcome, 40)})", "muted"))
         groups.append(runs)
@@ -462,24 +495,16 @@ def _packed(groups: Sequence[Sequence[Run]], width: int) -> list[Line]:
     """Return groups one after another, in two rows without breaking one if that is possible."""
     rows: list[list[Run]] = []
     for group in groups:
-        longer = [*rows[-1], ("  ", ""), *group] if rows else []
+        longer = [*rows[-1], _SEPARATOR, *group] if rows else []
         if rows and width_of_runs(longer) <= width:
             rows[-1] = longer
         else:
             rows.append(list(group))
     if len(rows) > 2 or any(width_of_runs(row) > width for row in rows):
         return wrapped(
-            [run for number, group in enumerate(groups) for run in (("  " * bool(number), ""), *group)], width
+            [run for number, group in enumerate(groups) for run in (*([_SEPARATOR] if number else []), *group)], width
         )
     return [Line(tuple(row)) for row in rows]
-
-
-def _short(view: CallViewState) -> str:
-    """Return what a call read, a path by its last part; a pattern is whole, because its folders are part of it."""
-    text = one_line(view.summary, _LONGEST)
-    if "*" in text:
-        return clip(text, 40)
-    return text.rstrip("/").rpartition("/")[2] if " " not in text and "/" in text else clip(text, 40)
 
 
 def _facts(view: CallViewState, width: int) -> Iterable[Line]:
@@ -498,8 +523,8 @@ def _facts(view: CallViewState, width: int) -> Iterable[Line]:
 def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[Line]:
     """Return the row with the name of a changed file, if it is one of several or there are facts about it."""
     facts = change_facts(file)
-    if not named and not facts:
-        return []
+    if not named:
+        return [_body_row(facts, width)] if facts not in ("", "created") else []
     head: list[Run] = [(BODY, ""), (_path_of(file, root, width), "")]
     if file.added or file.removed:
         head.extend(((f"  +{file.added}", "success"), (f" −{file.removed}", "error")))
@@ -587,7 +612,8 @@ def output_ends(text: str, width: int, head: int, tail: int, sought: str = "") -
     for stop in (*found[:MAX_FOUND_ROWS], end):
         if stop > place:
             reader.skip("\n".join(lines[max(place, stop - _SKIPPED_LINES) : stop]))
-            result.append(_body_row(f"… {count_text(stop - place, 'more line')} …", width))
+            count = whole_count("\n".join(lines[place:stop]))
+            result.append(_body_row(f"… {count_text(count, 'more line')} …", width))
         result.extend(rows(lines[stop : stop + 1]) if stop < end else ())
         place = stop + 1
     return [*result, *rows(lines[end:])]

@@ -116,7 +116,7 @@ class Conversation(TranscriptWithCursor):
         self._flush_soon()
 
     def show_alone(self, is_alone: bool) -> None:
-        """Show or hide what the panel shows beside the conversation: newest output, clocks and sizes of calls."""
+        """Show or hide what the panel shows beside the conversation: clocks and sizes of calls."""
         if self._fold.show_alone(is_alone):
             self._flush_soon()
 

@@ -68,7 +68,7 @@ from tui_agent.ui.text.sanitiser import joined_lines, one_line, with_controls
 from .answer_fold import AnswerFold
 from .call_outcome import RESUMED
 from .call_part import MOST_READS, CallContext, CallPart, ReadsPart
-from .markdown.markdown_part import MarkdownPart, ThinkingPart
+from .markdown.markdown_part import MarkdownPart, PastedPart, ThinkingPart
 from .rewind_marks import RewindMarks
 from .transcript_model import Part, Transcript
 from .transcript_notes import note_of, retried_text, run_end_text, server_answer_note
@@ -99,6 +99,8 @@ _OF_ITS_CALL: frozenset[type[AgentEvent]] = frozenset(
 
 _ENDING = frozenset(("stop_requested", "abort_requested"))
 """Codes of notices that a run is about to end because the user said so."""
+FOLDED_LINES = 8
+"""Lines from which a message of the user is folded, as a paste is in the composer."""
 MOST_PICTURES = 4
 """Most images shown of a result."""
 
@@ -144,6 +146,7 @@ class TranscriptFold:
         self._rules: dict[str, str] = {}
         self._questions: dict[str, ServerQuestion] = {}
         self._jobs: dict[str, str] = {}
+        self._job_parts: dict[str, Part] = {}
         self._skipped: list[str] = []
         self._steps = StepNumbers(is_known=self._is_whole)
         self.calls.root = ""
@@ -343,7 +346,9 @@ class TranscriptFold:
         if isinstance(event, ToolEnded) and event.status == "skipped_steering":
             self._skipped.append(call_id)
         if isinstance(event, ToolEnded) and event.error_kind not in RESUMED:
-            part = self._shown.pop(call_id, None)
+            part, call = self._shown.pop(call_id, None), self._find(call_id)
+            if part is not None and call is not None and call.view.outcome.job:
+                self._job_parts[call.view.outcome.job] = part
             if part is not None and self._shows_pictures:
                 self._add_pictures(part, event.content)
 
@@ -372,6 +377,11 @@ class TranscriptFold:
         self._ending = None if self._ending in removed else self._ending
         self._shown = {call_id: part for call_id, part in self._shown.items() if part not in removed}
         self._stale = {part: None for part in self._stale if part not in removed}
+        last = self.transcript.parts[-1] if self.transcript.parts else None
+        if isinstance(last, CallPart) and last.is_followed:
+            last.is_followed = False
+            self._stale[last] = None
+        self._job_parts = {job: part for job, part in self._job_parts.items() if part not in removed}
 
     def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
         """Show what happens to the only call of a command of the user."""
@@ -412,6 +422,8 @@ class TranscriptFold:
     def _end_retry(self, *, tried: bool) -> None:
         """Say in the note about a retry what became of it."""
         if self._retry is not None:
+            if tried:
+                self._retry.kind = "retried"  # Its cause has gone, so it no longer alarms.
             self._retry.replace(retried_text(self._retry.text, tried=tried))
             self.transcript.refresh(self._retry)
             self._retry = None
@@ -464,6 +476,8 @@ class TranscriptFold:
             case BackgroundStarted(task_id=task_id, command=command):
                 self._jobs[task_id] = command
             case BackgroundEnded(task_id=task_id):
+                if (part := self._job_parts.pop(task_id, None)) is not None:
+                    self._stale[part] = None
                 self._note(event, f" · {one_line(joined_lines(self._jobs.pop(task_id, '')), 60)}")
             case TodoUpdated(items=items):
                 self._planned(items)
@@ -472,8 +486,9 @@ class TranscriptFold:
                 self._add(MarkdownPart(text, margin=BODY))
             case StepRetry() if self._retry is not None or self._follows_retry():
                 note, self._retry = note_of(event), self._retry or self._newest_retry
-                if self._retry is not None:
-                    self._retry.replace(note[1] if note else "")
+                if self._retry is not None and note is not None:
+                    self._retry.kind = note[0]
+                    self._retry.replace(note[1])
                     self.transcript.refresh(self._retry)
             case _:
                 self._note(event)
@@ -529,7 +544,9 @@ class TranscriptFold:
 
 
 def _said_part(text: str) -> Part:
-    """Return the user's message with every character visible, as in the composer; a long text is laid out on demand."""
+    """Return the user's message with every character visible, as in the composer; of many lines it is folded."""
+    if text.count("\n") + 1 >= FOLDED_LINES:
+        return PastedPart(text.rstrip("\n"), margin=BODY)
     if len(text) <= MAX_CHARACTERS:
         return TextPart(text, shows_controls=True)
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")

@@ -107,7 +107,7 @@ class Part(ABC):
 
     @abstractmethod
     def layout(self, width: int) -> list[Line]:
-        """Return its rows for a width, without the gap."""
+        """Return its rows for a width, without the gap. A part without rows has no gap either."""
 
     def estimate(self, width: int) -> int:
         """Return about how many rows `layout` will return, without cost."""
@@ -141,7 +141,8 @@ class Part(ABC):
         """Lay out at least the rows from `first` to `last`; return by how many rows the content at `first` moved."""
         before = self.height(width)
         if self._width != width:
-            self._rows = [*([Line()] if self.gap else []), *self.layout(width)]
+            rows = self.layout(width)
+            self._rows = [*([Line()] if self.gap and rows else []), *rows]
             self._width, self._measured = width, (width, len(self._rows))
         return len(self._rows) - before if first > 0 else 0
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.events import TodoItem, ToolStatus
+from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import ImageBlock
 from tui_agent.protocol.status_words import STATUS_WORDS
 from tui_agent.protocol.visible_text import without_sequences
@@ -40,7 +41,8 @@ MAX_TODO_ITEMS = 100
 """Most items shown; others are counted."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
-_STYLES = {"retry": "warning", "denied": "warning"}
+_SIGNS["retried"] = _SIGNS["retry"]
+_STYLES = {"retry": "warning", "denied": "warning", "retried": "muted"}
 _TODO_SIGNS = {"pending": "○", "in_progress": "◐", "done": "●"}
 
 
@@ -262,7 +264,7 @@ class CommandPart(Part):
         # A line that redraws itself shows its end; of others the beginning fits the row.
         cut = [line[-width * 8 :] if "\r" in line else line[: width * 8] for line in last]
         lines = [runs for line in cut for runs in reader.lines(line)]
-        hidden = self._lines_gone + output.count("\n") + 1 - MAX_OUTPUT_ROWS
+        hidden = self._lines_gone + (whole_count(before) if before else 0)
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; {hint('conversation.open_part', 'opens all of it')}"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
@@ -277,7 +279,7 @@ class CommandPart(Part):
 
 
 class TodoPart(Part):
-    """The model's plan; only its progress while the right column shows the items."""
+    """The model's plan. Has no rows while the right column shows the items; the row of the call has its progress."""
 
     name = "plan"
 
@@ -289,8 +291,8 @@ class TodoPart(Part):
 
     @property
     def text(self) -> str:
-        """Its items as lines."""
-        return "\n".join(item.text for item in self._items)
+        """Its items as lines, while they are shown."""
+        return "\n".join(item.text for item in self._items) if self._is_whole() else ""
 
     def replace(self, items: Sequence[TodoItem]) -> None:
         """Show other items."""
@@ -298,12 +300,10 @@ class TodoPart(Part):
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
-        """Return a count, then the items in one row or more each."""
-        done = sum(item.status == "done" for item in self._items)
+        """Return the items in one row or more each."""
         if not self._is_whole():
-            return [Line(clipped(((f"{BODY}plan: {done} of {len(self._items)} done", "muted"),), width))]
-        count = f"  {done} of {len(self._items)} done"
-        rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
+            return []
+        rows: list[Line] = []
         for item in self._items[:MAX_TODO_ITEMS]:
             style = {"done": "muted", "in_progress": "strong", "pending": ""}[item.status]
             lines = wrapped([(sanitise(ends_of(item.text, MAX_TODO_CHARACTERS)), style)], width - len(BODY) - 2)

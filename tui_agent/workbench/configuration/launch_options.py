@@ -47,6 +47,8 @@ class LaunchOptions:
     """File to record to."""
     mcp_config: Path | None = None
     """File with tool servers for this launch."""
+    folders: tuple[Path, ...] = ()
+    """Folders that count as part of the workspace."""
     notice: str = ""
     """Notice about the choice of the session, for the user."""
 

@@ -21,10 +21,11 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.toml_text import parse_toml
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import NO_TRIAL, TrialFacts
-from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import BUILT_IN_TOOLS, JOB_TOOLS, WEB_TOOLS
 from tui_agent.tools.atomic_write import write_atomically
 
+from .launch_options import LaunchOptions
 from .project_trust import TrustStore
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def build_policy(
     locations: Locations,
     archive: Path,
     *,
+    folders: Sequence[Path] = (),
     trial: TrialFacts = NO_TRIAL,
     temporary: Path | None = None,
     is_trusted: bool,
@@ -104,6 +106,7 @@ def build_policy(
         root: the workspace.
         locations: tui-agent's own directories, which calls must not touch.
         archive: directory of saved tool output, which calls may read.
+        folders: folders that count as part of the workspace.
         trial: the place in which commands run that no rule and no mode lets outside.
         temporary: the /tmp of commands in trials, which calls may read.
         is_trusted: True if the user trusts everything that the workspace brings.
@@ -117,10 +120,35 @@ def build_policy(
         secret_files=SECRET_FILES if chosen.secret_files is None else chosen.secret_files,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,) if temporary is None else (archive, temporary),
+        folders=folders,
         store_grant=RuleStore(locations, root).store,
         is_trusted=is_trusted,
         trial=trial,
     )
+
+
+def added_folders(options: LaunchOptions, settings: Settings) -> tuple[Path, ...]:
+    """Return the folders that the settings and the command line add to the workspace. Blocks.
+
+    Raises:
+        ConfigurationError: one is not a folder, or contains the workspace.
+    """
+    named = (Path(os.path.expanduser(name)) for name in settings.permissions.folders)
+    return tuple(check_folder(folder, options.cwd) for folder in (*named, *options.folders))
+
+
+def check_folder(folder: Path, workspace: Path) -> Path:
+    """Return a folder with links followed, if it can be added to the workspace. Blocks.
+
+    Raises:
+        ConfigurationError: it is not a folder, or contains the workspace.
+    """
+    found = Path(os.path.realpath(workspace / folder))
+    if not found.is_dir():
+        raise ConfigurationError(f"cannot add {folder}: it is not a folder")
+    if Path(os.path.realpath(workspace)).is_relative_to(found):
+        raise ConfigurationError(f"cannot add {folder}: it contains the folder in which tui-agent works")
+    return found
 
 
 class RuleStore:

@@ -1,4 +1,4 @@
-"""The stored sessions as the list of sessions sees them. All reading and writing happens in threads."""
+"""The stored sessions, as the list of sessions and editors see them. All reading and writing happens in threads."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ class SessionEntry:
 
 
 class SessionCatalogue:
-    """The sessions of one store, seen from one folder."""
+    """The sessions of one store, seen from one folder, which is `/` for an editor."""
 
     def __init__(self, store: SessionStore, folder: Path) -> None:
         self._store = store
@@ -66,6 +66,28 @@ class SessionCatalogue:
         for start in range(0, len(paths), BATCH):
             yield await asyncio.to_thread(self._entries, paths[start : start + BATCH])
 
+    async def latest(self, cwd: str | None) -> Sequence[SessionSummary]:
+        """Return the sessions with messages, of one directory or of all, the one with the latest message first.
+
+        Raises:
+            SessionError: the directory of the sessions cannot be read.
+        """
+        here = None if cwd is None else os.path.realpath(cwd)
+        found = await asyncio.to_thread(self._store.list)
+        return [
+            one
+            for one in found
+            if one.said and os.path.isabs(one.cwd) and (here is None or os.path.realpath(one.cwd) == here)
+        ]
+
+    async def has(self, session_id: str) -> bool:
+        """True if there is a session of this id.
+
+        Raises:
+            SessionError: no session can have this id.
+        """
+        return await asyncio.to_thread(lambda: self._store.journal_path(session_id).is_file())
+
     async def count(self, entries: Sequence[SessionEntry]) -> AsyncIterator[Sequence[SessionEntry]]:
         """Yield those whose messages were not counted yet, with their number. Reads the new part of each journal."""
         missing = [entry for entry in entries if entry.summary.messages is None]
@@ -85,13 +107,13 @@ class SessionCatalogue:
         """
         return await asyncio.to_thread(self._then_read, entry, lambda: self._store.rename(entry.summary.id, title))
 
-    async def fork(self, entry: SessionEntry) -> str:
+    async def fork(self, session_id: str) -> str:
         """Copy a session and return the id of the copy.
 
         Raises:
             SessionError: the session cannot be copied.
         """
-        return (await asyncio.to_thread(self._store.fork, entry.summary.id)).id
+        return (await asyncio.to_thread(self._store.fork, session_id)).id
 
     async def delete(self, entry: SessionEntry) -> None:
         """Delete a session with all its files.

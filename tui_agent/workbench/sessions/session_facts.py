@@ -67,7 +67,7 @@ async def session_facts(
         tool = by_name.get(name)
         return tool is not None and policy.check(tool, arguments).decision == "allow"
 
-    parts = [f"{_LEAD}\nDate: {date.today().isoformat()}", _shell_text(root, environment)]
+    parts = [f"{_LEAD}\nDate: {date.today().isoformat()}", _shell_text(root, environment), folders_text(policy.folders)]
     may_list = is_allowed("glob", {"pattern": "*"})
     may_ask_git = is_allowed("bash", {"command": STATUS_COMMAND})
     bash = by_name.get("bash")
@@ -95,6 +95,12 @@ def has_changes(root: Path, policy: PermissionPolicy, tools: Sequence[object]) -
         return None
     output = GitFiles(root, policy.is_trusted).status()
     return None if output is None else output.count(b"\0") > 1
+
+
+def folders_text(folders: Sequence[Path]) -> str:
+    """Name the folders that count as part of the workspace; empty if there are none."""
+    names = ", ".join(_visible(str(folder)) for folder in folders)
+    return f"Also part of the workspace, with absolute paths: {names}" if names else ""
 
 
 def _shell_text(root: Path, environment: Mapping[str, str]) -> str:

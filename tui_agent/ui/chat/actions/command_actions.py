@@ -181,8 +181,7 @@ class CommandProvider(Provider):
         for own in (entry for entry in commands.own if " " not in entry.slash):
             yield PaletteEntry(f"/{own.slash}", own.help, lambda name=own.slash: commands.begin(name))
         for mode in PermissionMode:
-            words = mode.value.replace("_", " ")
-            yield PaletteEntry(f"mode: {words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
+            yield PaletteEntry(f"mode: {mode.words}", MODES[mode], lambda chosen=mode: settings.choose_mode(chosen))
         for name, text in theme_texts(settings.theme_names).items():
             yield PaletteEntry(f"theme: {name}", text, lambda chosen=name: settings.choose_theme(chosen))
         yield entries[-1]

@@ -63,7 +63,7 @@ class PageActions:
             self._context.show_page("Doctor", lambda _: Content(text))
 
     def _show_context_page(self, _: str) -> None:
-        agent, window = self._context.bridge.agent, self._state().status.window
+        agent, status = self._context.bridge.agent, self._state().status
         if agent is None:
             self._context.say(NOT_READY, wrong=True)
             return
@@ -71,8 +71,8 @@ class PageActions:
         from tui_agent.ui.dialogs.info_pages import context_text
         from tui_agent.workbench.context_breakdown import context_breakdown
 
-        breakdown = context_breakdown(agent.history, agent.tools)
-        self._context.show_page("Context", lambda width: context_text(breakdown, window, self._number_of, width))
+        parts = context_breakdown(agent.history, agent.tools).scaled_to(status.tokens)
+        self._context.show_page("Context", lambda width: context_text(parts, status.window, self._number_of, width))
 
     def _report(self, _: str) -> None:
         # Pages are loaded on demand.
@@ -90,7 +90,7 @@ class PageActions:
         views = [call.view for call in found if call is not None and call.view.changes.trial.kept]
         kept = [(view.summary, view.changes.trial) for view in views]
         rules = context.bridge.bench.rules if context.bridge.bench is not None else None
-        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept)
+        page = ReportPage(report, state.attention, rules, clock, self.show_permissions, kept, state.times.last)
         context.screen.app.push_screen(page)
 
     def show_permissions(self) -> None:

@@ -63,9 +63,8 @@ class SettingActions:
             return True
         current = self._context.bridge.status.mode
         if name:
-            self._context.say(
-                f"Unknown mode {name}. The mode is {current.value}; there are {', '.join(modes)}.", wrong=True
-            )
+            names = ", ".join(mode.words for mode in PermissionMode)
+            self._context.say(f"Unknown mode {name}. The mode is {current.words}; there are {names}.", wrong=True)
             return False
         from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.ui.text.height_index import HeightIndex
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import ends_of, one_line, without_controls
-from tui_agent.ui.text.styled_lines import clipped
+from tui_agent.ui.text.sanitiser import clip, ends_of, one_line, with_controls, without_controls
+from tui_agent.ui.text.styled_lines import clipped, width_of_runs
 from tui_agent.ui.transcript.transcript_model import CARET, MAX_PAGE_CHARACTERS, Part, Piece
 
 from .markdown_blocks import CodeBlock, Unit, code_blocks, fenced_texts
@@ -282,35 +283,25 @@ class _Thoughts(MarkdownPart):
         return self.styled(Line())
 
 
-class ThinkingPart(Part):
-    """The model's reasoning: one row until the user opens it."""
+class FoldedPart(Part):
+    """A text that is one row until the user opens it."""
 
-    name = "thinking"
-
-    def __init__(
-        self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, opened: bool = False
-    ) -> None:
+    def __init__(self, body: MarkdownPart, *, gap: bool, margin: str, opened: bool = False) -> None:
         super().__init__(gap=gap)
-        self.pinned = live
         self.opened = opened
         """True if all of it is shown."""
         self._margin = margin
-        self._body = _Thoughts(text, margin=f"{margin}▏ ", live=live)
+        self._body = body
 
     @property
     def text(self) -> str:
-        """Raw reasoning."""
+        """Raw text."""
         return self._body.text
 
     @property
     def active(self) -> bool:
         """True: it always opens or closes."""
         return True
-
-    @property
-    def waits(self) -> bool:
-        """True if it is open and more of it can be read."""
-        return self.opened and self._body.waits
 
     @property
     def cached_rows(self) -> int:
@@ -323,34 +314,10 @@ class ThinkingPart(Part):
         self.changed()
         return True
 
-    def feed(self, text: str) -> None:
-        """Add text."""
-        self._body.feed(text)
-        self.changed()
-
-    def flush(self) -> None:
-        """Read the added text if it is shown."""
-        if self.opened:
-            self._body.flush()
-
-    def finish(self) -> None:
-        """Take the text as complete."""
-        self._body.finish()
-        self.pinned = False
-        self.changed()
-
     def forget(self) -> None:
         """Drop its rows."""
         super().forget()
         self._body.forget()
-
-    def layout(self, width: int) -> list[Line]:
-        """Return the row above the reasoning."""
-        sign = "▾" if self.opened else "▸"
-        text = self._last_line() if self.pinned else self.text[: 8 * width + 512]
-        shown = one_line(text.strip(), width) or "…"
-        head: tuple[Run, ...] = ((f"{self._margin}{sign} ", "calls"), ("thinking  ", "thinking"))
-        return [Line(head if self.opened else clipped((*head, (shown, "muted")), width))]
 
     def height(self, width: int) -> int:
         """Return the number of its rows with the gap."""
@@ -381,6 +348,74 @@ class ThinkingPart(Part):
     def _top(self) -> int:
         """Rows above the body."""
         return 1 + self.gap
+
+    @property
+    def _sign(self) -> Run:
+        return f"{self._margin}{'▾' if self.opened else '▸'} ", "calls"
+
+
+class PastedPart(FoldedPart):
+    """A long message of the user."""
+
+    name = "message"
+
+    def __init__(self, text: str, *, margin: str) -> None:
+        super().__init__(MarkdownPart(with_controls(text), margin=margin, style=""), gap=False, margin=margin)
+        self._raw = text
+
+    @property
+    def text(self) -> str:
+        """Raw text."""
+        return self._raw
+
+    def layout(self, width: int) -> list[Line]:
+        """Return the row with the first line and the size."""
+        size = f"pasted {count_text(self._raw.count(chr(10)) + 1, 'line')}"
+        if self.opened:
+            return [Line(clipped((self._sign, (size, "muted")), width))]
+        first = one_line(with_controls(self._raw.lstrip()[: 8 * width].partition("\n")[0]), width)
+        room = max(0, width - width_of_runs([self._sign]) - len(size) - 2)
+        return [Line(clipped((self._sign, (clip(first, room), ""), (f"  {size}", "muted")), width))]
+
+
+class ThinkingPart(FoldedPart):
+    """The model's reasoning: one row until the user opens it."""
+
+    name = "thinking"
+
+    def __init__(
+        self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, opened: bool = False
+    ) -> None:
+        super().__init__(_Thoughts(text, margin=f"{margin}▏ ", live=live), gap=gap, margin=margin, opened=opened)
+        self.pinned = live
+
+    @property
+    def waits(self) -> bool:
+        """True if it is open and more of it can be read."""
+        return self.opened and self._body.waits
+
+    def feed(self, text: str) -> None:
+        """Add text."""
+        self._body.feed(text)
+        self.changed()
+
+    def flush(self) -> None:
+        """Read the added text if it is shown."""
+        if self.opened:
+            self._body.flush()
+
+    def finish(self) -> None:
+        """Take the text as complete."""
+        self._body.finish()
+        self.pinned = False
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """Return the row above the reasoning."""
+        text = self._last_line() if self.pinned else self.text[: 8 * width + 512]
+        shown = one_line(text.strip(), width) or "…"
+        head: tuple[Run, ...] = (self._sign, ("thinking  ", "thinking"))
+        return [Line(head if self.opened else clipped((*head, (shown, "muted")), width))]
 
     def _last_line(self) -> str:
         text = self.text[-_LAST_WORDS:].strip()

@@ -1,0 +1,104 @@
+"""Lanes over time as rows of text, and the part of the time that they show. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tui_agent.ui.state.call_view_state import PLACE_MARKS
+from tui_agent.ui.state.run_times import Lane, RunTimes, SpanKind
+from tui_agent.ui.text.line import Run
+
+SHORTEST = 0.1
+"""Least seconds that the width stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """A part of the run."""
+
+    start: float = 0.0
+    """Seconds from the start of the run."""
+    span: float = 0.0
+    """Seconds; 0 for the whole run."""
+    follows: bool = True
+    """True if it ends at the present moment."""
+
+    def seen(self, length: float) -> tuple[float, float]:
+        """Return the first second and the number of seconds to show of a run of this length."""
+        whole = max(length, SHORTEST)
+        span = min(self.span, whole) if self.span else whole
+        start = whole - span if self.follows else min(max(0.0, self.start), whole - span)
+        return start, span
+
+    def zoomed(self, factor: float, length: float) -> "TimeWindow":
+        """Return a window that shows `factor` times as much, with the same middle unless it follows."""
+        start, span = self.seen(length)
+        wanted = max(SHORTEST, span * factor)
+        if wanted >= max(length, SHORTEST):
+            return TimeWindow(follows=self.follows)
+        return replace(self, start=start + (span - wanted) / 2, span=wanted)
+
+    def panned(self, steps: int, length: float) -> "TimeWindow":
+        """Return a window that is moved by quarters; it no longer follows, unless it reaches the end."""
+        start, span = self.seen(length)
+        moved = min(max(0.0, start + steps * span / 4), max(length, SHORTEST) - span)
+        at_end = steps > 0 and moved + span >= length
+        return TimeWindow(moved, span, follows=at_end)
+
+
+def length_of(times: RunTimes, now: float) -> float:
+    """Return the seconds of the run so far."""
+    return 0.0 if times.started is None else max(0.0, (now if times.ended is None else times.ended) - times.started)
+
+
+_BARS: dict[SpanKind, tuple[str, str]] = {
+    "model": ("▆", "model"),
+    "waits": ("·", "waits"),
+    "asks": ("░", "asks"),
+    "runs": ("▆", "runs"),
+    "trial": ("▄", "runs"),
+    "failed": ("▚", "failed"),
+    "stopped": ("▒", "stopped"),
+}
+"""Character and style of each kind of span."""
+
+
+def lane_bars(lane: Lane, times: RunTimes, now: float, start: float, span: float, columns: int) -> list[Run]:
+    """Return the bars of a lane, and on the model's lane the marks of steering messages.
+
+    Args:
+        lane: the lane.
+        times: the times it belongs to.
+        now: the present time, until which open spans last.
+        start: the time of the first column.
+        span: seconds that the columns stand for.
+        columns: cells.
+    """
+    cells: list[tuple[str, str]] = [(" ", "")] * columns
+    for stretch in lane.spans:
+        end = stretch.end if stretch.end is not None else now
+        if end < start or stretch.start > start + span:
+            continue
+        sign = _BARS[stretch.kind]
+        first = min(columns - 1, max(0, int((stretch.start - start) / span * columns)))
+        last = min(columns - 1, max(first, int((end - start) / span * columns)))
+        for column in range(first, last + 1):
+            cells[column] = sign
+        if stretch.kind == "trial" and last - first > len(PLACE_MARKS["trial"]):
+            for column, letter in enumerate(PLACE_MARKS["trial"], first + 1):
+                cells[column] = (letter, "runs")
+    if lane is times.model:
+        for at in times.steers:
+            if start <= at <= start + span:
+                cells[min(columns - 1, int((at - start) / span * columns))] = ("▼", "steer")
+    return _merged(cells)
+
+
+def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
+    """Merge neighbours of the same style."""
+    runs: list[Run] = []
+    for text, style in cells:
+        if runs and runs[-1][1] == style:
+            runs[-1] = (runs[-1][0] + text, style)
+        else:
+            runs.append((text, style))
+    return runs
