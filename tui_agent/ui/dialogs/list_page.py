@@ -98,6 +98,8 @@ class SecondPress:
 
 LOW = 14
 """Rows below which a page has no search line until it is used, and keys in one row."""
+_FRAME = 6
+"""Rows of frame, search, state and keys of a page that is no higher than its items."""
 _FIXED = 8
 """Rows that a page needs before it shows the selected item below the list."""
 
@@ -147,6 +149,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
             overflow-y: auto;
             scrollbar-size-vertical: 1;
         }
+        /* Few choices need no whole window: the conversation stays in sight. */
+        &.-compact { align: center middle; background: $background 60%; & > Vertical { max-width: 120; } }
         &.-low .list-search { display: none; }
         &.-typing .list-search { display: block; & > Static { color: $accent; text-style: bold; } }
         &.-low .list-detail { margin-top: 0; }
@@ -176,6 +180,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._asked: _Asked | None = None
         self._message: Run = ("", "")
         self._second_press = SecondPress(self, clock)
+        self._page = Vertical()
         self._sign = Static("/ ", markup=False)
         self._field = LineInput(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
         # A blinking cursor wakes an idle program twice a second.
@@ -215,6 +220,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return the selected item in full."""
         return ()
 
+    def body_rows(self, width: int) -> int:
+        """Return the rows that list and preview need in a window; 0 if the page fills any window."""
+        return 0
+
     def has_preview(self) -> bool:
         """Return False if the items in full say no more than their rows in a wide window."""
         return True
@@ -240,7 +249,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def compose(self) -> ComposeResult:
         """Yield the search, the list, the selected item in full, the line of state and the keys."""
         self._place(self.app.size)
-        with Vertical() as page:
+        with self._page as page:
             page.border_title = Content(f" {self._title} ")
             with Horizontal(classes="list-search"):
                 yield self._sign
@@ -273,9 +282,15 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         beside = is_wide and self.has_preview()
         self.set_class(beside, "-beside")
         self.set_class(size.height < LOW, "-low")
-        below = 0 if is_wide else min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
+        most = self.DETAIL_ROWS if self.has_preview() else min(2, self.DETAIL_ROWS)
+        below = 0 if is_wide else min(most, (size.height - _FIXED) // 2)
         self._detail.display = beside or below > 0
         self._detail.styles.height = "1fr" if beside else max(1, below)
+        rows = self.body_rows(size.width)
+        self.set_class(rows > 0, "-compact")
+        if rows:
+            used = rows if is_wide else rows + below + 1
+            self._page.styles.height = min(size.height, max(_FIXED, used + _FRAME))
 
     @property
     def cursor_rows(self) -> ItemRows[T]:
@@ -326,6 +341,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Show everything as it is now; `anew` for another list, from its top."""
         if not self.is_attached:
             return
+        self._place(self.app.size)
         self.set_class(bool(self._query) or self._asked is not None or self._field.has_focus, "-typing")
         self.rows.redraw(anew=anew)
         for view in (self._heading, self._detail, self._state, self._keys):

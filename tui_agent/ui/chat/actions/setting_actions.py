@@ -89,11 +89,11 @@ class SettingActions:
         if name:
             self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
             return False
-        from tui_agent.ui.dialogs.chooser_page import SAMPLE, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import SAMPLE, SAMPLE_DIFF, ChooserPage, choices
 
         app = self._context.screen.app
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
-        items = choices(theme_texts(self.theme_names), before, SAMPLE)
+        items = choices(theme_texts(self.theme_names), before, SAMPLE, SAMPLE_DIFF)
         state = "Each theme shows as the cursor moves; /settings keeps one"
         page = ChooserPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
         app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
