@@ -116,8 +116,24 @@ def test_a_changed_file_shows_the_differences_of_each_call() -> None:
 
     assert [(item.name, item.note) for item in items] == [("a.py", "+2 −2  #1 #3"), ("b.py", "+1 −1  #2")]
     text = "\n".join(row.plain for row in items[0].rows(60))
-    assert text.index("#3 a.py") < text.index("#1 a.py")
+    assert text.index("#3 edit") < text.index("#1 edit")
     assert text.count("round(x)") == 2
+
+
+def test_a_call_of_a_changed_file_does_not_repeat_its_path_and_keeps_its_minus_sign() -> None:
+    story = Story().run("x").step(0)
+    for name, summary in (("edit", "a.py (+1 −1)"), ("bash", "sed -i s/1−1/0/ *.py")):
+        call_id = story.queued(name, summary)
+        story.tell(FileChanged(call_id=call_id, path="a.py", change="modified", added=1, removed=1, diff=DIFF))
+        story.started(call_id, name, summary).ended(call_id, name, latency_ms=1.0)
+    app = still_app(story)
+    for envelope in story.envelopes:
+        app.chat.state.apply(envelope)
+
+    (item,) = file_items(app.chat.state.files, app.chat.state.ledger)
+
+    rows = [row.plain.strip() for row in item.rows(60)]
+    assert [row for row in rows if row.startswith("#")] == ["#2 bash sed -i s/1−1/0/ *.py", "#1 edit"]
 
 
 def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:

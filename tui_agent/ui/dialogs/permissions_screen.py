@@ -243,7 +243,7 @@ def call_rows(entry: Entry, calls: Sequence[LedgerCall | None], width: int) -> l
         state = state_text(call.view)
         name = one_line(visible(call.view.name), 16)
         room = max(8, width - len(state) - len(name) - 9)
-        summary = one_line(visible(call.view.summary), room)
+        summary = one_line(sanitise(call.view.summary), room)
         runs: list[Run] = [(f"{f'#{call.number}':>5} ", "muted"), (f"{name} ", "strong"), (f"{summary:<{room}} ", "")]
         rows.append(Line(clipped([*runs, (state, "muted")], width)))
     if len(known) < len(calls):
