@@ -65,6 +65,21 @@ async def test_a_chooser_works_at_any_size() -> None:
             await on.until(lambda: on.app.screen is on.chat)
 
 
+async def test_the_keys_of_every_list_work_while_letters_search() -> None:
+    async with stage() as on:
+        page = await opened(on, "/mode")
+        await on.pilot.press("end")
+        await on.until(lambda: page.rows.cursor == len(page.rows.items) - 1)
+        await on.pilot.press("home")
+        await on.until(lambda: page.rows.cursor == 0)
+        await on.pilot.press("pagedown", "pageup", "slash", *"plan")
+        await on.until(lambda: page.query_text == "plan" and page.selected is not None and page.selected.id == "plan")
+        await on.pilot.press("escape")
+        await on.until(lambda: not page.query_text and on.app.screen is page)
+        await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat)
+
+
 async def test_a_search_that_finds_nothing_chooses_nothing() -> None:
     async with stage() as on:
         page = await opened(on, "/mode")

@@ -104,6 +104,18 @@ _FIXED = 8
 """Rows that a page needs before it shows the selected item below the list."""
 
 
+class _SearchField(LineInput):
+    """The field of the search; it leaves the keys of the list to the list."""
+
+    is_search = True
+    """False while the page asks for a text."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for the keys that lead to the first and the last item, unless the page asks for a text."""
+        belongs_to_list = action in ("home", "end") and self.is_search
+        return not belongs_to_list and super().check_action(action, parameters)
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A text that the page asks for in the search line."""
@@ -182,7 +194,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._second_press = SecondPress(self, clock)
         self._page = Vertical()
         self._sign = Static("/ ", markup=False)
-        self._field = LineInput(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
+        self._field = _SearchField(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
         # A blinking cursor wakes an idle program twice a second.
         self._field.cursor_blink = False
         self.rows: ItemRows[T] = ItemRows(self.layout_rows, key=key, id=f"{self.WHERE}-body")
@@ -387,7 +399,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """
         self._asked = _Asked(then, keys[0], keys[1])
         self._sign.update(Content(f"{label} "))
-        self._field.placeholder, self._field.value = hint, text
+        self._field.placeholder, self._field.value, self._field.is_search = hint, text, False
         self._field.select_all()
         self._field.focus()
         self.show()
@@ -395,6 +407,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def end_asking(self) -> None:
         """Bring the search back."""
         self._asked = None
+        self._field.is_search = True
         self._sign.update(Content("/ "))
         self._field.placeholder, self._field.value = "search", self._query
         if not self.SEARCHES:
@@ -419,6 +432,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     @on(Input.Changed, ".list-field")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        if self._asked is None and event.value.startswith("/"):
+            # The key that begins a search on other pages; here it has begun already.
+            self._field.value = event.value[1:]
+            return
         # A change that the page made itself may arrive when the field has another use.
         if self._asked is None and event.value == self._field.value != self._query:
             self._search(event.value)
