@@ -40,6 +40,10 @@ class ServerThread:
         """Return the environment variables that make a program use this server."""
         return {"ANTHROPIC_BASE_URL": self.base_url, "ANTHROPIC_AUTH_TOKEN": self.token}
 
+    def list_models(self, *names: str) -> None:
+        """Let the server list these models."""
+        self._server.models = list(names)
+
     def release(self, name: str) -> None:
         """Release everything that waits for `name`."""
         self._do(lambda: self._server.release(name))

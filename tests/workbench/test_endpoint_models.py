@@ -132,7 +132,7 @@ async def test_the_page_says_why_the_endpoint_lists_none(tmp_path: Path, monkeyp
         await on.say("/model")
         await on.until(lambda: isinstance(on.app.screen, ChooserPage))
         view = on.app.screen.query_one("#items-state", RowsView)
-        await on.until(lambda: (line := view.line_at(0)) is not None and "lists no models" in line.plain)
+        await on.until(lambda: (line := view.line_at(0)) is not None and "has no list of models" in line.plain)
         page = on.app.screen
         assert isinstance(page, ChooserPage)
         assert [item.id for item in page.all_items] == ["first"]

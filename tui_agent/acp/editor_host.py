@@ -116,7 +116,8 @@ class EditorBench:
         if self.bench.options.demo:
             return ()
         choice = self.bench.engine.choice
-        models = dict.fromkeys((choice.model, self.bench.engine.loaded.settings.model))
+        listed = (model.name for model in self.bench.models.list())
+        models = dict.fromkeys((choice.model, self.bench.engine.loaded.settings.model, *listed))
         return (
             Choice("model", "Model", choice.model, tuple(models)),
             Choice("effort", "Effort", choice.effort, tuple(BUDGETS)),

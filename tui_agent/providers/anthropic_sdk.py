@@ -215,7 +215,11 @@ class SdkClient:
                 },
             )
         except APIStatusError as error:
-            failure = self.errors.of_status(error.status_code, error.body, error.response.headers)
+            status, headers = error.status_code, error.response.headers
+            failure = self.errors.of_status(status, error.body, headers)
+            if 300 <= status < 400 or status in (404, 405, 501):
+                what = "The endpoint has no list of models"
+                failure = self.errors.write("invalid_request", what=what, status=status)
         except APITimeoutError:
             failure = self.errors.write("timeout", f"no answer within {_COUNT_SECONDS:g} s")
         except (APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:

@@ -15,6 +15,13 @@ FILES: Mapping[str, tuple[str, str]] = {
 
 PAGE_SCRIPT = """\
 "use strict";
+// A key typed while the page connects is sent once it is connected; the client would lose it with an InvalidStateError.
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (data) {
+  if (this.readyState === WebSocket.CONNECTING) {
+    this.addEventListener("open", () => send.call(this, data), { once: true });
+  } else send.call(this, data);
+};
 // The terminal gets the keys at once; without this only after a click.
 window.addEventListener("load", () => document.querySelector(".xterm-helper-textarea")?.focus());
 // The browser asks before it closes a page whose session still runs.

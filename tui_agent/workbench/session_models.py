@@ -2,18 +2,45 @@
 
 import asyncio
 import difflib
+import os
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Literal
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.providers import AnthropicProvider
+from tui_agent.settings import Settings
 
 from .build_engine import Engine
+from .build_provider import ProviderBuilder
 from .configuration.launch_options import LaunchOptions
 from .configuration.model_list import endpoint_name, endpoint_title, listed_models
+from .configuration.named_endpoints import plugin_of
 from .configuration.user_settings import store_setting
 from .sessions.model_choice import BUDGETS
+
+
+async def ask_for_models(settings: Settings) -> Mapping[str, tuple[str, ...]]:
+    """Ask the endpoint of the settings' model for its models; nothing without a key, or for the model of a plugin.
+
+    Returns:
+        Their names by the name of the endpoint, empty for the default one.
+
+    Raises:
+        ProviderError: it does not list them.
+    """
+    if plugin_of(settings, os.environ) is not None:
+        return {}
+    async with AsyncExitStack() as stack:
+        try:
+            provider = ProviderBuilder(stack).build(settings)
+        except ConfigurationError:
+            return {}
+        if not isinstance(provider, AnthropicProvider):
+            return {}
+        return {endpoint_name(settings, settings.model): await provider.list_models()}
 
 
 class SessionModels:

@@ -65,6 +65,21 @@ async def test_a_chooser_works_at_any_size() -> None:
             await on.until(lambda: on.app.screen is on.chat)
 
 
+async def test_the_keys_of_every_list_work_while_letters_search() -> None:
+    async with stage() as on:
+        page = await opened(on, "/mode")
+        await on.pilot.press("end")
+        await on.until(lambda: page.rows.cursor == len(page.rows.items) - 1)
+        await on.pilot.press("home")
+        await on.until(lambda: page.rows.cursor == 0)
+        await on.pilot.press("pagedown", "pageup", "slash", *"plan")
+        await on.until(lambda: page.query_text == "plan" and page.selected is not None and page.selected.id == "plan")
+        await on.pilot.press("escape")
+        await on.until(lambda: not page.query_text and on.app.screen is page)
+        await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat)
+
+
 async def test_a_search_that_finds_nothing_chooses_nothing() -> None:
     async with stage() as on:
         page = await opened(on, "/mode")
@@ -116,8 +131,24 @@ def test_a_changed_file_shows_the_differences_of_each_call() -> None:
 
     assert [(item.name, item.note) for item in items] == [("a.py", "+2 −2  #1 #3"), ("b.py", "+1 −1  #2")]
     text = "\n".join(row.plain for row in items[0].rows(60))
-    assert text.index("#3 a.py") < text.index("#1 a.py")
+    assert text.index("#3 edit") < text.index("#1 edit")
     assert text.count("round(x)") == 2
+
+
+def test_a_call_of_a_changed_file_does_not_repeat_its_path_and_keeps_its_minus_sign() -> None:
+    story = Story().run("x").step(0)
+    for name, summary in (("edit", "a.py (+1 −1)"), ("bash", "sed -i s/1−1/0/ *.py")):
+        call_id = story.queued(name, summary)
+        story.tell(FileChanged(call_id=call_id, path="a.py", change="modified", added=1, removed=1, diff=DIFF))
+        story.started(call_id, name, summary).ended(call_id, name, latency_ms=1.0)
+    app = still_app(story)
+    for envelope in story.envelopes:
+        app.chat.state.apply(envelope)
+
+    (item,) = file_items(app.chat.state.files, app.chat.state.ledger)
+
+    rows = [row.plain.strip() for row in item.rows(60)]
+    assert [row for row in rows if row.startswith("#")] == ["#2 bash sed -i s/1−1/0/ *.py", "#1 edit"]
 
 
 def typing(command: str, *keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:

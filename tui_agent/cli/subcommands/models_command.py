@@ -1,13 +1,16 @@
 """`tui-agent models`: lists the models that can be chosen here."""
 
+import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
 import click
 
-from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
+from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.providers.model_table import model_info
@@ -27,11 +30,21 @@ def models() -> None:
 @models.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_models(as_json: bool) -> None:
-    """List the models with window and price, grouped by endpoint; ● is the model of a start here."""
+    """List the models with window and price, grouped by endpoint; ● is the model of a start here.
+
+    The endpoint of this model is asked for the models that it lists.
+    """
+    # Imports the engine, which no other command of this group needs.
+    from tui_agent.workbench.session_models import ask_for_models
 
     _, loaded = prepare_settings(LaunchOptions.for_command(Path.cwd()))
     settings = loaded.settings
-    found = listed_models(settings, _current(settings))
+    offered: Mapping[str, Sequence[str]] = {}
+    try:
+        offered = asyncio.run(ask_for_models(settings))
+    except ProviderError as error:
+        say_error(f"{error.summary}. The configured models are listed.")
+    found = listed_models(settings, _current(settings), offered)
     if as_json:
         say_json([asdict(model) for model in found])
         return

@@ -41,8 +41,8 @@ MAX_ROWS = 8
 """Suggestions that the menu shows at a time."""
 _LABEL = 20
 """Cells of the column of commands."""
-_KEY, _KEY_COLUMN = 12, 39
-"""Cells of a key, and of a key with what it does."""
+_KEY, _KEY_COLUMN = 12, 29
+"""Cells of a key, and fewest cells of a key with what it does."""
 
 
 def placeholder(*, busy: bool, idle_text: str = PLACEHOLDER) -> str:
@@ -109,17 +109,18 @@ class SlashMenu(Widget):
     def _shows_keys(self) -> bool:
         return bool(self._entries) and self._entries[0].kind == "key"
 
-    def _key_rows(self, width: int) -> list[Content]:
-        """Return the keys in columns, read downwards."""
+    def _key_rows(self, width: int, most: int = MAX_ROWS + 2) -> list[Content]:
+        """Return as many keys as fit into a number of rows, in columns that are read downwards."""
         columns = max(1, min(3, width // _KEY_COLUMN))
-        count = min(-(-len(self._entries) // columns), MAX_ROWS + 2)
+        column = width // columns
+        count = min(-(-len(self._entries) // columns), most)
         cells = [
-            Content.assemble((f"   {entry.label:<{_KEY}}", "$text"), f"{one_line(entry.help, _KEY_COLUMN - _KEY - 4)}")
+            Content.assemble((f"   {entry.label:<{_KEY}}", "$text"), one_line(entry.help, column - _KEY - 4))
             for entry in self._entries[: count * columns]
         ]
         rows: list[Content] = []
         for row in range(count):
-            parts = [cell + Content(" " * (_KEY_COLUMN - cell.cell_length)) for cell in cells[row::count]]
+            parts = [cell + Content(" " * (column - cell.cell_length)) for cell in cells[row::count]]
             rows.append(Content("").join(parts))
         return rows
 
@@ -127,7 +128,7 @@ class SlashMenu(Widget):
         """Return one row for each suggestion, as many as fit, and the number of those above and below."""
         title = [self._title_row()] if self._title[0] and self.size.height > 1 else []
         if self._shows_keys:
-            return Content("\n").join([*title, *self._key_rows(self.size.width)])
+            return Content("\n").join([*title, *self._key_rows(self.size.width, max(1, self.size.height - len(title)))])
         count, height = len(self._entries), max(1, self.size.height - len(title))
         widths = [cell_len(entry.label) + 3 for entry in self._entries if entry.help]
         self._column = max((width for width in widths if _LABEL < width <= self.size.width // 4), default=_LABEL)

@@ -3,15 +3,17 @@
 A chooser returns the id of the chosen item; a list of facts opens the selected one in full.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import BindingType
 
 from tui_agent.protocol.amounts import tokens_text
+from tui_agent.protocol.diffs import Diff
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import clipped, wrapped
@@ -25,16 +27,25 @@ SAMPLE: tuple[tuple[Run, ...], ...] = (
     (("  fix the failing price test", ""),),
     (("Assistant", "assistant"),),
     (("  The rounding happens ", ""), ("twice", "strong"), (" in ", ""), ("price.py", "code"), (".", "")),
-    (),
-    (("  7   def total(items):", "muted"),),
-    (("  8 -     return round(sum(items), 2)", "removed"),),
-    (("  8 +     return sum(items)", "added"),),
-    (),
     (("✔ ", "success"), ("pytest ", "tool-run"), ("12 passed", "muted")),
     (("▲ ", "warning"), ("git commit ", "tool-run"), ("needs you", "warning")),
     (("✖ ", "error"), ("mypy ", "tool-run"), ("exit code 1", "error")),
 )
 """Rows that show the colours of a theme."""
+SAMPLE_DIFF = Diff(
+    "--- a/price.py\n+++ b/price.py\n@@ -7,2 +7,2 @@\n def total(items):\n"
+    "-    return round(sum(items), 2)\n+    return sum(items)\n"
+)
+
+
+def _no_rows(width: int) -> Iterable[Line]:
+    return ()
+
+
+_WIDEST = 120
+"""Most columns of a chooser."""
+_SAID = ("name", "note")
+"""Paragraphs that a row shows, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Item:
     """Character before the name."""
     paragraphs: tuple[tuple[Run, ...], ...] = ()
     """The item in full, wrapped to the width."""
-    diffs: Callable[[int], Iterable[Line]] = lambda _: ()
+    diffs: Callable[[int], Iterable[Line]] = _no_rows
     """Builds the rows below the paragraphs."""
 
     def rows(self, width: int) -> list[Line]:
@@ -113,6 +124,19 @@ class ChooserPage(ListPage[Item, str]):
         items = self._read()
         self.use(items, next((place for place, item in enumerate(items) if item.id == self._first), 0))
 
+    def has_preview(self) -> bool:
+        """Return True if an item has more to show than its name and its note."""
+        return any(len(item.paragraphs) > len(_SAID) or item.diffs is not _no_rows for item in self._read())
+
+    def body_rows(self, width: int) -> int:
+        """Return the rows of all choices, or of the highest preview beside them; facts fill the window."""
+        if self._opens:
+            return 0
+        items = self._read()
+        beside = width >= self.BESIDE and self.has_preview()
+        previews = (len(item.rows(min(width, _WIDEST) * 38 // 100 - 4)) for item in items if beside)
+        return max(1, len(items), *previews)
+
     def action_choose(self) -> None:
         """Return the selected item, or open it."""
         if (item := self.selected) is None:
@@ -160,14 +184,21 @@ class ChooserPage(ListPage[Item, str]):
         return [(enter, "open" if self._opens else "use it", counts), *others]
 
 
-def choices(texts: dict[str, str], current: str, rows: Sequence[tuple[Run, ...]] = ()) -> list[Item]:
+def choices(
+    texts: Mapping[str, str], current: str, rows: Sequence[tuple[Run, ...]] = (), diff: Diff | None = None
+) -> list[Item]:
     """Return choices with what each does; a sign marks the current one.
 
     Args:
         texts: what each choice does, by its id.
         current: id of the choice in force.
         rows: rows of each in full, below its text.
+        diff: differences below them.
     """
+
+    def diffs(width: int) -> Iterable[Line]:
+        return [Line(), *diff_rows(diff.files, width, split=False)] if diff is not None else ()
+
     return [
         Item(
             name,
@@ -175,6 +206,7 @@ def choices(texts: dict[str, str], current: str, rows: Sequence[tuple[Run, ...]]
             text,
             ("●" if name == current else "", "key"),
             (((name.replace("_", " "), "strong"),), ((text, "muted"),), *(((), *rows) if rows else ())),
+            _no_rows if diff is None else diffs,
         )
         for name, text in texts.items()
     ]

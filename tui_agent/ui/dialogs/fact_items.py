@@ -40,13 +40,11 @@ def _diffs_of(path: str, calls: Sequence[LedgerCall], width: int) -> Iterable[Li
             change.diff for change in call.view.changes.files if change.path == path or change.path.endswith(f"/{path}")
         ]
         if any(diffs):
+            # The path is above already.
+            rest = "" if path in call.view.summary else visible_summary(call.view.summary)
+            name = one_line(f"{visible(call.view.name)} {rest}".rstrip(), width)
             yield Line()
-            yield Line(
-                clipped(
-                    [(f"#{call.number} ", "muted"), (one_line(visible_summary(call.view.summary), width), "label")],
-                    width,
-                )
-            )
+            yield Line(clipped([(f"#{call.number} ", "muted"), (name, "label")], width))
             for diff in filter(None, diffs):
                 yield from diff_rows(diff.files, width, clean=visible)
 

@@ -43,8 +43,10 @@ _FLEET_TITLES: dict[Where, str] = {
 }
 """Parts of the screen of a fleet. A unit's conversation has a help page of its own."""
 
-_COLUMN = 24
+_COLUMN, _NARROW_COLUMN = 24, 15
 """Cells in front of the help texts."""
+_WIDE = 70
+"""Columns from which names have a wide column."""
 
 
 def help_text(
@@ -89,11 +91,12 @@ def _heading(title: str) -> Content:
 
 def _row(name: str, entry: Command | PromptCommand, width: int) -> Content:
     """Return name and help in two columns."""
-    lines = wrap(visible(entry.help), max(20, width - _COLUMN)) or [""]
-    if len(name) > _COLUMN - 3:
+    column = _COLUMN if width >= _WIDE else _NARROW_COLUMN
+    lines = wrap(visible(entry.help), max(20, width - column)) or [""]
+    if len(name) > column - 3:
         lines.insert(0, "")
-    text = f"\n{' ' * _COLUMN}".join(lines)
-    return Content.assemble((f"  {name:<{_COLUMN - 3}} ", "$text bold"), (text, "$text-muted"))
+    text = f"\n{' ' * column}".join(lines)
+    return Content.assemble((f"  {name:<{column - 3}} ", "$text bold"), (text, "$text-muted"))
 
 
 def _keys(entry: Command) -> str:

@@ -98,8 +98,22 @@ class SecondPress:
 
 LOW = 14
 """Rows below which a page has no search line until it is used, and keys in one row."""
+_FRAME = 6
+"""Rows of frame, search, state and keys of a page that is no higher than its items."""
 _FIXED = 8
 """Rows that a page needs before it shows the selected item below the list."""
+
+
+class _SearchField(LineInput):
+    """The field of the search; it leaves the keys of the list to the list."""
+
+    is_search = True
+    """False while the page asks for a text."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for the keys that lead to the first and the last item, unless the page asks for a text."""
+        belongs_to_list = action in ("home", "end") and self.is_search
+        return not belongs_to_list and super().check_action(action, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +161,8 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
             overflow-y: auto;
             scrollbar-size-vertical: 1;
         }
+        /* Few choices need no whole window: the conversation stays in sight. */
+        &.-compact { align: center middle; background: $background 60%; & > Vertical { max-width: 120; } }
         &.-low .list-search { display: none; }
         &.-typing .list-search { display: block; & > Static { color: $accent; text-style: bold; } }
         &.-low .list-detail { margin-top: 0; }
@@ -176,8 +192,9 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self._asked: _Asked | None = None
         self._message: Run = ("", "")
         self._second_press = SecondPress(self, clock)
+        self._page = Vertical()
         self._sign = Static("/ ", markup=False)
-        self._field = LineInput(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
+        self._field = _SearchField(placeholder="search", compact=True, id=f"{self.WHERE}-field", classes="list-field")
         # A blinking cursor wakes an idle program twice a second.
         self._field.cursor_blink = False
         self.rows: ItemRows[T] = ItemRows(self.layout_rows, key=key, id=f"{self.WHERE}-body")
@@ -215,6 +232,14 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Return the selected item in full."""
         return ()
 
+    def body_rows(self, width: int) -> int:
+        """Return the rows that list and preview need in a window; 0 if the page fills any window."""
+        return 0
+
+    def has_preview(self) -> bool:
+        """Return False if the items in full say no more than their rows in a wide window."""
+        return True
+
     def empty_text(self) -> str:
         """Return why the list shows no item."""
         return f"Nothing matches. {command('list.close').key_text} shows all again." if self._query else ""
@@ -236,7 +261,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def compose(self) -> ComposeResult:
         """Yield the search, the list, the selected item in full, the line of state and the keys."""
         self._place(self.app.size)
-        with Vertical() as page:
+        with self._page as page:
             page.border_title = Content(f" {self._title} ")
             with Horizontal(classes="list-search"):
                 yield self._sign
@@ -265,12 +290,19 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         self.call_after_refresh(self.show)
 
     def _place(self, size: Size) -> None:
-        beside = size.width >= self.BESIDE
+        is_wide = size.width >= self.BESIDE
+        beside = is_wide and self.has_preview()
         self.set_class(beside, "-beside")
         self.set_class(size.height < LOW, "-low")
-        below = min(self.DETAIL_ROWS, (size.height - _FIXED) // 2)
+        most = self.DETAIL_ROWS if self.has_preview() else min(2, self.DETAIL_ROWS)
+        below = 0 if is_wide else min(most, (size.height - _FIXED) // 2)
         self._detail.display = beside or below > 0
         self._detail.styles.height = "1fr" if beside else max(1, below)
+        rows = self.body_rows(size.width)
+        self.set_class(rows > 0, "-compact")
+        if rows:
+            used = rows if is_wide else rows + below + 1
+            self._page.styles.height = min(size.height, max(_FIXED, used + _FRAME))
 
     @property
     def cursor_rows(self) -> ItemRows[T]:
@@ -321,6 +353,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """Show everything as it is now; `anew` for another list, from its top."""
         if not self.is_attached:
             return
+        self._place(self.app.size)
         self.set_class(bool(self._query) or self._asked is not None or self._field.has_focus, "-typing")
         self.rows.redraw(anew=anew)
         for view in (self._heading, self._detail, self._state, self._keys):
@@ -366,7 +399,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
         """
         self._asked = _Asked(then, keys[0], keys[1])
         self._sign.update(Content(f"{label} "))
-        self._field.placeholder, self._field.value = hint, text
+        self._field.placeholder, self._field.value, self._field.is_search = hint, text, False
         self._field.select_all()
         self._field.focus()
         self.show()
@@ -374,6 +407,7 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     def end_asking(self) -> None:
         """Bring the search back."""
         self._asked = None
+        self._field.is_search = True
         self._sign.update(Content("/ "))
         self._field.placeholder, self._field.value = "search", self._query
         if not self.SEARCHES:
@@ -398,6 +432,10 @@ class ListPage(CursorKeys, RowsPage[ScreenResultType], Generic[T, ScreenResultTy
     @on(Input.Changed, ".list-field")
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
+        if self._asked is None and event.value.startswith("/"):
+            # The key that begins a search on other pages; here it has begun already.
+            self._field.value = event.value[1:]
+            return
         # A change that the page made itself may arrive when the field has another use.
         if self._asked is None and event.value == self._field.value != self._query:
             self._search(event.value)

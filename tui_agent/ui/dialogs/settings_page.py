@@ -104,7 +104,7 @@ class SettingsPage(ListPage[SettingFact, None]):
         elif item.kind == "switch":
             self._start(self._change(item, "false" if item.typed == "true" else "true"))
         elif texts := self._choices_of(item):
-            items = choices(dict(texts), item.typed)
+            items = choices(texts, item.typed)
             page = ChooserPage(item.key, lambda: items, item.meaning, selected=item.typed)
             self.app.push_screen(
                 page, lambda chosen: None if chosen is None else self._start(self._change(item, chosen))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.amounts import count_text
 from tui_agent.protocol.errors import ProviderError, TuiAgentError
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
@@ -88,11 +89,11 @@ class SettingActions:
         if name:
             self._context.say(f"Unknown theme {name}. Themes: {', '.join(self.theme_names)}.", wrong=True)
             return False
-        from tui_agent.ui.dialogs.chooser_page import SAMPLE, ChooserPage, choices
+        from tui_agent.ui.dialogs.chooser_page import SAMPLE, SAMPLE_DIFF, ChooserPage, choices
 
         app = self._context.screen.app
         before = "auto" if getattr(app, "follows_terminal", False) else app.theme
-        items = choices(theme_texts(self.theme_names), before, SAMPLE)
+        items = choices(theme_texts(self.theme_names), before, SAMPLE, SAMPLE_DIFF)
         state = "Each theme shows as the cursor moves; /settings keeps one"
         page = ChooserPage("Theme", lambda: items, state, selected=before, moved=self.choose_theme)
         app.push_screen(page, lambda chosen: self.choose_theme(chosen or before))
@@ -140,9 +141,9 @@ class SettingActions:
         """Add the models that the endpoint lists to an open page, or say there why it lists none."""
         try:
             name = await models.ask_endpoint()
-            state = f"From the next request on · with those that {name} lists" if name else "From the next request on"
+            state = f"{count_text(len(models.list()), 'model')}, with those that {name} lists" if name else ""
         except ProviderError as error:
-            state = f"The endpoint lists no models: {error.summary}. The configured ones are shown."
+            state = f"{error.summary}. The configured models are shown."
         except TuiAgentError as error:
             state = str(error)
         page.update(state)
