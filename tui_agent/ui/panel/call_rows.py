@@ -15,7 +15,7 @@ from tui_agent.ui.text.styled_lines import text_of_runs
 from tui_agent.ui.text.terminal_output import OutputReader
 
 TAIL_ROWS = 3
-"""Most rows of live output under a running call in the panel, and of a sub-agent's words anywhere."""
+"""Most rows of live output, unless a caller wants more, and of a sub-agent's words."""
 _TAIL_READ = 4_096
 """Most characters of output read for these rows."""
 _BLANKS = " \t\r"
