@@ -144,7 +144,7 @@ def check_status(line: str, facts: Facts, now: float) -> None:
         lasted = now - oldest.since
         assert state.startswith(f" ◐ {words} {seconds(lasted) if lasted >= 1 else '·'}"), line
     assert number_before("in background", line) == facts.jobs, line
-    assert number_after("step", line) == (facts.step or 0), line
+    assert number_after("step", line) == (0 if facts.asking else facts.step or 0), line
     shown = re.search(r"(\S+)/200k tok", line)
     assert (shown[1] if shown else "") == (tokens(facts.tokens) if facts.tokens else ""), line
     clock = re.search(r"run (\S+(?: s)?)", line)
