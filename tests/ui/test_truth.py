@@ -144,7 +144,7 @@ def check_status(line: str, facts: Facts, now: float) -> None:
         lasted = now - oldest.since
         assert state.startswith(f" ◐ {words} {seconds(lasted) if lasted >= 1 else '·'}"), line
     assert number_before("in background", line) == facts.jobs, line
-    assert number_after("step", line) == (facts.step or 0), line
+    assert number_after("step", line) == (0 if facts.asking else facts.step or 0), line
     shown = re.search(r"(\S+)/200k tok", line)
     assert (shown[1] if shown else "") == (tokens(facts.tokens) if facts.tokens else ""), line
     clock = re.search(r"run (\S+(?: s)?)", line)
@@ -162,6 +162,8 @@ def check_conversation(rows: list[str], facts: Facts, now: float) -> None:
             states = [word for word in ("needs you", "queued") if word in found[0]]
             wanted = {"▲": ["needs you"], "◌": ["queued"]}.get(facts.sign_of(call), [])
             assert states == wanted, found[0]
+            if call.lasted >= 1:
+                assert f" {call.lasted:.1f} s  #" in found[0] or call.lasted >= 59, found[0]
             if call.state == "running" and (clock := re.search(r"(\d+ s|\d+:\d\d)  #", found[0])):
                 assert clock[1] == seconds(now - call.since)
     done = [tuple(map(int, one)) for one in re.findall(r"(\d+) of (\d+) done", text)]

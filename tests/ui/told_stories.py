@@ -235,7 +235,7 @@ class ToldStory(Story):
         self._within(self.above.pop(call_id, None))
         if call_id in self.agents:
             self.agents.remove(call_id)
-        self.ended(call_id, tool, status, latency_ms=10.0)
+        self.ended(call_id, tool, status, latency_ms=10.0 + 130.0 * len(self.envelopes))
         self.origin = self.root
 
     def _choose(self, number: int, fits: Callable[[str], bool]) -> str:
@@ -298,6 +298,8 @@ class CallFacts:
     """Time of its start."""
     in_run: bool = False
     parent: str | None = None
+    lasted: float = 0.0
+    """Seconds of execution, as its end reports them."""
 
 
 @dataclass
@@ -346,7 +348,7 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
         if isinstance(event, ToolQueued):
             own = [(one, at) for one, at in events[place:] if getattr(one, "call_id", None) == event.call_id]
             later = [one for one, _ in events[place:]]
-            state, since = "queued", 0.0
+            state, since, lasted = "queued", 0.0, 0.0
             for one, at in own:
                 if isinstance(one, ToolStarted):
                     state, since = "running", at.mono
@@ -355,16 +357,13 @@ def facts_of(told: Sequence[Envelope]) -> Facts:
                 elif isinstance(one, ApprovalResolved):
                     state = "queued"
                 elif isinstance(one, ToolEnded):
-                    state = one.status
+                    state, lasted = one.status, one.latency_ms / 1_000
             if state in ("queued", "asking", "running") and any(isinstance(one, SessionLoaded) for one in later):
                 state = "interrupted"
             number = 1 + sum(isinstance(one, ToolQueued) for one, _ in events[:place])
             origin = envelope.origin
-            calls.append(
-                CallFacts(
-                    event.call_id, number, event.name, origin.depth, state, since, place > run_at, origin.parent_call_id
-                )
-            )
+            facts = (number, event.name, origin.depth, state, since, place > run_at, origin.parent_call_id, lasted)
+            calls.append(CallFacts(event.call_id, *facts))
     sizes = [
         event.tokens if isinstance(event, ContextUsage) else event.tokens_after
         for event, _ in root

@@ -267,13 +267,14 @@ class StatusLine(CoalescedRefresh):
             facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
             facts.append(Content.styled(self._mark, "$primary"))
-        if status.busy and status.step is not None:
+        asks = bool(status.asking)  # Then the question matters, and neither step nor cost moves.
+        if status.busy and status.step is not None and not asks:
             facts.append(Content(f"step {status.step + 1}"))
         if status.window:
             full = status.tokens > 0.8 * status.window
             meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok"
             facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
-        if status.cost:
+        if status.cost and not asks:
             facts.append(Content(money_text(status.cost)))
         began_at = status.progress.began_at
         # In the first state of a run, its clock would show the same seconds as that of the state.
