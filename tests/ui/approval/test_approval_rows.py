@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview, Verdict
 from tui_agent.tools.unified_diff import diff_of
-from tui_agent.ui.approval.approval_rows import ApprovalRows, request_in_short, request_title
+from tui_agent.ui.approval.approval_rows import ApprovalRows, line_counts, request_in_short, request_title
 from tui_agent.ui.text.diff_rows import MAX_LINES
 from tui_agent.ui.text.sanitiser import sanitise
 from tui_agent.ui.text.styled_lines import width_of_runs
@@ -119,28 +119,30 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     preview = Preview(kind="diff", text=diff, path="/x")
 
-    def counted(args: JsonObject) -> str:
-        return next(row for row in shown(request(args, preview)) if row.startswith("change"))
+    def covered(args: JsonObject) -> list[str]:
+        return [row for row in shown(request(args, preview)) if row.startswith("all of")]
 
-    assert counted({"content": "one\ntwo\n"}) == "change  +2 −0"
+    assert line_counts(request({}, preview)) == " +2"
     assert not any("content" in row for row in shown(request({"content": "one\ntwo\n"}, preview)))
     assert "content" in shown(request({"content": "one\nthree\n"}, preview))
-    assert counted({"content": "one\nthree\n"}) == "change  +2 −0"
-    assert counted({"content": "one\ntwo \n"}) == "change  +2 −0"
-    assert counted({"old": "two", "new": "one"}) == "change  +2 −0  all of old, new"
+    assert covered({"content": "one\nthree\n"}) == covered({"content": "one\ntwo \n"}) == []
+    assert covered({"old": "two", "new": "one"}) == ["all of old, new"]
     assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
 
 
 @pytest.mark.slow
 def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
-    def look(content: str) -> list[str]:
+    def asked(content: str) -> ApprovalRequest:
         preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x"), path="/x")
-        return shown(request({"content": content}, preview))
+        return request({"content": content}, preview)
+
+    def look(content: str) -> list[str]:
+        return shown(asked(content))
 
     half = "a\nb\n" * (MAX_LINES // 2)
 
     assert look(half + "a\nb\n") != look(half + "b\na\n")
-    assert f"change  +{MAX_LINES // 2} −0" in look("a\nb\n" * (MAX_LINES // 4))
+    assert line_counts(asked("a\nb\n" * (MAX_LINES // 4))) == f" +{MAX_LINES // 2}"
 
 
 def test_without_empty_rows_it_is_as_complete() -> None:
@@ -337,8 +339,8 @@ def test_changes_besides_the_lines_are_listed_in_the_head() -> None:
     )
 
     rows = shown(request({}, preview), 80)
-    start = rows.index("change  +1 −1")
-    assert rows[start + 1 : start + 4] == ["! Line endings change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
+    start = next(place for place, row in enumerate(rows) if row.startswith("! Line"))
+    assert rows[start : start + 3] == ["! Line endings change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
 
 
 def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:

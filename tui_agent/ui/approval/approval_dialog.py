@@ -40,7 +40,7 @@ from .approval_answers import (
     offered_answers,
 )
 from .approval_reasons import why_rows
-from .approval_rows import TITLE_FRAME, ApprovalRows, request_title
+from .approval_rows import TITLE_FRAME, ApprovalRows, line_counts, request_title
 from .change_parts import ChangedText, ChangeParts, can_choose, change_parts, editable
 from .input_edit import InputEdit
 
@@ -146,7 +146,6 @@ class ApprovalDialog(Vertical):
 
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
-        self.border_title = Content(f" ▲ {request_title(self.request)} ")
         self._show_position()
         if self._rows.is_long:
             # Without it the width changes with the scrollbar, and each width is laid out anew, for ever.
@@ -333,7 +332,7 @@ class ApprovalDialog(Vertical):
         inner = max(NARROWEST, (int(width * SHARE) if width >= WIDE else width) - (4 if self._is_roomy else 0))
         roomy, short = self._foot() if height >= FOOTED else (0, 0)
         above = height - int(height >= TALL)
-        self.border_title = Content(f" ▲ {request_title(self.request, inner - TITLE_FRAME)} ")
+        self.border_title = Content(f" ▲ {self._title(inner - TITLE_FRAME)} ")
         # The queue stays visible as long as the dialog does not need its rows.
         foot = roomy if self._rows_used(inner, compact=False) <= above - roomy else short
         available = above - foot
@@ -358,6 +357,9 @@ class ApprovalDialog(Vertical):
         self.styles.height = min(used, available)
         self.styles.margin = (0, 0, foot, 0)
         self._keep_above(min(used, available) + foot)
+
+    def _title(self, width: int) -> str:
+        return request_title(self.request, width) + line_counts(self.request)
 
     @property
     def _window(self) -> Size:
@@ -414,15 +416,16 @@ class ApprovalDialog(Vertical):
         if self._is_roomy:
             return []
         position = f"  {self._position_text}" if self._position_text else ""
-        runs: list[Run] = [("▲ ", "warning"), (request_title(self.request), "strong"), (position, "muted")]
+        runs: list[Run] = [("▲ ", "warning"), (self._title(width), "strong"), (position, "muted")]
         return [Line(clipped(runs, width))]
 
     def _why_rows(self, width: int) -> Sequence[Line]:
         """Return the dangers of the request and the reason for it."""
         if self._window.height < FOOTED or self.step in ("confirming", *_EDITORS):
             return []
-        # The list of all rules begins with the reason.
-        rows = why_rows(self.request, width, with_reason=self._is_roomy and not self._traced)
+        # The list of all rules begins with the reason, and the title of a question says which server asks.
+        with_reason = self._is_roomy and not self._traced and self.request.question is None
+        rows = why_rows(self.request, width, with_reason=with_reason)
         if not rows:
             return []
         if not self._is_roomy:

@@ -24,7 +24,7 @@ from tui_agent.ui.text.styled_lines import clipped, key_rows, wrapped
 
 from .approval_answers import RuleOffer
 from .approval_reasons import danger_marks
-from .approval_rows import ApprovalRows, request_title, unread_text
+from .approval_rows import ApprovalRows, line_counts, request_title, unread_text
 
 if TYPE_CHECKING:
     from tui_agent.workbench.configuration.permission_rules import RuleImpact
@@ -279,7 +279,7 @@ class ApprovalListScreen(CursorKeys, QuestionScreen[Answer | None]):
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
-        runs.append((request_title(request), "strong"))
+        runs.append((request_title(request) + line_counts(request), "strong"))
         runs += [(f"   ▲ {mark}", "error") for mark in danger_marks(request)]
         return Line(clipped(runs, width))
 

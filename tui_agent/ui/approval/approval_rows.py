@@ -72,6 +72,12 @@ def request_title(request: ApprovalRequest, width: int = WIDEST_TITLE) -> str:
     return f"{_question(request)}{_asker(request)}"
 
 
+def line_counts(request: ApprovalRequest) -> str:
+    """Return the number of added and removed lines, such as ` +2 −1`, for behind a title; empty without a diff."""
+    diff = request.preview.diff if request.preview is not None and request.changes is None else NO_DIFF
+    return "".join(f" {sign}{count}" for sign, count in (("+", diff.added), ("−", diff.removed)) if count)
+
+
 def _asker(request: ApprovalRequest) -> str:
     """Return the sub-agent or the unit that asks; empty for the agent itself."""
     agent = one_line(visible(request.agent), TITLE_NAME)
@@ -277,17 +283,12 @@ class ApprovalRows:
         if not self._diff:
             return []
         names = ", ".join(visible(name) for name, value in self._input if value is None and name not in _CONTENT)
-        counts: list[Run] = [
-            ("change  ", "muted"),
-            (f"+{self._diff.added}", "success"),
-            (f" −{self._diff.removed}", "error"),
-        ]
         first, *others = self._diff.files
         notes = list(map(visible, first.notes))
         if self._preview is not None and self._preview.note:
             notes += map(visible, self._preview.note.split("\n"))
         return [
-            *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
+            *(wrapped([(f"all of {names}", "muted")], width) if names else ()),
             *(row for note in notes for row in wrapped([_note_run(note, visible(first.path))], width)),
             *diff_rows([replace(first, notes=()), *others], width, clean=visible),
         ]

@@ -121,8 +121,7 @@ class ChatScreen(AnyScreen):
     def _look_for_questions(self, event: ScreenResume | ScreenSuspend) -> None:
         """Open the next approval dialog once another screen has closed, or announce it on the page that opened."""
         if isinstance(event, ScreenResume):
-            # Every part of a new screen has just got its style.
-            event.refresh_styles = self.stack_updates > 0
+            event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
