@@ -99,7 +99,7 @@ class SecondPress:
 LOW = 14
 """Rows below which a page has no search line until it is used, and keys in one row."""
 _FRAME = 6
-"""Rows of frame, search, state and keys of a page that is no higher than its items."""
+"""Rows of frame, search, state and keys of a page that is as high as its items."""
 _FIXED = 8
 """Rows that a page needs before it shows the selected item below the list."""
 
