@@ -69,7 +69,7 @@ async def test_models_of_a_named_endpoint_have_its_name_and_configured_ones_stay
             server.models = ["big", "org/tiny"]
             assert await models.ask_endpoint() == "box"
             assert names(models)[:2] == [("box/big", True), ("box/org/tiny", False)]
-            assert models.list()[0].window == 8_192
+            assert [(fact.window_text) for fact in models.list()[:2]] == ["8,192 tokens", "64,000 tokens (assumed)"]
             models.choose("box/org/tiny")
             await engine.loop.run("Hi")
             assert server.requests[-1].body["model"] == "org/tiny"

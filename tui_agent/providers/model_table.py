@@ -65,6 +65,11 @@ def model_info(name: str) -> ModelInfo:
     return ModelInfo(name, row.window, row.output, prices[0], prices[1], thinking=row.thinking)
 
 
+def knows(name: str) -> bool:
+    """Return False if the facts about a model are assumed: neither it nor its family is in the table."""
+    return name == DEMO_MODEL or _row(name) is not _UNKNOWN_MODEL
+
+
 def takes_xhigh(name: str) -> bool:
     """True if a model has the effort `xhigh`: the large ones since Opus 4.7, and newer ones than this table."""
     plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip().lower()))

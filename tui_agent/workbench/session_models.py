@@ -63,7 +63,7 @@ class SessionModels:
 
     def _completions(self) -> tuple[PromptCommand, ...]:
         return tuple(
-            PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window:,} tokens · {model.price}")
+            PromptCommand(f"model {model.name}", "", f"{model.provider} · {model.window_text} · {model.price}")
             for model in sorted(self.list(), key=lambda model: not model.is_current)
         )
 

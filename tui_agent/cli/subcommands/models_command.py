@@ -53,7 +53,7 @@ def list_models(as_json: bool) -> None:
         say(escaped(provider))
         for model in group:
             mark = "●" if model.is_current else " "
-            say(f"  {mark} {escaped(model.name):<{width}}  {model.window:>9,} tokens  {model.price}")
+            say(f"  {mark} {escaped(model.name):<{width}}  {model.window_text:>16}  {model.price}")
     if rest := known_profiles(settings):
         say(f"\nKnown without configuration, as PROVIDER/MODEL: {', '.join(rest)}")
 

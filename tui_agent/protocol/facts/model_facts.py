@@ -18,6 +18,13 @@ class ModelFact:
     output_price: float | None = None
     is_current: bool = False
     """True for the model of the next request."""
+    is_assumed: bool = False
+    """True if nothing tells its window, so that a small one is assumed."""
+
+    @property
+    def window_text(self) -> str:
+        """Its context window in words."""
+        return f"{self.window:,} tokens{' (assumed)' if self.is_assumed else ''}"
 
     @property
     def price(self) -> str:

@@ -231,6 +231,7 @@ class ChatScreen(AnyScreen):
     @on(Composer.MentionTyped)
     @on(Composer.FileNamed)
     @on(Composer.PromptsWanted)
+    @on(Composer.HelpRequested)
     @on(PromptArea.FileHighlighted)
     @on(QueueRequest)
     def _entered(self, event: EntryMessage) -> None:
@@ -239,10 +240,6 @@ class ChatScreen(AnyScreen):
         self.input.receive(event)
         if isinstance(event, Composer.Submitted) and not self.entry.composer.text:
             self.approvals.message_sent()
-
-    @on(Composer.HelpRequested)
-    def _help_requested(self) -> None:
-        self.commands.pages.show_help()
 
     @on(TextArea.Changed)
     @on(QueueStrip.Changed)

@@ -45,6 +45,7 @@ EntryMessage: TypeAlias = (
     | Composer.MentionTyped
     | Composer.FileNamed
     | Composer.PromptsWanted
+    | Composer.HelpRequested
     | PromptArea.FileHighlighted
     | QueueRequest
 )
@@ -96,6 +97,8 @@ class InputRouter:
                 )
             case Composer.PromptsWanted(text):
                 self._search(self._offer_prompts(text))
+            case Composer.HelpRequested():
+                self._run(SlashCall(command("chat.help")))
             case PromptArea.FileHighlighted(path, line):
                 self._preview(path, line)
             case Composer.FileNamed():

@@ -219,12 +219,12 @@ def model_items(models: Sequence[ModelFact]) -> list[Item]:
         Item(
             model.name,
             model.name,
-            f"{tokens_text(model.window):>6}  {model.price}",
+            f"{tokens_text(model.window):>6}{'?' if model.is_assumed else ' '} {model.price}",
             ("●" if model.is_current else "", "key"),
             (
                 ((visible(model.name), "strong"),),
                 ((visible(model.provider), "muted"),),
-                ((f"{model.window:,} tokens of context", ""),),
+                ((f"context of {model.window_text}", ""),),
                 ((model.price, ""),),
                 (),
                 ((more, "muted"),),

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.model_facts import ModelFact
 from tui_agent.protocol.provider import ModelInfo
-from tui_agent.providers.model_table import known_models, model_info
+from tui_agent.providers.model_table import known_models, knows, model_info
 from tui_agent.settings import Settings
 
 from .effective_settings import Credentials
@@ -80,7 +80,7 @@ def _named_models(settings: Settings) -> list[ModelFact]:
             except ConfigurationError:
                 break
             if target is not None:
-                facts.append(_fact(provider, target.info, None))
+                facts.append(_fact(provider, target.info, None, has_window=entry.window is not None))
     return facts
 
 
@@ -123,13 +123,15 @@ def _default_name(settings: Settings) -> str:
     )
 
 
-def _fact(provider: str, info: ModelInfo, current: ModelInfo | None) -> ModelFact:
+def _fact(provider: str, info: ModelInfo, current: ModelInfo | None, *, has_window: bool = False) -> ModelFact:
     is_current = current is not None and info.name == current.name
-    return ModelFact(provider, info.name, info.context_window, info.input_price, info.output_price, is_current)
+    name = info.name.removeprefix(f"{provider}/")
+    prices = info.input_price, info.output_price
+    return ModelFact(provider, info.name, info.context_window, *prices, is_current, not has_window and not knows(name))
 
 
 def _marked(fact: ModelFact, current: ModelInfo) -> ModelFact:
     if fact.name != current.name:
         return fact
     # The session's own facts: its settings may be older.
-    return _fact(fact.provider, current, current)
+    return replace(_fact(fact.provider, current, current), is_assumed=fact.is_assumed)
