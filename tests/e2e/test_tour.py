@@ -15,11 +15,11 @@ def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
         app.wait_for("✔ 3 done")
 
         # The tests run, and their output appears live.
-        app.wait_for_row(r"[◐◓◑◒] #4 bash  python3 -m pytest .* \d")
-        app.wait_for_row(r"│ +\.\.")
+        app.wait_for_row(r"[◐◓◑◒] #4 +bash  python3 -m py.* \d")
+        app.wait_for_row(r"^ +\.\.")
         app.say("also show prices.py")
         app.wait_for_row(r"1 steer  “also show prices\.py” +lands after the running calls")
-        assert app.wait_for_row(r"[◐◓◑◒] #4 bash")
+        assert app.wait_for_row(r"[◐◓◑◒] #4 +bash")
 
         app.wait_for_row(r"steered after step 2")
         app.wait_until_gone("─ queue ─")
