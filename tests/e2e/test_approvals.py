@@ -64,7 +64,7 @@ def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) 
         ask_again(app)
         app.press("k")
         app.wait_for_words("Without it.")
-        app.wait_for_row(r"⤼ #4 edit .* you skipped")
+        app.wait_for_row(r"⤼ edit .*you skipped it")
 
         ask_again(app)
         app.press("escape")
