@@ -45,7 +45,7 @@ def test_a_session_ended_by_a_signal_can_be_resumed(machine: UserMachine) -> Non
         machine.app_on(server, *ALLOWED, "--continue") as app,
     ):
         app.ready()
-        app.wait_for_row(r"■ #1 bash")
+        app.wait_for_row(r"■ #1 +bash")
         app.say("are you still there")
         app.wait_for_words("Still here.")
         bodies_of(server)
@@ -108,13 +108,13 @@ def test_many_resizes_leave_a_complete_screen_and_the_end_leaves_none(machine: U
         app.resize(*NARROW)
         app.wait_for_question("edit")
         app.resize(*WIDE)
-        app.wait_for_all("▲ Edit ", "▲ #5 edit")
+        app.wait_for_all("▲ Edit ", "▲ #5  edit")
         app.wait_until_armed("n no")
         app.press("n")
         app.wait_for_words("you denied it")
         app.wait_for_status("ready")
         app.say("show note.txt")
-        app.wait_for_row(r"✔ #6 read  note\.txt")
+        app.wait_for_row(r"✔ read note\.txt")
         app.quit()
         assert "line 1 of the note" not in app.screen.text
         assert app.screen.lines[1:] == [""] * 39, "the shell sees its own screen again"

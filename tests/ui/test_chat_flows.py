@@ -801,9 +801,9 @@ async def test_the_row_of_the_call_stays_in_sight_above_its_question(size: tuple
         on.chat.bridge.submit("go")
         dialog = await dialog_of(on)
         await on.until(lambda: dialog.guard.was_drawn)
-        await on.until(lambda: any("act" in row and "needs you" in row for row in shown_rows(on)))
+        await on.until(lambda: any("▲ act here" in row for row in shown_rows(on)))
         rows = shown_rows(on)
-        (asked,) = [place for place, row in enumerate(rows) if "act here" in row and "needs you" in row][:1]
+        (asked,) = [place for place, row in enumerate(rows) if "▲ act here" in row]
         assert asked < dialog.dialog.region.y
         assert any("paragraph 59" in row for row in rows)
         assert on.chat.body.conversation.region.bottom <= dialog.dialog.region.y

@@ -89,7 +89,7 @@ def test_of_a_long_command_or_name_the_beginning_is_shown() -> None:
     story.call("bash", "pytest -q tests/test_cart.py")
     story.call("read", "src/a_very_long_file_name.py")
 
-    assert ["pytest -q tes…" in rows(story, 38)[0], "a_very_long_f…" in rows(story, 38)[1]] == [True, True]
+    assert ["pytest -q tes…" in rows(story, 39)[0], "a_very_long_f…" in rows(story, 39)[1]] == [True, True]
 
 
 def test_rows_from_number_ten_show_as_much_as_those_before() -> None:

@@ -229,4 +229,4 @@ def test_ends_are_counted_for_each_run_and_open_calls_for_all() -> None:
         ledger.apply(envelope)
 
     assert {kind: number for kind, number in ledger.of_run.items() if number} == {"denied": 1, "waiting": 1}
-    assert counts(ledger).plain == "1 waiting · 1 denied"
+    assert counts(ledger).plain == "1 queued · 1 denied"
