@@ -88,6 +88,13 @@ MEANWHILE: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "changed": ("echo 1 > a", lambda place: (place / "a").write_text("user"), "a"),
     "replaced": ("echo 1 > a", lambda place: (place / "mv").rename(place / "a"), "a"),
     "deleted": ("echo 1 >> a", lambda place: (place / "a").unlink(), "a"),
+    "made a directory": ("echo 1 > a", lambda place: ((place / "a").unlink(), (place / "a").mkdir()), "a"),
+    "made a directory with files": (
+        "echo 1 > a",
+        lambda place: ((place / "a").unlink(), (place / "a").mkdir(), (place / "a/new").touch()),
+        "a",
+    ),
+    "replaced where a mode changed": ("chmod +x a", lambda place: (place / "mv").rename(place / "a"), "a"),
     "created": ("echo 1 > new", lambda place: (place / "new").write_text("user"), "new"),
     "created in a deleted directory": ("rm -r d", lambda place: (place / "d/new").write_text("user"), "d/new"),
     "deleted here, changed there": ("rm a", lambda place: (place / "a").write_text("user"), "a"),

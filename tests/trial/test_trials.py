@@ -15,14 +15,19 @@ from tests.support.table import table
 from tests.trial.ways import LANDLOCK, LAYERS, READ_ONLY, UNSHARE, Ran, made, run_in, tree_state, walls_of
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.trial import KeepSelection
+from tui_agent.trial import bubblewrap_walls, landlock_walls
 from tui_agent.trial import trials as trials_module
 from tui_agent.trial.bubblewrap_walls import BubblewrapWalls
 from tui_agent.trial.covered_places import covered_places
 from tui_agent.trial.file_comparison import is_same_file
+from tui_agent.trial.landlock_walls import landlock_problem
 from tui_agent.trial.layer_limits import LayerLimits
 from tui_agent.trial.layer_storage import make_private, remove_tree
+from tui_agent.trial.trial_environment import trial_environment
 from tui_agent.trial.trials import Trials
+from tui_agent.walls import landlock_launcher
 from tui_agent.walls.bubblewrap import Bubblewrap
+from tui_agent.walls.visible_places import own_home
 
 Made = tuple[Trials, Path, Callable[..., Ran]]
 
@@ -524,3 +529,38 @@ def test_large_files_are_compared_to_the_end_and_holes_are_not_read(tmp_path: Pa
     assert is_same_file(*one, *same)
     assert not is_same_file(*one, *other)
     assert not is_same_file(*one, tmp_path / "missing", None)
+
+
+def test_walls_that_stop_working_are_tested_again(trial: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials, _, _ = trial
+    for works in (True, False):
+        layer = trials.open("call")
+        layer.walled(("true",), {"PATH": os.environ["PATH"]})
+        if not works:
+            monkeypatch.setattr(Trials, "_ways", lambda _: [])
+        assert layer.started(b"bwrap: no permission", 1) == "bwrap: no permission"
+        layer.end()
+        assert trials.facts.is_available == works
+
+
+def test_why_the_kernel_builds_no_walls(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version, reason in ((0, "does not offer Landlock"), (3, "offers version 3 of Landlock")):
+        monkeypatch.setattr(landlock_launcher, "landlock_abi", lambda version=version: version)
+        assert landlock_problem().startswith(f"the kernel {reason}; the walls need version")
+    monkeypatch.setattr(landlock_walls, "is_known_machine", lambda: False)
+    assert landlock_problem() == "the system calls of this kind of machine are not known"
+
+
+def test_packages_in_the_home_are_shown_to_gradle_only_where_a_command_sees_them() -> None:
+    packages = str(own_home() / ".gradle/caches")
+    for shown in ((packages,), ()):
+        found = trial_environment({}, shown, cache="/cache", temporary="/tmp", network=True)
+        assert found.get("GRADLE_RO_DEP_CACHE") == (packages if shown else None)
+
+
+def test_on_an_unknown_machine_commands_run_without_the_filter_of_system_calls(
+    trial: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, run = trial
+    monkeypatch.setattr(bubblewrap_walls, "is_known_machine", lambda: False)
+    assert run("echo x").text == "x\n"

@@ -166,12 +166,14 @@ class _Walk:
             # A file may also come from elsewhere, by a rename; a directory may not.
             is_lost = is_changed or new == "directory" or (directory.had_lower and not directory.has_lower)
             is_deleted = lower is None and "origin" in marks and is_lost
-            conflict = _DELETED_MEANWHILE if is_deleted else self._conflict(lower)
+            conflict = _DELETED_MEANWHILE if is_deleted else self._conflict(lower, new)
             yield self._found(path, status, lower, conflict, is_mode=is_same, top=directory.top)
 
-    def _conflict(self, lower: os.stat_result | None) -> str:
-        """Return why a file may not be replaced without an answer. A directory's times change with its entries."""
-        is_later = lower is not None and not stat.S_ISDIR(lower.st_mode) and lower.st_ctime_ns > self.made_ns
+    def _conflict(self, lower: os.stat_result | None, new: str) -> str:
+        """Return why a path may not be replaced without an answer."""
+        # The times of a directory that stays one change with its entries, which have conflicts of their own.
+        is_both = lower is not None and stat.S_ISDIR(lower.st_mode) and new == "directory"
+        is_later = lower is not None and not is_both and lower.st_ctime_ns > self.made_ns
         return MEANWHILE if is_later else ""
 
     def _found(
