@@ -77,6 +77,10 @@ class App(Terminal):
         self.wait_for(holds)
         return found[0]
 
+    def wait_for_call(self, sign: str, number: int, tool: str) -> None:
+        """Wait until the conversation or the column shows a call with this sign."""
+        self.wait_for_row(rf"{sign} (#{number} {tool}\b|{tool}\b.* #{number}\b)")
+
     def wait_for_question(self, tool: str) -> str:
         """Wait until the screen shows a question about this tool and accepts answers.
 
