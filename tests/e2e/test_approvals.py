@@ -332,7 +332,7 @@ def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question
         app.say("rather not")
         app.wait_for_words("As you like.")
         app.wait_for_row(r"⤼ edit .*skipped")
-        app.wait_for_call("✔", 3, "read")
+        app.wait_for_row(r"✔ read list\.txt · other\.txt")
         results = results_in(bodies_of(server)[2])
         app.quit()
 
