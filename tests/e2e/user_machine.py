@@ -66,6 +66,10 @@ class App(Terminal):
         """Wait until the last line begins with this text, after its symbol."""
         return self.wait_for(lambda screen: screen.lines[-1][3:].startswith(words))
 
+    def wait_for_mode(self, mode: str) -> None:
+        """Wait until the frame of the composer shows the mode."""
+        self.wait_for_row(rf" · {mode}$")
+
     def wait_for_row(self, pattern: str) -> re.Match[str]:
         """Wait until a row of the screen matches the pattern."""
         found: list[re.Match[str]] = []
