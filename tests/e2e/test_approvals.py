@@ -45,12 +45,12 @@ def text_of(machine: UserMachine) -> str:
 def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) -> None:
     refused = [says("As you like."), calls(EDIT), says("I see."), calls(EDIT), says("Without it.")]
     with asked(machine, changing(*refused, calls(EDIT), says("Changed at last."))) as (app, server):
-        shown = app.wait_for_all("list.txt", "- two", "+ 2")
-        assert "▲ #2  edit" in shown
+        app.wait_for_all("list.txt", "- two", "+ 2")
+        app.wait_for_call("▲", 2, "edit")
         app.press("n")
         app.wait_for_words("you denied it")
         app.wait_for_words("As you like.")
-        app.wait_for_row(r"⊘ #2 +edit")
+        app.wait_for_call("⊘", 2, "edit")
 
         ask_again(app)
         app.press("f")
@@ -64,12 +64,13 @@ def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) 
         ask_again(app)
         app.press("k")
         app.wait_for_words("Without it.")
-        app.wait_for_row(r"⤼ edit .*you skipped it")
+        app.wait_for_call("⤼", 4, "edit")
+        app.wait_for_words("you skipped")
 
         ask_again(app)
         app.press("escape")
         app.wait_for_row(r"▲ Edit list\.txt\? .*ctrl\+y answer")
-        app.wait_for_row(r"▲ #5 +edit")
+        app.wait_for_call("▲", 5, "edit")
         app.type("y n s")
         app.wait_for_draft("y n s")
         assert text_of(machine) == BEFORE
@@ -80,7 +81,7 @@ def test_each_answer_has_its_effect_and_the_run_continues(machine: UserMachine) 
         app.wait_for_question("edit")
         app.write("\x1b[1085;;1085u")
         app.wait_for_words("Changed at last.")
-        app.wait_for_row(r"✔ edit .*#5")
+        app.wait_for_call("✔", 5, "edit")
         bodies = bodies_of(server)
         app.quit()
 
@@ -266,14 +267,15 @@ def test_two_requests_a_call_beside_one_a_trial_a_changed_call_and_a_long_input(
         assert not (machine.work / "second.txt").exists()
 
         ask_for("write", "write and read")
-        app.wait_for_row(r"✔ read ")
+        app.wait_for_call("✔", 4, "read")
         assert "▲ Create " in app.screen.text, "the read runs beside the dialog"
         app.press("y")
         app.wait_for_words("Read and written.")
 
         app.wait_for_status("ready")
         app.say("look and touch")
-        app.wait_for_all("✔ bash ", "Keep what touch made.txt && ls changed?")
+        app.wait_for_call("✔", 5, "bash")
+        app.wait_for("Keep what touch made.txt && ls changed?")
         app.wait_until_armed("y keep")
         assert not (machine.work / "made.txt").exists()
         app.press("y")
@@ -322,15 +324,15 @@ def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question
     reads = call("read", path="list.txt"), call("read", path="other.txt")
     script = [calls(reads[0]), calls(EDIT, *reads), says("As you like.")]
     with asked(machine, script) as (app, server):
-        app.wait_for_row(r"▲ #2 +edit")
-        app.wait_for_row(r"◌ .*read .*after #2")
-        app.wait_for_row(r"✔ read ")
+        app.wait_for_call("▲", 2, "edit")
+        app.wait_for_row(r"◌ read .*after #2, which needs you")
+        app.wait_for_call("✔", 4, "read")
         app.press("escape")
         app.wait_until_gone("f no, because")
         app.say("rather not")
         app.wait_for_words("As you like.")
         app.wait_for_row(r"⤼ edit .*skipped")
-        app.wait_for_row(r"✔ read ")
+        app.wait_for_row(r"✔ read list\.txt · other\.txt")
         results = results_in(bodies_of(server)[2])
         app.quit()
 

@@ -91,7 +91,7 @@ def test_every_key_has_its_effect(machine: UserMachine) -> None:
                     clear(app, encoding)
             with step(f"shift+tab and alt+enter as {encoding}"):
                 app.write(SHIFT_TAB[encoding])
-                app.wait_for(lambda screen, mode=mode: screen.lines[-3].endswith(f" {mode}"))
+                app.wait_for_mode(mode)
                 app.write("sent")
                 app.wait_for_draft("sent")
                 app.write(ALT_ENTER[encoding])

@@ -52,7 +52,7 @@ def test_interrupts_end_all_processes_and_a_flood_blocks_nothing(machine: UserMa
             app.wait_for(lambda _: len(machine.processes()) >= 6)
             interrupt(app)
             assert machine.processes() == []
-            app.wait_for_row(r"■ #1 bash")
+            app.wait_for_call("■", 1, "bash")
             app.wait_for_words("── cancelled")
 
             app.say("and now")
@@ -154,7 +154,7 @@ def test_stopping_steering_and_the_three_uses_of_ctrl_c(machine: UserMachine) ->
             app.press("s")
             app.wait_until_gone("esc again")
             (machine.work / "gate").touch()
-            app.wait_for_row(r"✔ #1 bash")
+            app.wait_for_call("✔", 1, "bash")
             app.wait_for_status("ready")
             assert len(bodies_of(server)) == 1
             app.wait_for_draft("")

@@ -9,7 +9,7 @@ from .user_machine import App, UserMachine
 def choose(app: App, mode: str) -> None:
     """Press Shift+Tab until the frame shows the mode."""
     app.press("shift+tab")
-    app.wait_for(lambda screen: screen.lines[-3].endswith(f" {mode}"))
+    app.wait_for_mode(mode)
 
 
 def read_and_edit(name: str) -> list[Reply]:
@@ -37,7 +37,7 @@ def test_each_mode_has_its_effect_at_once(machine: UserMachine) -> None:
     ]
     with ServerThread(script) as server, machine.app_on(server) as app:
         app.ready()
-        assert app.screen.lines[-3].endswith(" · ask")
+        app.wait_for_mode("ask")
         with step("a mode that allows it resolves the open request"):
             app.say("change it")
             app.wait_for_question("edit")
@@ -62,8 +62,8 @@ def test_each_mode_has_its_effect_at_once(machine: UserMachine) -> None:
             choose(app, "plan")
             app.say("plan it")
             app.wait_for_words("Only a plan.")
-            app.wait_for_row(r"⊘ #7 edit")
-            app.wait_for_row(r"✔ bash .*#8")
+            app.wait_for_call("⊘", 7, "edit")
+            app.wait_for_call("✔", 8, "bash")
             for body, refused in zip(bodies_of(server)[-2:], (True, False), strict=True):
                 ((text, is_error),) = results_in(body)
                 assert is_error is refused

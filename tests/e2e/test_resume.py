@@ -43,7 +43,7 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
                 app.wait_for_words("First I look.")
                 app.wait_for_words("Now it takes long.")
                 app.wait_for_words("── session resumed")
-                app.wait_for_row(r"✔ #1 read  a\.txt")
+                app.wait_for_call("✔", 1, "read")
                 app.wait_for_words("outcome unknown")
                 app.say("what now")
                 app.wait_for_words("I know what happened.")

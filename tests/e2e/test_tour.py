@@ -23,19 +23,19 @@ def test_the_tour_is_watched_steered_and_approved(machine: UserMachine) -> None:
 
         app.wait_for_row(r"steered after step 2")
         app.wait_until_gone("─ queue ─")
-        app.wait_for_row(r"✖ #4 +bash .*failed")
-        app.wait_for("✔ 4 done")
+        app.wait_for_call("✖", 4, "bash")
+        app.wait_for_call("✔", 5, "read")
 
         app.wait_for_question("edit")
-        shown = app.wait_for_all("cart.py", f"-         {WRONG}", f"+         {RIGHT}")
-        assert "▲ #6  edit" in shown
+        app.wait_for_all("cart.py", f"-         {WRONG}", f"+         {RIGHT}")
+        app.wait_for_call("▲", 6, "edit")
         cart = machine.sample / "cart.py"
         assert WRONG in cart.read_text("utf-8")
         app.press("y")
         app.wait_until_gone("f no, because")
 
         app.wait_for("All 8 tests pass.")
-        app.wait_for("✔ 6 done")
+        app.wait_for_call("✔", 7, "bash")
         app.answer_trial("n")
         app.wait_for("You have seen:")
         app.wait_for_status("ready")

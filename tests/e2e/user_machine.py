@@ -66,6 +66,10 @@ class App(Terminal):
         """Wait until the last line begins with this text, after its symbol."""
         return self.wait_for(lambda screen: screen.lines[-1][3:].startswith(words))
 
+    def wait_for_mode(self, mode: str) -> None:
+        """Wait until the frame of the composer shows the mode."""
+        self.wait_for_row(rf" · {mode}$")
+
     def wait_for_row(self, pattern: str) -> re.Match[str]:
         """Wait until a row of the screen matches the pattern."""
         found: list[re.Match[str]] = []
@@ -76,6 +80,10 @@ class App(Terminal):
 
         self.wait_for(holds)
         return found[0]
+
+    def wait_for_call(self, sign: str, number: int, tool: str) -> None:
+        """Wait until the conversation or the column shows a call with this sign."""
+        self.wait_for_row(rf"{sign} (#{number} {tool}\b|{tool}\b.* #{number}\b)")
 
     def wait_for_question(self, tool: str) -> str:
         """Wait until the screen shows a question about this tool and accepts answers.

@@ -55,7 +55,7 @@ def call(*, read_only: bool = False, is_error: bool = False) -> tuple[AgentEvent
         *(((STEP, resolved(by), ended("a", is_error=True), STEP_OVER), True) for by in ("nobody", "timeout")),
         *(((STEP, resolved(by), ended("a", is_error=True)), False) for by in ("user", "policy", "cancel")),
         ((STEP, *REFUSED, STEP_OVER, STEP, STEP_OVER), True),
-        # A read or a failed change does not count as progress; a change, a later step with calls and a new run do.
+        # A change, a later step with calls and a new run count as progress, a read or a failed change does not.
         ((STEP, *call(read_only=True), *REFUSED), True),
         ((STEP, *call(is_error=True), *REFUSED), True),
         ((STEP, *REFUSED, *call()), False),
