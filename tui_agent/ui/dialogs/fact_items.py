@@ -11,7 +11,7 @@ from tui_agent.ui.state.call_view_state import LedgerCall
 from tui_agent.ui.state.plan_and_files import ChangedFiles
 from tui_agent.ui.text.diff_rows import diff_rows
 from tui_agent.ui.text.line import Line, Run
-from tui_agent.ui.text.sanitiser import one_line, visible, visible_summary
+from tui_agent.ui.text.sanitiser import one_line, sanitise, visible
 from tui_agent.ui.text.styled_lines import clipped
 
 from .chooser_page import Item
@@ -41,8 +41,8 @@ def _diffs_of(path: str, calls: Sequence[LedgerCall], width: int) -> Iterable[Li
         ]
         if any(diffs):
             # The path is above already.
-            rest = "" if path in call.view.summary else visible_summary(call.view.summary)
-            name = one_line(f"{visible(call.view.name)} {rest}".rstrip(), width)
+            rest = "" if path in call.view.summary else sanitise(call.view.summary)
+            name = one_line(f"{sanitise(call.view.name)} {rest}".rstrip(), width)
             yield Line()
             yield Line(clipped([(f"#{call.number} ", "muted"), (name, "label")], width))
             for diff in filter(None, diffs):
