@@ -325,7 +325,7 @@ def test_rows_say_which_call_needs_the_user_and_a_message_withdraws_its_question
     script = [calls(reads[0]), calls(EDIT, *reads), says("As you like.")]
     with asked(machine, script) as (app, server):
         app.wait_for_call("▲", 2, "edit")
-        app.wait_for_row(r"◌ read .*after #2, which needs you")
+        app.wait_for_row(r"◌ #3 +read .*after #2")
         app.wait_for_call("✔", 4, "read")
         app.press("escape")
         app.wait_until_gone("f no, because")

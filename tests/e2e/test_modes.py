@@ -63,7 +63,7 @@ def test_each_mode_has_its_effect_at_once(machine: UserMachine) -> None:
             app.say("plan it")
             app.wait_for_words("Only a plan.")
             app.wait_for_call("⊘", 7, "edit")
-            app.wait_for_call("✔", 8, "bash")
+            app.wait_for_call("⊘", 8, "bash")
             for body, refused in zip(bodies_of(server)[-2:], (True, False), strict=True):
                 ((text, is_error),) = results_in(body)
                 assert is_error is refused

@@ -83,6 +83,8 @@ class Fact:
 def facts_of_row(row: str) -> Iterator[Fact]:
     """Yield the facts of a row of the program's own words."""
     row = row.replace("(", "  ").replace(")", "  ")
+    # The name of a part of the conversation, or of a bar.
+    is_named = row.startswith("▸") or bool(set(row) & set("▆▄▚░▒▼"))
     number = _NUMBER.search(row)
     for bar in _BAR.findall(row):
         if set(bar) & set("▆▄▚░▒▼"):
@@ -114,7 +116,7 @@ def facts_of_row(row: str) -> Iterator[Fact]:
             short = _SECONDS.sub(r"\1 s", amount.strip())
             yield Fact("amount", about, short if short.endswith(" s") else f"{short} {words}".strip())
         if rest and (not amounts or len(rest) > _LABEL):
-            yield Fact("words", about, rest)
+            yield Fact("name", "", rest) if is_named and not marks else Fact("words", about, rest)
 
 
 def own_rows(screen: Iterable[str]) -> Iterator[str]:

@@ -92,7 +92,7 @@ async def test_a_compaction_says_what_it_does_and_leaves_its_result_to_the_conve
     story = Story().run("x").step(0)
     story.tell(CompactionStarted(trigger="automatic", strategy="summary", tokens_before=182_000))
     story.status("compacting").wait(12)
-    assert (await status_of(story)).startswith(" ◐ compacting 12 s · step 1 · ")
+    assert (await status_of(story)).startswith(" ◐ compacting 12 s · step 1 ")
     assert fold_status(story).tokens == 182_000
 
     story.tell(CompactionEnded(ok=True, tokens_before=182_000, tokens_after=40_000, removed=80))

@@ -20,7 +20,7 @@ def test_many_lines_fold_to_their_number() -> None:
 
 
 def test_one_long_line_folds_to_its_length() -> None:
-    assert PasteFolder().fold("x" * FOLDED_CHARACTERS) == f"[pasted {FOLDED_CHARACTERS} characters]"
+    assert PasteFolder().fold("x" * FOLDED_CHARACTERS) == f"[pasted {FOLDED_CHARACTERS:,} characters]"
 
 
 def test_two_pastes_of_one_size_keep_apart() -> None:

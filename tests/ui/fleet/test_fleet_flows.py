@@ -139,7 +139,7 @@ async def test_a_command_that_a_unit_cannot_do_says_so() -> None:
         for text in ("/rewind", "/compact", "/model", "/resume", "/permissions", "/export", "/init"):
             on.chat.entry.composer.clear()
             await on.type(text)
-            await on.press("escape", "enter")
+            await on.press("enter")
             words = f"{text} does not work for a unit"
             await on.until(lambda words=words: any(words in note for note in notes(on.app)))
         assert on.files.sent == []

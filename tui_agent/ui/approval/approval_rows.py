@@ -282,7 +282,9 @@ class ApprovalRows:
     def _diff_rows(self, width: int) -> list[Line]:
         if not self._diff:
             return []
-        names = ", ".join(visible(name) for name, value in self._input if value is None and name not in _CONTENT)
+        # A name may be followed by the kind of its value.
+        whole = [name for name, value in self._input if value is None and name.partition(" (")[0] not in _CONTENT]
+        names = ", ".join(map(visible, whole))
         first, *others = self._diff.files
         notes = list(map(visible, first.notes))
         if self._preview is not None and self._preview.note:

@@ -91,6 +91,8 @@ def _state(view: CallViewState, context: RowContext) -> tuple[str, str]:
     """Return the state in words and its style; for a call that runs or ended well its seconds."""
     if view.outcome.job:
         return view.outcome.job, "amount"
+    if view.is_discarded:
+        return "discarded", "amount"
     if view.status is not None:
         seconds = seconds_text(view.timing.latency_ms / 1000) if view.timing.started_at is not None else ""
         return _ENDED.get(view.status, seconds), "failed" if sign_of(view)[1] == "failed" else "amount"
