@@ -238,8 +238,6 @@ class PromptArea(Vertical, ImmediateLayout):
     PromptArea {
         height: auto;
         & > Horizontal { height: auto; }
-        /* With `*` here, Textual would style every widget of the screen again whenever the focus moves. */
-        &:focus-within > #frame { color: $border; }
     }
     """
 
