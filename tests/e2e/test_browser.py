@@ -46,7 +46,7 @@ def test_the_app_draws_into_a_browser_and_ends_when_the_server_has_gone(tmp_path
         assert program.stdout.readline() == b"__GANGLION__\n"
         program.stdin.write(b"D\0\0\0\x05hello")
         program.stdin.flush()
-        while "hello" not in screen.text or not any("offline-demo" in line[70:] for line in screen.lines):
+        while "hello" not in screen.text or not any(line[75:].endswith(" · ask") for line in screen.lines):
             kind, length = program.stdout.read(1), int.from_bytes(program.stdout.read(4), "big")
             data = program.stdout.read(length)
             assert kind in (b"D", b"M")

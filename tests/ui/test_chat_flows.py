@@ -592,8 +592,9 @@ async def test_no_question_opens_over_a_page_which_says_that_one_waits() -> None
 async def test_a_page_opened_before_the_question_says_that_one_waits_until_it_is_answered() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
-        on.chat.bridge.submit("change a")
         on.chat.commands.perform(command("chat.help"))
+        await on.until(lambda: on.app.screen is not on.chat)
+        on.chat.bridge.submit("change a")
         await on.until(lambda: "Use change? a" in "".join(shown_rows(on)[-1:]))
         on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
         await on.settled()
