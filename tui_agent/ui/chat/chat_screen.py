@@ -122,6 +122,9 @@ class ChatScreen(AnyScreen):
         """Open the next approval dialog once another screen has closed, or announce it on the page that opened."""
         if isinstance(event, ScreenResume):
             event.refresh_styles = self.stack_updates > 0  # Every part of a new screen has just got its style.
+        else:
+            # They wait for a frame of this screen, and events and the warm-up wait for them.
+            self.call_next(self._invoke_and_clear_callbacks)
         self.approvals.look()
 
     def on_resize(self, event: Resize) -> None:
