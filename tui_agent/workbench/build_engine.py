@@ -212,7 +212,8 @@ async def _build(
     withhold_named_secrets(loaded.settings)
     await stack.enter_async_context(adopt_orphans())
     # Folders, model and rules come first: if one of them is wrong, no file of a session is touched.
-    options = replace(options, folders=added_folders(options, loaded.settings))
+    # In a thread: a folder may be on a file system that does not answer, and the screen shares the event loop.
+    options = replace(options, folders=await asyncio.to_thread(added_folders, options, loaded.settings))
     plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
     providers = ProviderBuilder(stack, plugins)
     provider, options, loaded = await providers.build_first(options, loaded)

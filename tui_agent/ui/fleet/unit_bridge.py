@@ -115,19 +115,8 @@ _IMPOSSIBLE = frozenset(
     f"chat.{name}"
     for name in (
         *("rename", "export", "replay", "rewind", "resume", "clear", "fork", "demo", "compact", "init", "model"),
-        *(
-            "effort",
-            "settings",
-            "permissions",
-            "tools",
-            "context",
-            "doctor",
-            "skills",
-            "jobs",
-            "background",
-            "mcp",
-            "hooks",
-        ),
+        *("effort", "settings", "permissions", "tools", "context", "doctor", "skills", "jobs", "background"),
+        *("mcp", "hooks"),
     )
 )
 """Commands that need the agent in this process."""

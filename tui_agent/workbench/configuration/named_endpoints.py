@@ -54,7 +54,7 @@ def require_key(settings: Settings, environment: Mapping[str, str]) -> None:
     """Check that requests to the model can be sent.
 
     Raises:
-        ConfigurationError: a key is needed and none is set, the environment's address is no URL, or the endpoint
+        ConfigurationError: a key is needed and none is set, the environment's address is not a URL, or the endpoint
             is unknown or incomplete. The model of a plugin is not checked.
     """
     if plugin_of(settings, environment) is not None:
