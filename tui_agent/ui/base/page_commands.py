@@ -76,6 +76,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("parts.toggle_part", "space", "accept or leave out", "Accept this part of the change or leave it out"),
     row("parts.toggle_all", "a", "all", "Accept all parts, or none"),
     row("parts.approve", "y", "yes to these", "Allow the accepted parts; without any, deny the call"),
+    row("parts.deny", "n", "no", "Deny the whole change"),
     row("parts.edit_text", "e", "edit", "Edit the text of a file that a command changed, then keep it"),
     row("parts.close", "escape", "back", "Return to the whole change"),
     row("parts.cursor_up", "up k", "up", "Previous part"),
