@@ -30,6 +30,7 @@ from pydantic import (
 
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.regular_file import read_regular_file
@@ -71,6 +72,9 @@ NEVER_FROM_PROJECT = (
     "otel.endpoint",
     "ui.mouse",
     "ui.vim_keys",
+    "ui.status",
+    "ui.status_command",
+    "ui.title",
     "providers",
     "models.small",
     "plugins.disabled",
@@ -223,6 +227,14 @@ class UiSettings(_Section):
     """False to leave the mouse to the terminal, for its own selection. Never taken from a project."""
     vim_keys: bool = False
     """True for the modes of vim while typing. Never taken from a project."""
+    status: tuple[StatusItem, ...] = STATUS
+    """Facts of the status line after the state, in order: `step`, `context`, `cost`, `time`, `tokens`, `model`, `mode`,
+    `folder`, `branch`, `command`. Never taken from a project."""
+    status_command: str = ""
+    """Command line for bash whose first line of output is the fact `command`. Never taken from a project."""
+    title: tuple[TitleItem, ...] = TITLE
+    """Parts of the terminal's title, in order: `state`, `folder`, `model`, `mode`, `program`; none for no title. Never
+    taken from a project."""
     reduced_motion: bool = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
 

@@ -100,6 +100,7 @@ ONLY_AT_START = (
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
+    "ui.status_command",
     "providers",
     "models.small",
     "plugins.disabled",
