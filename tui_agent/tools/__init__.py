@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 
+from .ask_user_tool import AskUserTool
 from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
@@ -25,6 +26,7 @@ __all__ = [
     "JOB_TOOLS",
     "WEB_TOOLS",
     "Arguments",
+    "AskUserTool",
     "BackgroundJobs",
     "BashOutputTool",
     "BashTool",
@@ -70,6 +72,7 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
     "todo": lambda setup: TodoTool(),
+    "ask_user": lambda setup: AskUserTool(),
 }
 """The built-in tools by name, in the order in which the model sees them. A new tool is a file and its line here."""
 
