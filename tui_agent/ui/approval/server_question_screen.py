@@ -193,7 +193,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             "previous_choice": self._place > 0,
             "next_choice": self._place < len(self._rows) - 1,
         }
-        return enabled.get(action, action in ("pick", "choose_answer", "previous_field", "next_field", "not_now"))
+        return enabled.get(action, action in ("pick", "choose_answer", "send", "previous_field", "next_field", "not_now"))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -261,6 +261,9 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def action_send(self) -> None:
         """Send the values; show the first one that is wrong."""
+        if not self._question.server and not self.guard.armed:
+            self.guard.explain(EARLY)
+            return
         if self._own is not None and self._list is not None:
             self._list.say(self._own.value)
         values: dict[str, object] = {}
