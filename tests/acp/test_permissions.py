@@ -98,6 +98,21 @@ async def test_a_question_of_the_agent_offers_its_choices(
     assert all(word in result for word in words), result
 
 
+@table(("answer", "mode"), [("2", "accept_edits"), ("1", "ask"), ("agent", "plan"), (None, "plan")])
+async def test_a_plan_is_accepted_with_a_mode(answer: str | None, mode: str, tmp_path: Path) -> None:
+    script = [calls(call("present_plan", plan="1. Look\n2. Read")), says("Done.")]
+    async with connected(script, settings={"permissions": {"mode": "plan"}}) as link:
+        link.editor.answer = lambda _: answer
+        await link.editor.say(await link.editor.open(tmp_path), "Plan it")
+        policy = link.host.loops[0].policy
+
+    (question,) = link.editor.questions
+    assert question.call.title == "Accept this plan?"
+    assert [option.name for option in question.options] == ["ask (default)", "accept edits", "No, keep planning"]
+    assert "1. Look" in str(question.call.content)
+    assert policy.mode == mode
+
+
 async def test_a_yes_for_the_session_asks_no_second_time(tmp_path: Path) -> None:
     async with connected([WRITE, WRITE, says("Done.")]) as link:
         link.editor.answer = lambda _: "session"

@@ -218,6 +218,24 @@ def test_a_question_of_the_agent_is_answered_by_a_client_and_decided_by_the_agen
     assert "Default: db" in text
 
 
+def test_a_plan_is_the_output_without_a_user_and_a_client_accepts_it(machine: UserMachine) -> None:
+    plan, options = "1. Look\n2. Change nothing", ("--permission-mode", "plan")
+    script = [calls(text_block("I looked."), call("present_plan", plan=plan)), says("Carried out.")]
+    with ServerThread(script) as server:
+        done = machine.run("-p", "plan it", *options, variables=server.environment)
+    assert (done.returncode, done.stdout) == (0, f"{plan}\n")
+
+    with piped(machine, script, *options) as (program, _):
+        program.tell(type="user", text="plan it")
+        asked = program.hear("approval.requested")["data"]
+        assert (asked["question"]["kind"], asked["question"]["message"]) == ("plan", plan)
+        answer = {"type": "approval", "request_id": asked["request_id"], "decision": "approve"}
+        program.tell(**answer, input={"mode": "accept_edits"})
+        assert program.hear("permission.mode_changed")["data"]["new"] == "accept_edits"
+        program.hear("run.ended")
+        assert program.end() == 0
+
+
 def test_one_process_serves_one_run_after_another_steers_and_skips_an_invalid_line(machine: UserMachine) -> None:
     command = "echo begun; until [ -e gate ]; do sleep 0.05; done"
     script = [calls(call("bash", command=command)), says("Steered."), says("Followed."), says("Anew.")]

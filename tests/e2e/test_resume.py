@@ -126,6 +126,44 @@ def test_a_question_of_the_agent_is_open_again_after_a_kill_and_a_quit_and_a_mes
             app.quit()
 
 
+def test_a_plan_waits_through_a_kill_and_a_yes_ends_plan_mode(machine: UserMachine) -> None:
+    machine.file("a.txt", "one\n")
+    plan = "# Count on\n\n1. Write `two` into a.txt\n2. Read it again\n"
+    edit = call("edit", path="a.txt", old_string="one", new_string="two")
+    items = [{"text": "Write two into a.txt", "status": "done"}, {"text": "Read it again", "status": "pending"}]
+    script = [
+        calls(text_block("I have looked."), call("present_plan", plan=plan)),
+        calls(text_block("Again."), call("present_plan", plan=plan)),
+        calls(edit, call("todo", items=items)),
+        says("Half of it is done."),
+    ]
+    planning = ("--permission-mode", "plan")
+    with ServerThread(script) as server:
+        with machine.app_on(server, *planning) as app:
+            app.ready()
+            app.say("count on")
+            app.wait_for_all("Accept this plan?", "Count on", "1. Write two into a.txt", "s yes, accept edits")
+            kill(app, machine)
+        with machine.app_on(server, *planning, "--continue") as app:
+            app.wait_for_all("Accept this plan?", "2. Read it again")
+            app.wait_until_armed("f change")
+            app.press("f")
+            app.wait_for("Type what to change")
+            app.type("and read it twice")
+            app.press("enter")
+            app.wait_for_words("you denied it: and read it twice")
+            app.wait_until_armed("s yes, accept edits")
+            ((text, is_error),) = results_in(bodies_of(server)[-1])
+            assert (is_error, "The user said: and read it twice" in text) == (True, True)
+            app.press("s")
+            app.wait_for_words("Half of it is done.")
+            app.wait_for_all("PLAN", "1 of 2 done", "Read it again", "accept edits")
+            app.quit()
+        offered = [[tool["name"] for tool in body["tools"]] for body in bodies_of(server)]
+        assert ["present_plan" in names for names in offered] == [True, True, False, False]
+    assert (machine.work / "a.txt").read_text("utf-8") == "two\n"
+
+
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
     with ServerThread(script) as server:

@@ -27,7 +27,7 @@ from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, JsonObj
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.tools import AskUserTool
+from tui_agent.tools import AskUserTool, PresentPlanTool
 
 FILE = DocumentBlock(media_type="text/plain", data="1\tx", name="a.py:1-2")
 PLAIN = HeadlessOptions(None, "plain", "plain")
@@ -143,6 +143,24 @@ async def test_a_question_of_the_agent_is_answered_by_number_or_in_words(
         await line_with(program, "Type the next")
 
     assert [answer.input for answer in seen] == [values]
+
+
+@table(("line", "values"), [("y", {"mode": "ask"}), ("s", {"mode": "accept_edits"}), ("n use more steps", None)])
+async def test_a_plan_is_accepted_by_a_letter(line: str, values: JsonObject | None) -> None:
+    asked = PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": "1. Look"})
+    seen: list[ApprovalDecision] = []
+
+    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        seen.append(await agent.call("present_plan", asks=True, question=asked))
+        return report(text="")
+
+    async with Program(plain_agent(part), PLAIN) as program:
+        program.send("begin")
+        await line_with(program, "s to accept it and keep edits, n to decline, n TEXT to say what to change")
+        program.send(line)
+        await line_with(program, "Type the next")
+
+    assert [(answer.input, answer.note) for answer in seen] == [(values, "" if values else "use more steps")]
 
 
 async def test_any_other_line_over_a_question_is_a_message() -> None:

@@ -31,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 
 NO_ANSWER = "the editor closed the question without an answer, so the call was denied."
 NOT_KEPT = "the editor closed the question without an answer, so the changes were discarded."
+OTHERWISE = "agent"
+"""Option for none of the choices of a question of the agent."""
 NOT_ANSWERED = "the editor closed the question without an answer."
 CLIENT_GONE = "the editor is gone, so no one can approve; the call was denied."
 
@@ -128,12 +130,16 @@ class PermissionQuestions:
     async def _ask_fields(self, request: ApprovalRequested, question: ServerQuestion, call: ToolCallUpdate) -> None:
         """Put the questions of the agent to the user, one after another, with their choices as options."""
         values: JsonObject = {}
-        for field in question.fields:
+        for field in (field for field in question.fields if field.choices):
             shown = call.model_copy(update={"title": escaped(field.label)})
-            chosen = await self._client.ask(self._session_id, shown, choices_of(field))
+            is_plan = question.kind == "plan"
+            otherwise = "No, keep planning" if is_plan else "Let the agent decide"
+            chosen = await self._client.ask(self._session_id, shown, choices_of(field, otherwise))
+            if is_plan and chosen == OTHERWISE:
+                self._agent.resolve_approval(request.request_id, ApprovalDecision(decision="deny"))
+                return
             if chosen is None:
-                otherwise = NOT_ANSWERED if self._client.is_connected else CLIENT_GONE
-                self._resolve(request, None, otherwise)
+                self._resolve(request, None, NOT_ANSWERED if self._client.is_connected else CLIENT_GONE)
                 return
             place = int(chosen) if chosen.isdecimal() else 0
             if 0 < place <= len(field.choices):
@@ -171,8 +177,8 @@ def options_for(request: ApprovalRequest) -> Sequence[PermissionOption]:
     return [PermissionOption(option_id=key, name=names[key][0], kind=names[key][1]) for key in _offered(request)]
 
 
-def choices_of(field: FormField) -> Sequence[PermissionOption]:
-    """Return the choices of a question of the agent, and one that leaves it to the agent."""
+def choices_of(field: FormField, otherwise: str) -> Sequence[PermissionOption]:
+    """Return the choices of a question of the agent, and one for none of them."""
     names = [choice.label or choice.value for choice in field.choices]
     default = field.default if isinstance(field.default, tuple) else (field.default,)
     options = [
@@ -183,7 +189,7 @@ def choices_of(field: FormField) -> Sequence[PermissionOption]:
         )
         for number, (name, choice) in enumerate(zip(names, field.choices, strict=True), 1)
     ]
-    return [*options, PermissionOption(option_id="agent", name="Let the agent decide", kind="reject_once")]
+    return [*options, PermissionOption(option_id=OTHERWISE, name=otherwise, kind="reject_once")]
 
 
 def _offered(request: ApprovalRequest) -> Iterator[str]:

@@ -25,6 +25,8 @@ NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
 """Note on a question of a tool server without a user."""
 AGENT_DECIDES_TEXT = "no one can answer here, so the agent decides itself."
 """Note on a question of the agent without a user."""
+PLAN_RESULTS_TEXT = "no one can answer here, so the plan is the result."
+"""Note on a plan without a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class ApprovalGate:
             asked_by, note = question.request.question, _nobody(question.request, " here")
             if asked_by is not None:
                 note = NO_ANSWER_TEXT if asked_by.server else AGENT_DECIDES_TEXT
+                note = PLAN_RESULTS_TEXT if asked_by.kind == "plan" else note
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
         try:
             async with asyncio.timeout(self.timeout):

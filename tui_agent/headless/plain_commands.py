@@ -66,6 +66,8 @@ def _answers(question: ServerQuestion, text: str) -> bool:
     """Return True if a line is an answer to a question of the agent, and not a message."""
     if text.lower() in ("y", "yes"):
         return True
+    if question.kind == "plan":
+        return text.lower() == "s"
     return bool((_ONE_ANSWER if len(question.fields) == 1 else _NUMBERED_ANSWERS).match(text))
 
 
@@ -190,7 +192,9 @@ class PlainCommands:
     def _agents_answer(self, question: ServerQuestion, text: str) -> ApprovalDecision | None:
         """Return the answer to a question of the agent; None, and a message, if the line is not one."""
         try:
-            if text.lower() in ("y", "yes"):
+            if question.kind == "plan":
+                values: JsonObject = {"mode": "accept_edits" if text.lower() == "s" else "ask"}
+            elif text.lower() in ("y", "yes"):
                 values = _defaults(question)
             elif len(question.fields) == 1:
                 field = question.fields[0]

@@ -182,6 +182,9 @@ class PlainReporter:
 
 def _how_to_answer(question: ServerQuestion) -> str:
     """Return how a typed line answers a question of the agent."""
+    if question.kind == "plan":
+        yes = "y to accept it and decide on each change, s to accept it and keep edits"
+        return f"Type {yes}, n to decline, n TEXT to say what to change."
     many = "1=2; 2=your own words, the number of each question with its answer"
     one = "the number of your answer, or = and your own words"
     several = ", several with a comma between" if any(field.kind == "choices" for field in question.fields) else ""

@@ -22,6 +22,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "web_search": ("WebSearch",),
     "todo": ("TodoWrite",),
     "ask_user": ("AskUserQuestion",),
+    "present_plan": ("ExitPlanMode",),
     "skill": ("Skill",),
     "bash_output": ("BashOutput", "TaskOutput"),
     "kill_bash": ("KillShell", "KillBash", "TaskStop"),

@@ -165,9 +165,9 @@ class ServerQuestion(FrozenModel):
 
     server: str
     """Name of the server; empty if the agent asks."""
-    kind: Literal["form", "url", "sign_in", "sampling"]
+    kind: Literal["form", "url", "sign_in", "sampling", "plan"]
     """A form to fill in; a page that the server wants the user to open; the sign-in page of the server, with a field
-    for the address it leads to; a request to the model."""
+    for the address it leads to; a request to the model; a plan of the agent in Markdown, as the message."""
     message: str = ""
     """The question in the server's words, with escapes for hidden characters."""
     fields: tuple[FormField, ...] = ()

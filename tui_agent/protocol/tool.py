@@ -334,6 +334,11 @@ class Tool(ABC):
         """Name of the tool in calls."""
         return self.spec.name
 
+    @property
+    def is_offered(self) -> bool:
+        """True if the next request offers the tool to the model; a call of it runs all the same."""
+        return True
+
     @abstractmethod
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Run one call with validated arguments.

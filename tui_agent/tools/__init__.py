@@ -13,6 +13,7 @@ from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .job_tools import BashOutputTool, KillBashTool
+from .present_plan_tool import PresentPlanTool
 from .processes.background_jobs import BackgroundJobs
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
@@ -35,6 +36,7 @@ __all__ = [
     "GlobTool",
     "GrepTool",
     "KillBashTool",
+    "PresentPlanTool",
     "ReadOnlyCheck",
     "ReadTool",
     "TodoTool",

@@ -80,6 +80,9 @@ def _apply(state: CallState, question: ServerQuestion, answer: ApprovalAnswer) -
         return None
     match decision.decision:
         case "deny":
+            if question.kind == "plan":
+                text = f"The user did not accept this plan. Nothing was started, and plan mode stays.{said}"
+                return failure("denied_user", text, "denied_user")
             return failure("denied_user", f"The user declined to answer.{said}", "denied_user")
         case "skip":
             text = f"The user leaves this to you: decide yourself.{said}"

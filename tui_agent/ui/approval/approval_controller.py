@@ -291,7 +291,7 @@ class ApprovalController(TypedKeys):
         position, total = self._pending.position_of(request)
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
-        if question is not None and question.kind != "sampling":
+        if question is not None and question.kind not in ("sampling", "plan"):
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,

@@ -7,6 +7,8 @@ from tui_agent.protocol.server_question import FormField, ServerQuestion
 from tui_agent.ui.text.line import Line, Run
 from tui_agent.ui.text.sanitiser import one_line, visible
 from tui_agent.ui.text.styled_lines import folded, wrapped
+from tui_agent.ui.transcript.markdown.markdown_blocks import parse_markdown
+from tui_agent.ui.transcript.markdown.markdown_layout import stacked
 
 _NAME = 40
 """Cells of the name of a server in a title."""
@@ -14,10 +16,12 @@ _NAME = 40
 
 def question_title(question: ServerQuestion) -> str:
     """Return the question as a sentence."""
-    if not question.server:
+    if not question.server and question.kind != "plan":
         return "The agent asks you"
     server = one_line(visible(question.server), _NAME)
     match question.kind:
+        case "plan":
+            return "Accept this plan?"
         case "form":
             return f"The server {server} asks you"
         case "url":
@@ -30,6 +34,8 @@ def question_title(question: ServerQuestion) -> str:
 
 def question_rows(question: ServerQuestion, width: int) -> list[Line]:
     """Return the question: its words, its page, and the fields of its form."""
+    if question.kind == "plan":
+        return stacked([unit.block for unit in parse_markdown(visible(question.message))], width)
     rows = wrapped([(visible(question.message), "")], width) if question.message else []
     if question.url:
         host = urlsplit(question.url).hostname or ""

@@ -193,7 +193,9 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             "previous_choice": self._place > 0,
             "next_choice": self._place < len(self._rows) - 1,
         }
-        return enabled.get(action, action in ("pick", "choose_answer", "send", "previous_field", "next_field", "not_now"))
+        return enabled.get(
+            action, action in ("pick", "choose_answer", "send", "previous_field", "next_field", "not_now")
+        )
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
