@@ -20,10 +20,10 @@ from tests.ui.test_server_question_screen import FORM, PAGE, SIGN_IN
 from tests.ui.test_snapshots import needs_you
 from tui_agent.protocol.events import ApprovalRequested
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import DecisionPart
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Preview
-from tui_agent.tools import AskUserTool
+from tui_agent.tools import AskUserTool, PresentPlanTool
 from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -310,6 +310,28 @@ def test_a_question_of_the_agent(
     app = still_app(agent_asks(), running=True, theme=theme)
 
     assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+PLAN: JsonObject = {
+    "plan": "# Round prices once\n\nPrices are rounded in `price()` **and** again in `total()`, so sums differ by a "
+    "cent. Only `total()` shall round.\n\n## Steps\n\n1. Remove `round()` from `price()` in `src/price.py`\n"
+    "2. Round in `total()` with `Decimal.quantize`\n3. Adapt the two callers in `cart.py`\n4. Run the tests\n"
+}
+
+
+@both_sizes
+def test_a_plan_to_accept(snap_compare: Compare, size: tuple[int, int]) -> None:
+    story, tool = working(), PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None)
+    call_id, summary = story.queued("present_plan", tool.summarise(PLAN)), tool.summarise(PLAN)
+    asked = ApprovalRequested(
+        request_id="q", call_id=call_id, digest="", tool="present_plan", args=PLAN, question=tool.question(PLAN),
+        summary=summary,
+    )  # fmt: skip
+    story.tell(asked)
+    story.status("waiting_approval")
+    app = still_app(story.wait(4), running=True, theme="dark" if size[0] == 80 else "light")
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing())
 
 
 def edit_asked() -> Story:
