@@ -170,7 +170,7 @@ class AgentState:
     def publish_context_usage(self) -> None:
         """Publish how full the context window is; the only figure, which compaction and the screen use, too."""
         if not self.history.is_anchored:
-            self.history.tool_tokens = sum(estimate_text(tool.spec.model_dump_json()) for tool in self.tools)
+            self.history.tool_tokens = sum(estimate_text(spec.model_dump_json()) for spec in self.tools.specs)
         self.publisher.publish(
             ContextUsage(
                 tokens=self.history.estimated_tokens(),

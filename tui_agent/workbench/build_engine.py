@@ -43,7 +43,7 @@ from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.tools import BackgroundJobs
+from tui_agent.tools import BackgroundJobs, PresentPlanTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
@@ -417,6 +417,7 @@ def _connect(
             give_definitions(loop, definitions, models),
         )
     loop.add_tool(AgentTool(loop, profiles))
+    loop.add_tool(PresentPlanTool(lambda: loop.policy.mode, partial(loop.set_mode, by="user")))
     providers.on_notice = partial(_publish_dropped_field, start.bus)
     providers.on_warning = partial(_warn_of_endpoint, start.bus)
     start.jobs.notify = partial(_notify_agent, loop)

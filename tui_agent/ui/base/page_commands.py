@@ -38,7 +38,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("approval.page_down", "pagedown space", "more", "One page down"),
     row("approval.scroll_top", "home", "top", "To the top"),
     row("approval.scroll_end", "end", "end", "To the end"),
-    # question of a tool server
+    # question of a tool server, or of the agent
     row("server.accept", "y", "answer", "Answer the server: fill in its form, or open its page"),
     row("server.copy_address", "c", "copy the address", "Copy the address of the page"),
     row("server.type_address", "p", "paste the result",
@@ -48,9 +48,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("server.previous_answer", "shift+tab", "answer before", "Move to the answer before"),
     row("server.next_answer", "tab", "next answer", "Move to the next answer"),
     row("server.choose_answer", "enter", "answer", "Give the answer at the cursor"),
+    row("server.pick", "1 2 3 4 5 6 7", "choose", "A question of the agent: take the choice with this number"),
     row("server.send", "ctrl+s", "send", "Send the answer"),
-    row("server.next_field", "down", "next", "Next field of the form"),
-    row("server.previous_field", "up", "previous", "Previous field of the form"),
+    row("server.next_field", "down", "next", "Next field of the form, or choice of the agent's question"),
+    row("server.previous_field", "up", "previous", "Previous field of the form, or choice of the agent's question"),
     row("server.next_choice", "right", "change", "The next answer; in a form: the next choice of a field"),
     row("server.previous_choice", "left", "back", "The answer before; in a form: the previous choice of a field"),
     row("server.mark_choice", "space", "mark", "Mark the choice in a list of several"),
