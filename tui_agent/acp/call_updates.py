@@ -52,6 +52,7 @@ _KINDS: Mapping[str, ToolKind] = {
     "glob": "search",
     "grep": "search",
     "find_tools": "search",
+    "lookup": "search",
     "bash": "execute",
     "bash_output": "execute",
     "kill_bash": "execute",
