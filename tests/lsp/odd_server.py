@@ -49,7 +49,7 @@ def report(uri: str, version: int) -> None:
     held, text = value_of("--hold"), TEXTS[uri]
     while held is not None and not held.exists():
         time.sleep(0.01)
-    found: list[Any] = [{"message": "no range"}, {"range": None, "severity": "high", "message": 1}, "not an object"]
+    found: list[Any] = [{"range": None, "severity": "high", "message": 1}, "not an object", None]
     for number, line in enumerate(text.split("\n")):
         for word, severity in (("BAD", 1), ("ODD", 2), ("HINT", 4)):
             if word in line:

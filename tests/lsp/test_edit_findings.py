@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ import pytest
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.table import table
 from tui_agent.lsp import language_servers
-from tui_agent.protocol.events import AgentEvent, ToolEnded, Warned
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.events import AgentEvent, SteeringQueued, ToolEnded, Warned
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
@@ -49,7 +48,7 @@ async def session(
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("ANTHROPIC_AUTH_TOKEN", server.token)
             settings["base_url"] = server.base_url
-            options = replace(LaunchOptions.for_command(folder), settings=settings)
+            options = replace(LaunchOptions.for_command(folder), settings=settings, keep_session=True)
             async with open_engine(options, watched=False) as engine:
                 events: list[AgentEvent] = []
                 engine.bus.on((ToolEnded, Warned), events.append)
@@ -69,6 +68,14 @@ def warnings(events: Sequence[AgentEvent]) -> list[str]:
     return [event.text for event in events if isinstance(event, Warned)]
 
 
+def servers_of_this_program() -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found += [process] if ODD.name in " ".join(process.cmdline()) else []
+    return found
+
+
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine takes longer than a user would wait."""
@@ -85,7 +92,7 @@ async def test_new_problems_of_an_edit_are_in_its_result(tmp_path: Path, sandbox
         call("read", path="a.py"),
         change("a.py", "print('a')", "prnt('a')"),
         change("a.py", "prnt('a')", "print('b')"),
-        call("write", path="new.py", content="import sys\nfoo()\n"),
+        call("write", path="new.py", content="import sys\n\nfoo()\n"),
     ]
 
     async with session(folder, script, sandbox, ruff=RUFF) as (engine, events):
@@ -99,19 +106,19 @@ async def test_new_problems_of_an_edit_are_in_its_result(tmp_path: Path, sandbox
     )
     assert second == "Changed a.py (+1 −1 lines)."
     assert results(events, "write")[0].endswith(
-        "New problems after this change:\nnew.py:2:1: error: Undefined name `foo` (Ruff F821)\n"
+        "New problems after this change:\nnew.py:3:1: error: Undefined name `foo` (Ruff F821)\n"
         "new.py:1:8: warning: `sys` imported but unused (Ruff F401)"
     )
-    assert outcomes(events)[1:] == ["+1 −1 · 1 error", "+1 −1", "new file +2 · 1 error, 1 warning"]
+    assert outcomes(events)[1:] == ["+1 −1 · 1 error", "+1 −1", "new file +3 · 1 error, 1 warning"]
     assert warnings(events) == []
 
 
-@table(("flags",), [((),), (("--unversioned",),), (("--strange",),)])
-async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flags: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("flag", ["--versioned", "--unversioned", "--strange"])
+async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flag: str) -> None:
     (tmp_path / "a.txt").write_text("ODD\nline\nHINT\n", "utf-8")
     script = [call("read", path="a.txt"), change("a.txt", "line", "BAD ODD"), change("a.txt", "BAD ODD", "fine")]
 
-    async with session(tmp_path, script, odd=odd(*flags)) as (engine, events):
+    async with session(tmp_path, script, odd=odd(flag)) as (engine, events):
         await engine.loop.run("Go")
 
     first, second = results(events)
@@ -133,20 +140,18 @@ async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: 
         await engine.loop.run("Go")
         told = asyncio.Event()
         notes: list[str] = []
-        notify = engine.loop.notify
 
-        def note(text: str) -> UserMessage:
-            notes.append(text)
+        def hear(event: SteeringQueued) -> None:
+            notes.append(event.text)
             told.set()
-            return notify(text)
 
-        monkeypatch.setattr(engine.loop, "notify", note)
+        engine.bus.on(SteeringQueued, hear)
         held.touch()
         await asyncio.wait_for(told.wait(), 60)
 
     first, second = results(events)
-    assert first.endswith("[slow is still checking; new problems follow in a later step]") and first == second.replace(
-        "+2 −1", "+1 −1"
+    assert all(
+        text.endswith("\n[slow is still checking; new problems follow in a later step]") for text in (first, second)
     )
     assert notes == [
         "The language server slow has checked an earlier change. New problems after this change:\n"
@@ -160,32 +165,22 @@ async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: 
         (odd("--die"), "it exited with code 3"),
         (odd("--never-start"), "it exited with code 1: no licence found"),
         (odd("--noise"), "it broke the protocol"),
-        (odd(root="nowhere"), "is not a directory"),
         ({"command": "no-such-program", "files": "*.txt"}, "there is no program no-such-program"),
     ],
 )
 async def test_a_server_that_does_not_run_costs_one_warning(
     tmp_path: Path, server: dict[str, Any], warning: str
 ) -> None:
-    (tmp_path / "nowhere.txt").write_text("0", "utf-8")
-    where = "nowhere/a.txt" if "root" in server else "a.txt"
-    script = [call("write", path=f"{number}{where.replace('/', '')}", content=f"BAD {number}") for number in range(6)]
-    server = {**server, "root": "."} if "root" in server else server
-    if "root" in server:
-        server["root"], server["files"] = "gone", ["*"]
-        (tmp_path / "gone").mkdir()
-        script = [call("write", path="gone/a.txt", content="x"), *script]
+    script = [call("write", path=f"{number}.txt", content=f"BAD {number}") for number in range(6)]
 
     async with session(tmp_path, script, odd=server) as (engine, events):
-        if "root" in server:
-            (tmp_path / "gone").rmdir()
-            (tmp_path / "gone").symlink_to(tmp_path / "nowhere.txt")
         report = await engine.loop.run("Go")
 
     assert report.reason == "done"
-    assert [words for words in results(events, "write")[-6:] if "\n" in words] == []
+    assert [text for text in results(events, "write") if "\n" in text] == []
     (text,) = warnings(events)
-    assert text.startswith("The language server odd does not run: ") and warning in text
+    assert text.startswith("The language server odd does not run: ")
+    assert warning in text
 
 
 async def test_a_server_that_died_starts_again(tmp_path: Path) -> None:
@@ -205,14 +200,16 @@ async def test_a_server_ends_with_the_session_and_changes_nothing_behind_walls(t
     folder.mkdir()
     child, written = folder / "child", folder / "written"
     child.touch()
+    server = shutil.copy(ODD, folder / ODD.name)
     flags = ("--try-to-write", str(written), *(() if sandbox == "auto" else ("--child", str(child))))
     script = [call("write", path="a.txt", content="BAD")]
     started: list[psutil.Process] = []
 
-    async with session(folder, script, sandbox, odd=odd(*flags)) as (engine, events):
+    command = [sys.executable, str(server), *flags]
+    async with session(folder, script, sandbox, odd={"command": command, "files": ["*.txt"]}) as (engine, events):
         await engine.loop.run("Go")
         has_walls = engine.policy.trial.is_available
-        started = [one for one in psutil.Process().children(recursive=True) if str(ODD) in " ".join(one.cmdline())]
+        started = servers_of_this_program()
         if sandbox == "off":
             started.append(psutil.Process(int(child.read_text("utf-8"))))
         assert len(started) >= 1

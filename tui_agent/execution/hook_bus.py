@@ -124,7 +124,7 @@ class HookBus:
             A function that removes the hook again.
 
         Raises:
-            ConfigurationError: the event or the timeout is wrong, or `function`, `hides` or `with_input` does not apply.
+            ConfigurationError: event, function or timeout is wrong, or `hides` or `with_input` does not apply.
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS

@@ -232,6 +232,8 @@ class LanguageConnection:
 
     async def _wait_for_report(self, document: _Document) -> None:
         deadline = time.monotonic() + CHECK_SECONDS
+        if self.ended.done():
+            raise ToolError(self.end_text)
         quiet = False
         while not quiet:
             limit = deadline - time.monotonic() if document.found is None else _QUIET_SECONDS

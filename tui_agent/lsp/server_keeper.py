@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.background import run_service
+from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import AgentEvent, Warned
 from tui_agent.protocol.installation import install_command
@@ -56,6 +56,8 @@ class ServerKeeper:
         self._connection: LanguageConnection | None = None
         self._wanted = asyncio.Event()
         self._settled = asyncio.Event()
+        self._is_clean = asyncio.Event()
+        self._is_clean.set()
         self._failures = 0
         self._has_warned = False
         self._was_ready = False
@@ -72,7 +74,7 @@ class ServerKeeper:
 
     def start(self) -> None:
         """Let the server start, unless it runs or was given up."""
-        if self._connection is None and not self.is_given_up and not self._wanted.is_set():
+        if not (self._connection is not None or self.is_given_up or self._wanted.is_set()):
             self._settled.clear()
             self._wanted.set()
 
@@ -82,6 +84,8 @@ class ServerKeeper:
         Raises:
             ToolError: it does not run, with the reason.
         """
+        # One that has died is cleaned up before it starts again.
+        await self._is_clean.wait()
         self.start()
         if self._wanted.is_set():
             await self._settled.wait()
@@ -100,6 +104,7 @@ class ServerKeeper:
                 self._failures = 1
             self._wanted.clear()
             self._settled.set()
+            self._is_clean.set()
 
     async def _serve(self) -> None:
         """Run the server until it ends.
@@ -124,6 +129,10 @@ class ServerKeeper:
                 self._connection, self._was_ready, self.error = connection, True, ""
                 self._settled.set()
                 await connection.ended
+                self._connection = None
+                self._is_clean.clear()
+        except ExceptionGroup as group:
+            raise ToolError(reason_of(group)) from group
         finally:
             self._connection = None
         raise ToolError(connection.end_text)

@@ -172,7 +172,10 @@ def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trial
     found = shutil.which(os.path.join(directory, program) if os.sep in program else program)
     if found is None:
         raise ConfigurationError(f"there is no program {program}; install it, or name another `command`")
+    found = os.path.abspath(found)
     argv, environment = (found, *server.command[1:]), child_environment(os.environ, is_confined=facts.is_available)
+    # Walls show the installations that this path leads to.
+    environment["PATH"] = os.pathsep.join((os.path.dirname(found), environment.get("PATH", os.defpath)))
     layer = trials.open_view() if facts.is_available else None
     try:
         walled = WalledCommand(argv, environment) if layer is None else layer.walled(argv, environment)
