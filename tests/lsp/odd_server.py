@@ -72,7 +72,9 @@ def answer(method: str, params: dict[str, Any]) -> Any:
         return {"capabilities": {"textDocumentSync": 1, **dict.fromkeys(offered, True)}}
     if method == "textDocument/definition":
         found = words_at(params["textDocument"]["uri"], params["position"])
-        return [place(uri, 0, text.index(found), 0) for uri, text in TEXTS.items() if found in text.split("\n")[0]]
+        lines = {uri: text.split("\n")[0] for uri, text in TEXTS.items()}
+        columns = {uri: len(line.partition(found)[0].encode("utf-16-le")) // 2 for uri, line in lines.items()}
+        return [place(uri, 0, columns[uri], 0) for uri, line in lines.items() if found in line]
     if method == "textDocument/references":
         uri = params["textDocument"]["uri"]
         return [place(uri, number, 0, 3) for number in range(300)]

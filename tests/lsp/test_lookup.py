@@ -8,7 +8,6 @@ import pytest
 
 from tests.lsp.test_edit_findings import call, odd, outcomes, results, session
 from tests.support.table import table
-from tui_agent.permissions import Rule
 from tui_agent.protocol.events import ToolEnded
 
 pytestmark = pytest.mark.slow
@@ -50,7 +49,7 @@ async def test_pyright_answers_and_checks_behind_walls(tmp_path: Path) -> None:
 @table(
     ("arguments", "expected"),
     [
-        ({"kind": "definition", "path": "a.txt", "name": "word"}, "a.txt:1:4: 😀 word(1)"),
+        ({"kind": "definition", "path": "a.txt", "name": "word"}, "a.txt:1:3: 😀 word(1)"),
         ({"kind": "hover", "path": "a.txt", "line": 1, "name": "word"}, "word"),
         ({"kind": "symbols", "name": "fo"}, "a.txt:1:1: function found"),
         ({"kind": "definition", "path": "a.txt", "line": 2, "name": "word"}, "word is not in line 2 of a.txt"),
@@ -71,11 +70,11 @@ async def test_answers_and_refusals(tmp_path: Path, arguments: dict[str, Any], e
 
     script = [call("lookup", kind="hover", path="a.txt", name="word"), call("lookup", **arguments)]
     async with session(tmp_path, script, odd=odd()) as (engine, events):
-        engine.policy.add_rule(Rule.of(("deny", "read(secret.txt)")))
+        engine.policy.add_session_rule("deny", "read(secret.txt)")
         await engine.loop.run("Go")
 
     assert expected in results(events, "lookup")[1]
-    assert [event.status for event in events if isinstance(event, ToolEnded)][0] == "ok"
+    assert next(event.status for event in events if isinstance(event, ToolEnded)) == "ok"
 
 
 async def test_many_places_are_cut_and_denied_ones_left_out(tmp_path: Path) -> None:

@@ -1,11 +1,10 @@
 """Language servers that `doctor` offers if they are installed; without an entry in the settings, none starts."""
 
 import json
+import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 from tui_agent.protocol.language_server import LanguageServer
-from tui_agent.protocol.programs import find_program
 
 _PYTHON = ("*.py", "*.pyi")
 _KNOWN = {
@@ -22,9 +21,9 @@ _BETTER = {"pyright": "basedpyright"}
 """Servers that need not be offered beside another one."""
 
 
-def installed_servers(workspace: Path) -> Iterator[tuple[str, LanguageServer]]:
-    """Yield the known servers on PATH, outside the workspace. Blocks."""
-    found = {name for name, (command, _) in _KNOWN.items() if find_program(command.split()[0], workspace) is not None}
+def installed_servers() -> Iterator[tuple[str, LanguageServer]]:
+    """Yield the known servers on PATH. Blocks."""
+    found = {name for name, (command, _) in _KNOWN.items() if shutil.which(command.split()[0]) is not None}
     for name, (command, files) in _KNOWN.items():
         if name in found and _BETTER.get(name) not in found:
             yield name, LanguageServer.model_validate({"command": command, "files": files})

@@ -39,11 +39,12 @@ CHECK_SECONDS = 60.0
 _EXIT_SECONDS = 1.0
 _EXIT_CHECK = 0.02
 _QUIET_SECONDS = 0.25
-"""Seconds without another report after which the reports of a server that does not name versions count as complete."""
+"""Seconds without another report after which reports count as complete that may not be the last ones."""
 _LONGEST_MESSAGE = 32 * 1024 * 1024
 _LONGEST_HEADER = 64 * 1024
 _MOST_OPEN = 20
 _RETRIES = 3
+_FIRST_NUMBER = 1_000_000
 _UNANSWERED = (
     "client/registerCapability",
     "client/unregisterCapability",
@@ -94,7 +95,8 @@ class LanguageConnection:
         self._errors: deque[str] = deque(maxlen=5)
         self._client = JsonRPCClient(converter_factory=get_converter)
         self._protocol = self._client.protocol
-        self._number = 0
+        # The library keeps requests of both sides in one table, and servers count from 0 or 1.
+        self._number = _FIRST_NUMBER
         self._capabilities: JsonObject = {}
         self._units = "utf-16"
         self._documents: dict[Path, _Document] = {}
@@ -242,7 +244,9 @@ class LanguageConnection:
                     await document.reported.wait()
             if self.ended.done():
                 raise ToolError(self.end_text)
-            quiet = not document.reported.is_set() or document.is_versioned
+            # Of a file that was just opened, some servers first report that nothing is known.
+            is_final = document.is_versioned and document.version > 1
+            quiet = is_final or not document.reported.is_set()
             document.reported.clear()
         if document.found is None:
             self.fail(f"it did not check a file within {CHECK_SECONDS:g} s")
