@@ -16,7 +16,7 @@ import pytest
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.table import table
 from tui_agent.lsp import language_servers
-from tui_agent.protocol.events import AgentEvent, SteeringQueued, ToolEnded, Warned
+from tui_agent.protocol.events import AgentEvent, Noticed, SteeringQueued, ToolEnded, Warned
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 
@@ -51,7 +51,7 @@ async def session(
             options = replace(LaunchOptions.for_command(folder), settings=settings, keep_session=True)
             async with open_engine(options, watched=False) as engine:
                 events: list[AgentEvent] = []
-                engine.bus.on((ToolEnded, Warned), events.append)
+                engine.bus.on((ToolEnded, Warned, Noticed), events.append)
                 yield engine, events
 
 
@@ -157,6 +157,9 @@ async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: 
         "The language server slow has checked an earlier change. New problems after this change:\n"
         "a.txt:1:1: error: BAD in it (slow 0)\na.txt:2:1: error: BAD in it (slow 1)"
     ], "both changes brought what is new since the text before the first"
+    assert [event.text for event in events if isinstance(event, Noticed)] == [
+        "slow found 2 errors in a.txt after an earlier change."
+    ]
 
 
 @table(

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.code_lookup import CodePosition, LookupAnswer, LookupKind
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.language_server import LanguageServer
 
 from .code_questions import ask_server, can_answer
@@ -40,6 +41,7 @@ class LanguageServers:
         """Receives what servers found too late for the result of the edit, for the model."""
         self.keepers = tuple(ServerKeeper(name, server, parts) for name, server in servers.items())
         self._root = parts.root
+        self._publish = parts.publish
         self._tasks: asyncio.TaskGroup | None = None
         self._checks: dict[tuple[str, Path], _Check] = {}
         """The checks that still run, by server and file."""
@@ -122,6 +124,8 @@ class LanguageServers:
     def _report_late(self, name: str, path: Path, task: "asyncio.Task[Findings | None]") -> None:
         found = None if task.cancelled() else task.result()
         if found is not None and found.new:
+            text = f"{name} found {found.counts} in {self.shown(path)} after an earlier change."
+            self._publish(Noticed(code="late_problems", text=text))
             self.notify(f"The language server {name} has checked an earlier change. {found.text(self.shown(path))}")
 
     def shown(self, path: Path) -> str:
