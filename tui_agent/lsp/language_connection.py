@@ -43,6 +43,7 @@ _QUIET_SECONDS = 0.25
 _LONGEST_MESSAGE = 32 * 1024 * 1024
 _LONGEST_HEADER = 64 * 1024
 _MOST_OPEN = 20
+_MOST_CHECKED = 2
 _RETRIES = 3
 _FIRST_NUMBER = 1_000_000
 _UNANSWERED = (
@@ -80,6 +81,8 @@ class _Document:
     """Problems of this version; None before the server has reported them."""
     reported: asyncio.Event = field(default_factory=asyncio.Event)
     is_versioned: bool = False
+    checked: dict[str, list[Problem]] = field(default_factory=dict[str, list[Problem]])
+    """Problems of the last texts, to compare the next ones with."""
 
 
 class LanguageConnection:
@@ -142,6 +145,9 @@ class LanguageConnection:
         await self.refresh(but=path)
         async with self._locks.setdefault(path, asyncio.Lock()):
             old = await self._problems(path, before) if before else []
+            if (document := self._documents.get(path)) is not None:
+                # Other files may have changed meanwhile.
+                document.checked.pop(after, None)
             new = await self._problems(path, after)
             self.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
             return old, new
@@ -212,13 +218,18 @@ class LanguageConnection:
     # --- problems -----------------------------------------------------------------------------------------------------
 
     async def _problems(self, path: Path, text: str) -> list[Problem]:
+        if (document := self._documents.get(path)) is not None and text in document.checked:
+            return document.checked[text]
         document = self._send(path, text)
         if document.found is None:
             if self.offers("diagnosticProvider"):
                 document.found = await self._pulled(document.uri)
             else:
                 await self._wait_for_report(document)
-        return document.found or []
+        found = document.checked[text] = document.found or []
+        for old in list(document.checked)[:-_MOST_CHECKED]:
+            del document.checked[old]
+        return found
 
     async def _pulled(self, uri: str) -> list[Problem]:
         """Ask for the problems of a file; again if the server was busy with something else."""
