@@ -27,6 +27,7 @@ SAME_FLOOR = {
     "mcp",
     "tracing",
     "hook_files",
+    "lsp",
     "trial",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
@@ -72,6 +73,8 @@ ONLY_IN = {
     "yaml": "definitions",
     "mcp": "mcp",
     "mcp_types": "mcp",
+    "pygls": "lsp",
+    "lsprotocol": "lsp",
     "opentelemetry": "tracing",
     "acp": "acp",
     "dask": "fleet",
@@ -341,8 +344,8 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 OF_EXTRAS = (
     *("PIL", "acp", "aiohttp", "bs4", "cryptography", "dask", "distributed", "httpx2", "jsonschema", "markdownify"),
-    *("mcp", "mcp_types", "opentelemetry", "textual_image", "textual_serve"),
-    *(f"tui_agent.{room}" for room in ("acp", "fleet", "mcp", "serve", "tools.web", "tracing")),
+    *("lsprotocol", "mcp", "mcp_types", "opentelemetry", "pygls", "textual_image", "textual_serve"),
+    *(f"tui_agent.{room}" for room in ("acp", "fleet", "lsp", "mcp", "serve", "tools.web", "tracing")),
 )
 """Libraries and rooms that cost only those who use them."""
 

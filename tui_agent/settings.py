@@ -31,6 +31,7 @@ from pydantic import (
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
+from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.regular_file import read_regular_file
@@ -325,15 +326,17 @@ class Settings(_Section):
     """Keys that replace those of commands, by the id of the command. Never taken from a project."""
     mcp: dict[str, ToolServer] = Field(default_factory=dict[str, ToolServer])
     """Tool servers by name. Those of a project start only once they were accepted."""
+    lsp: dict[str, LanguageServer] = Field(default_factory=dict[str, LanguageServer])
+    """Language servers by name. Those of a project start only once they were accepted."""
     providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints)] = Field(default_factory=dict[str, Endpoint])
     """Endpoints by name, for models named `PROVIDER/MODEL`. Never taken from a project."""
     models: ModelSettings = ModelSettings()
     plugins: PluginSettings = PluginSettings()
     web: WebSettings = WebSettings()
 
-    @field_validator("mcp")
+    @field_validator("mcp", "lsp")
     @classmethod
-    def _has_server_names(cls, value: dict[str, ToolServer]) -> dict[str, ToolServer]:
+    def _has_server_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         if wrong := next((name for name in value if SERVER_NAME.fullmatch(name) is None), None):
             raise ValueError(f"{wrong!r} is not a name of letters, digits, - and single _")
         return value
@@ -567,8 +570,9 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
     model: object = layer.values.get("model")
     if isinstance(model, str) and "/" in model and _take(layer.values, "model"):
         ignored.append(f"{layer.origin_of('model')}: `model`: not applied, because a project cannot choose an endpoint")
-    if not trust.allows and _take(layer.values, "mcp"):
-        ignored.append(f"{layer.origin_of('mcp')}: `mcp`: not applied, because you did not accept its servers")
+    refused = [key for key in ("mcp", "lsp") if not trust.allows and _take(layer.values, key)]
+    reason = "not applied, because you did not accept its servers"
+    ignored.extend(f"{layer.origin_of(key)}: `{key}`: {reason}" for key in refused)
     rules = _rules_of([layer])
     dropped = [] if trust.allows else [rule for rule in rules if rule.verdict == "allow"]
     ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because you did not accept it" for rule in dropped)
@@ -577,13 +581,16 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
 
 def _drop_known_servers(project: _Layer, user: _Layer | None) -> list[str]:
     """Remove the project's servers whose names are the user's: they would get what the user allowed theirs."""
-    servers: object = project.values.get("mcp", {})
-    own: object = {} if user is None else user.values.get("mcp", {})
-    known = sorted(set(servers) & set(own)) if is_object(servers) and is_object(own) else []
-    for name in known:
-        _take(project.values, f"mcp.{name}")
+    known: list[str] = []
+    for section in ("mcp", "lsp"):
+        servers: object = project.values.get(section, {})
+        own: object = {} if user is None else user.values.get(section, {})
+        both = sorted(set(servers) & set(own)) if is_object(servers) and is_object(own) else []
+        known += [f"{section}.{name}" for name in both]
+    for key in known:
+        _take(project.values, key)
     reason = "not applied, because you have a server of this name"
-    return [f"{project.origin_of(f'mcp.{name}')}: `mcp.{name}`: {reason}" for name in known]
+    return [f"{project.origin_of(key)}: `{key}`: {reason}" for key in known]
 
 
 def _content(path: Path) -> bytes | None:
@@ -622,7 +629,7 @@ def variable_of(key: str, environment: Mapping[str, str]) -> str:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP", "PROVIDERS", "EXTRA_BODY"):
+    for tables in ("PERMISSIONS__RULES", "KEYS", "LSP", "MCP", "PROVIDERS", "EXTRA_BODY"):
         del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
@@ -671,8 +678,8 @@ def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:
 
 
 def _keys_beside(loc: Sequence[int | str]) -> list[str]:
-    """Return the keys of the tool server, the endpoint or the model that an error is about; none for something else."""
-    kinds: dict[str, type[BaseModel]] = {"mcp": ToolServer, "providers": Endpoint}
+    """Return the keys of the server, the endpoint or the model that an error is about; none for something else."""
+    kinds: dict[str, type[BaseModel]] = {"mcp": ToolServer, "lsp": LanguageServer, "providers": Endpoint}
     kind = kinds.get(str(loc[0]))
     if kind is None or len(loc) < 3:
         return []

@@ -136,6 +136,7 @@ class PlainReporter:
         texts = [block.text for block in event.content if isinstance(block, TextBlock)]
         rows = [row for row in "\n".join(texts).splitlines() if row.strip()]
         more = f" ({len(rows)} lines)" if len(rows) > 1 else ""
+        more += f": {problems}" if (problems := (event.details or {}).get("problems")) else ""
         return (
             _clipped(f"{'done' if state == 'ok' else state}: {call}" + (f": {rows[0].strip()}" if rows else "")) + more
         )

@@ -70,6 +70,7 @@ from .sessions.side_requests import SideRequests
 if TYPE_CHECKING:
     # Imported at run time only by a program that has servers, hook files, skills, command files or sub-agents.
     from tui_agent.definitions.records import Definitions
+    from tui_agent.lsp.language_servers import LanguageServers
     from tui_agent.mcp.server_pool import ServerPool
 
     from .file_hooks import FileHooks
@@ -88,6 +89,7 @@ ONLY_AT_START = (
     "extra_body",
     "hooks",
     "hook_files",
+    "lsp",
     "mcp",
     "otel.endpoint",
     "output_disk_limit",
@@ -228,10 +230,16 @@ async def _build(
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
     gate = ApprovalGate(interactive=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
-    config = await _loop_config(start, provider, policy, gate, layers, side)
+    languages = await _open_language_servers(start, stack)
+    config = await _loop_config(start, provider, policy, gate, layers, side, languages)
     servers, answers = await _open_servers(start, folder, policy, config, stack)
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
+    file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
+    if languages is not None:
+        from .code_servers import check_edits
+
+        check_edits(languages, loop, start.contents)
     return Engine(
         loop=loop,
         bus=start.bus,
@@ -247,7 +255,7 @@ async def _build(
         choice=choice,
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
-        file_hooks=await _open_file_hooks(start, folder, loop, stack, watched=watched),
+        file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
     )
@@ -451,6 +459,19 @@ async def _open_servers(
     return pool, answers
 
 
+async def _open_language_servers(start: _Start, stack: AsyncExitStack) -> "LanguageServers | None":
+    """Return the language servers, which start when they are needed; None if there are none."""
+    # The offline model needs none, as with tool servers.
+    if not start.loaded.settings.lsp or start.options.demo:
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .code_servers import open_language_servers
+
+    servers = start.loaded.settings.lsp
+    opened = open_language_servers(servers, start.options.cwd, start.trials, start.bus.publish)
+    return await stack.enter_async_context(opened)
+
+
 def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
     """Return the agent, which also answers the questions of tool servers."""
     loop = AgentLoop(config)
@@ -582,6 +603,7 @@ async def _loop_config(
     gate: ApprovalGate,
     instructions: Sequence[ContextLayer],
     side: SideRequests,
+    languages: "LanguageServers | None",
 ) -> AgentLoopConfig:
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if start.resumes_calls else None
@@ -590,7 +612,7 @@ async def _loop_config(
     messages = session.messages if pending is None else pending.messages
     # A long conversation takes a while, and keys come first.
     history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
-    tools = [*_built_in_tools(start, policy, side), *start.plugins.tools]
+    tools = [*_built_in_tools(start, policy, side, languages), *start.plugins.tools]
     hooks = command_hooks(settings.hooks, options.cwd)
     start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
@@ -622,7 +644,9 @@ async def _loop_config(
     )
 
 
-def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
+def _built_in_tools(
+    start: _Start, policy: PermissionPolicy, side: SideRequests, languages: "LanguageServers | None"
+) -> list[Tool]:
     options, bus = start.options, start.bus
     tools = built_in_tools(
         options.cwd,
@@ -638,6 +662,7 @@ def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests)
         jobs=start.jobs,
         side_requests=None if options.demo else side,
         report_problem=partial(_give_up_trials, policy, bus),
+        look_up=None if languages is None else languages.look_up,
         is_trusted=policy.is_trusted,
     )
     start.trial_rules.search = next((tool for tool in tools if tool.name == "grep"), None)
