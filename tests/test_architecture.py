@@ -69,6 +69,7 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "textual": "ui",
     "anthropic": "providers",
+    "openai": "providers",
     "yaml": "definitions",
     "mcp": "mcp",
     "mcp_types": "mcp",

@@ -159,9 +159,9 @@ def test_a_project_chooses_no_endpoint(tmp_path: Path) -> None:
 
 def test_every_shipped_profile_is_complete() -> None:
     assert set(shipped_profiles()) == {
-        *("anthropic", "ollama", "llamacpp", "vllm", "lmstudio", "sglang", "openrouter", "litellm")
+        *("anthropic", "ollama", "llamacpp", "vllm", "lmstudio", "sglang", "openrouter", "litellm", "openai")
     }
     for profile in shipped_profiles().values():
         assert profile.endpoint.base_url
-        assert profile.endpoint.count_tokens is not None
+        assert profile.endpoint.count_tokens is not None or profile.endpoint.kind == "openai"
         assert (profile.port is not None) == ("localhost" in profile.endpoint.base_url)

@@ -1,13 +1,16 @@
-"""Configuration of an endpoint of the Messages API, and of the models it has."""
+"""Configuration of an endpoint, and of the models it has."""
 
 import re
-from typing import Any
+from typing import Any, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from .messages import FrozenModel
 from .provider import ThinkingForm
 from .web_address import host_of
+
+EndpointKind: TypeAlias = Literal["messages", "openai"]
+"""API of an endpoint: the Messages API, or one of those of OpenAI."""
 
 ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of endpoints, the first part of `PROVIDER/MODEL`."""
@@ -29,6 +32,8 @@ def expect_extra_fields(value: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{wrong!r} is a field that tui-agent writes itself")
     return value
 
+
+_ONLY_MESSAGES = ("anthropic_version", "betas", "count_tokens", "web_search")
 
 _STRICT = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -60,14 +65,16 @@ class EndpointModel(FrozenModel):
 
 
 class Endpoint(FrozenModel):
-    """One `[providers.NAME]`: an endpoint of the Messages API."""
+    """One `[providers.NAME]`: an endpoint."""
 
     model_config = _STRICT
 
     profile: str | None = None
     """Name of the shipped profile with its defaults; if not set, the profile of the same name."""
+    kind: EndpointKind = "messages"
+    """Its API."""
     base_url: str | None = None
-    """Address without `/v1`."""
+    """Address without `/v1`; for `openai`, it may have one."""
     key_env: str | None = Field(default=None, min_length=1)
     """Variable of the environment with the key, which is sent to this endpoint only; without it none is sent."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -95,6 +102,13 @@ class Endpoint(FrozenModel):
         if value is not None and host_of(value) is None:
             raise ValueError("not a URL such as http://localhost:8080, without user name and password")
         return value
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> Self:
+        given = [name for name in _ONLY_MESSAGES if getattr(self, name)] if self.kind == "openai" else []
+        if given:
+            raise ValueError(f"`{given[0]}` is of the Messages API, and has no effect with kind 'openai'")
+        return self
 
     _is_extra = field_validator("extra_body")(expect_extra_fields)
 

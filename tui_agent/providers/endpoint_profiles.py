@@ -1,4 +1,4 @@
-"""Shipped profiles of servers that speak the Messages API, and the endpoint and facts behind a model's name."""
+"""Shipped profiles of servers, and the endpoint and facts behind a model's name."""
 
 import difflib
 import tomllib
@@ -55,6 +55,9 @@ class ModelTarget:
         if self.provider != ANTHROPIC:
             # The table has the prices of the API itself.
             info = replace(info, input_price=None, output_price=None)
+        if self.endpoint.kind == "openai":
+            # These servers take an effort, and no budget of tokens.
+            info = replace(info, thinking="adaptive")
         return configured_info(replace(info, name=self.reference), entry)
 
 
@@ -81,7 +84,11 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
         known = ", ".join(shipped_profiles())
         raise ConfigurationError(f"`providers.{name}.profile`: no profile {wanted!r}; there are {known}")
     own = {} if endpoint is None else {key: getattr(endpoint, key) for key in endpoint.model_fields_set}
-    made = (profile.endpoint if profile is not None else Endpoint()).model_copy(update=own)
+    base = profile.endpoint if profile is not None else Endpoint()
+    if endpoint is not None and "kind" in own and endpoint.kind != base.kind and base.base_url is not None:
+        # The rest of a profile is about its API.
+        base = Endpoint(base_url=f"{base.base_url}/v1", key_env=base.key_env)
+    made = base.model_copy(update=own)
     if made.base_url is None:
         raise ConfigurationError(f"`providers.{name}`: `base_url` is missing; no shipped profile has this name")
     if "base_url" in own and "key_env" not in own:

@@ -25,6 +25,7 @@ from .plugins.plugin_loader import LoadedPlugins
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
     from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.kinds.openai_provider import OpenAiProvider
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""
@@ -101,6 +102,8 @@ class ProviderBuilder:
     def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
         endpoint = target.endpoint
+        if endpoint.kind == "openai":
+            return _openai_provider(target)
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         return AnthropicProvider(
             target.name,
@@ -129,6 +132,23 @@ class ProviderBuilder:
         """Have the stack close the provider."""
         self._stack.push_async_callback(provider.aclose)
         return provider
+
+
+def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
+    """Return the provider for a model of a server with an API of OpenAI."""
+    with IMPORTING:
+        from tui_agent.providers.kinds.openai_provider import OpenAiProvider
+
+    endpoint = target.endpoint
+    return OpenAiProvider(
+        target.name,
+        base_url=endpoint.base_url or "",
+        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),
+        auth_token=key_of(target.provider, endpoint, os.environ),
+        headers=endpoint.headers,
+        extra_body=endpoint.extra_body,
+        key_source=_key_source(endpoint.key_command),
+    )
 
 
 def _key_source(command: str) -> KeySource | None:
