@@ -1,16 +1,19 @@
 """Configuration of an endpoint, and of the models it has."""
 
 import re
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from .messages import FrozenModel
 from .provider import ThinkingForm
 from .web_address import host_of
 
-EndpointKind: TypeAlias = Literal["messages", "openai"]
-"""API of an endpoint: the Messages API, or one of those of OpenAI."""
+EndpointKind: TypeAlias = Literal["messages", "openai", "bedrock", "vertex", "foundry"]
+"""API of an endpoint: the Messages API, one of those of OpenAI, or the Messages API in a cloud."""
+
+CLOUDS: frozenset[str] = frozenset({"bedrock", "vertex", "foundry"})
+"""Kinds whose address and credentials the SDK finds in the environment."""
 
 ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of endpoints, the first part of `PROVIDER/MODEL`."""
@@ -33,7 +36,15 @@ def expect_extra_fields(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-_ONLY_MESSAGES = ("anthropic_version", "betas", "count_tokens", "web_search")
+ONLY_IN: dict[str, frozenset[str]] = {
+    "region": frozenset({"bedrock", "vertex"}),
+    "project": frozenset({"vertex"}),
+    "anthropic_version": frozenset({"messages", "foundry"}),
+    "betas": CLOUDS | {"messages"},
+    "count_tokens": frozenset({"messages", "vertex", "foundry"}),
+    "web_search": frozenset({"messages", "vertex", "foundry"}),
+}
+"""Settings that not every kind has, with the kinds that do."""
 
 _STRICT = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -73,6 +84,10 @@ class Endpoint(FrozenModel):
     """Name of the shipped profile with its defaults; if not set, the profile of the same name."""
     kind: EndpointKind = "messages"
     """Its API."""
+    region: str | None = Field(default=None, min_length=1)
+    """Region of Bedrock or Vertex; if not set, that of the environment."""
+    project: str | None = Field(default=None, min_length=1)
+    """Project of Vertex; if not set, that of the environment."""
     base_url: str | None = None
     """Address without `/v1`; for `openai`, it may have one."""
     key_env: str | None = Field(default=None, min_length=1)
@@ -96,19 +111,17 @@ class Endpoint(FrozenModel):
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """More fields of each request."""
 
+    @property
+    def place(self) -> str:
+        """Its address; for a cloud, whose address the environment decides, its kind."""
+        return self.base_url or self.kind
+
     @field_validator("base_url")
     @classmethod
     def _is_address(cls, value: str | None) -> str | None:
         if value is not None and host_of(value) is None:
             raise ValueError("not a URL such as http://localhost:8080, without user name and password")
         return value
-
-    @model_validator(mode="after")
-    def _fits_kind(self) -> Self:
-        given = [name for name in _ONLY_MESSAGES if getattr(self, name)] if self.kind == "openai" else []
-        if given:
-            raise ValueError(f"`{given[0]}` is of the Messages API, and has no effect with kind 'openai'")
-        return self
 
     _is_extra = field_validator("extra_body")(expect_extra_fields)
 

@@ -37,6 +37,7 @@ with hidden_package("aiohttp"):
         Omit,
     )
 
+MESSAGES = "/v1/messages"
 _COUNT_SECONDS = 5.0
 _NO_TOKEN = "none"
 
@@ -64,7 +65,7 @@ class SdkClient(EndpointClient):
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
-        sent = _isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
+        sent = isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
         timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
         address = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_ADDRESS
         network = network_of(address)
@@ -93,7 +94,7 @@ class SdkClient(EndpointClient):
         self._proxy = network.proxy
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         known = _known(self._client.api_key, self._client.auth_token, proxy, *secret_values(headers))
-        self.errors = ErrorFactory(known, _address(self._client))
+        self.errors = ErrorFactory(known, address_of(self._client))
         if isolated or not is_own_api(address):
             advice = ISOLATED_KEY_ADVICE if isolated else GATEWAY_KEY_ADVICE
             self.errors = replace(self.errors, key_advice=advice)
@@ -124,16 +125,7 @@ class SdkClient(EndpointClient):
         headers |= {} if version is None else {VERSION_FIELD: version}
         headers |= {BETA_FIELD: ",".join(betas)} if betas else {}
         try:
-            # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
-            response: object = await self._client.post(
-                "/v1/messages",
-                cast_to=httpx2.Response,
-                content=body,
-                stream=True,
-                stream_cls=AsyncStream[object],
-                # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
-                options={"follow_redirects": False, "headers": headers},
-            )
+            response = await self._send(body, headers)
         except APIStatusError as error:
             status, headers = error.status_code, error.response.headers
             location = headers.get("location", "") if 300 <= status < 400 else ""
@@ -158,9 +150,25 @@ class SdkClient(EndpointClient):
             failure = self.errors.write("authentication", root_cause(error), what="No API key was found")
         else:
             if isinstance(response, httpx2.Response):
-                return SdkResponse(response, self.errors, self._silence_timeout)
+                return self._answer(response)
             failure = self.errors.write("bad_response", "the SDK returned no response")
         raise failure
+
+    async def _send(self, body: bytes, headers: Mapping[str, str]) -> object:
+        """Send one request and return the answer, an `httpx2.Response`."""
+        # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
+        return await self._client.post(
+            MESSAGES,
+            cast_to=httpx2.Response,
+            content=body,
+            stream=True,
+            stream_cls=AsyncStream[object],
+            # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
+            options={"follow_redirects": False, "headers": headers},
+        )
+
+    def _answer(self, response: httpx2.Response) -> SdkResponse:
+        return SdkResponse(response, self.errors, self._silence_timeout)
 
     async def count_tokens(self, body: bytes) -> int | None:
         """Return the number of input tokens of a request as the server counts them; None if it does not."""
@@ -237,7 +245,7 @@ def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str |
     return {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
 
 
-def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
+def isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
     """Return the headers of a client that sends nothing of the environment, with its credential if it has one."""
     lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
     credential: str | Omit = f"Bearer {token}" if token else Omit()
@@ -250,7 +258,7 @@ def _known(*secrets: str | None) -> tuple[str, ...]:
     return tuple(secret for secret in secrets if secret)
 
 
-def _address(client: AsyncAnthropic) -> str:
+def address_of(client: AsyncAnthropic) -> str:
     """Return the address of the client's requests, without user name and password."""
     url = client.base_url
     port = f":{url.port}" if url.port else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from tui_agent.protocol.endpoint import Endpoint, EndpointModel
+from tui_agent.protocol.endpoint import CLOUDS, ONLY_IN, Endpoint, EndpointModel
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo
 
@@ -76,7 +76,8 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
     """Return an endpoint with the defaults of its profile.
 
     Raises:
-        ConfigurationError: no profile has the name it gives, or nothing gives its address.
+        ConfigurationError: no profile has the name it gives, nothing gives its address, or a setting has no effect with
+            its kind.
     """
     wanted = name if endpoint is None or endpoint.profile is None else endpoint.profile
     profile = shipped_profiles().get(wanted)
@@ -89,8 +90,10 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
         # The rest of a profile is about its API.
         base = Endpoint(base_url=f"{base.base_url}/v1", key_env=base.key_env)
     made = base.model_copy(update=own)
-    if made.base_url is None:
+    if made.base_url is None and made.kind not in CLOUDS:
         raise ConfigurationError(f"`providers.{name}`: `base_url` is missing; no shipped profile has this name")
+    if idle := next((key for key in own if own[key] and made.kind not in ONLY_IN.get(key, made.kind)), None):
+        raise ConfigurationError(f"`providers.{name}.{idle}` has no effect with the kind {made.kind!r}")
     if "base_url" in own and "key_env" not in own:
         # The key of the profile belongs to the profile's address.
         made = made.model_copy(update={"key_env": None})

@@ -68,6 +68,10 @@ _BY_TYPE: dict[str, ProviderErrorKind] = {
     "server_error": "server",
     "rate_limit_exceeded": "rate_limit",
     "insufficient_quota": "permission",
+    "throttlingException": "rate_limit",
+    "serviceUnavailableException": "overloaded",
+    "modelTimeoutException": "timeout",
+    "validationException": "invalid_request",
 }
 BROKE_OFF = "The model's answer broke off"
 

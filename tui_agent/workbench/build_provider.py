@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.endpoint import CLOUDS
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelProvider
@@ -25,6 +26,7 @@ from .plugins.plugin_loader import LoadedPlugins
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
     from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.kinds.cloud_provider import CloudProvider
     from tui_agent.providers.kinds.openai_provider import OpenAiProvider
 
 _KEY_SECONDS = 60.0
@@ -104,6 +106,8 @@ class ProviderBuilder:
         endpoint = target.endpoint
         if endpoint.kind == "openai":
             return _openai_provider(target)
+        if endpoint.kind in CLOUDS:
+            return _cloud_provider(target)
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         return AnthropicProvider(
             target.name,
@@ -149,6 +153,15 @@ def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
         extra_body=endpoint.extra_body,
         key_source=_key_source(endpoint.key_command),
     )
+
+
+def _cloud_provider(target: "ModelTarget") -> "CloudProvider":
+    """Return the provider for a model in a cloud."""
+    with IMPORTING:
+        from tui_agent.providers.kinds.cloud_provider import CloudProvider
+
+    key = key_of(target.provider, target.endpoint, os.environ)
+    return CloudProvider(target, auth_token=key, key_source=_key_source(target.endpoint.key_command))
 
 
 def _key_source(command: str) -> KeySource | None:
