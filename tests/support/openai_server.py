@@ -120,7 +120,55 @@ class ScriptedOpenAiServer(ScriptedMessagesServer):
             yield chat_frame({"tool_calls": [{"index": number, "function": {"arguments": text}}]})
 
     def _response_items(self, scripted: ScriptedReply) -> Iterator[bytes | PausePart]:
-        yield from ()
+        head = {"id": "resp_1", "object": "response", "model": "scripted-model", "status": "in_progress", "output": []}
+        yield _event("response.created", response=head)
+        place = 0
+        for part in scripted.blocks:
+            match part:
+                case PausePart():
+                    yield part
+                case FramePart():
+                    yield _event(part.event, **part.data)
+                case BytesPart():
+                    yield part.text.encode("latin-1")
+                case _:
+                    yield from self._response_item(place, part, scripted.piece)
+                    place += 1
+        if scripted.ending == "error":
+            yield _event("error", code=scripted.error_type, message=scripted.error_message, param=None)
+        if scripted.ending != "complete":
+            return
+        usage = {"input_tokens": 30, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 10}}
+        if scripted.stop_reason == "auto":
+            yield _event("response.completed", response={**head, "status": "completed", "usage": usage})
+        else:
+            details = {"incomplete_details": {"reason": scripted.stop_reason}, "usage": usage}
+            yield _event("response.incomplete", response={**head, "status": "incomplete", **details})
+
+    def _response_item(
+        self, place: int, part: TextPart | ThinkingPart | RedactedPart | CallPart, piece: int | None
+    ) -> Iterator[bytes]:
+        at = {"output_index": place}
+        match part:
+            case TextPart():
+                kind, text, item = "output_text", part.text * part.repeat, {"type": "message", "id": f"msg_{place}"}
+            case ThinkingPart():
+                kind, text = "reasoning_summary_text", part.thinking
+                item = {"type": "reasoning", "id": f"rs_{place}", "encrypted_content": part.signature}
+            case RedactedPart():
+                kind, text = "reasoning_summary_text", ""
+                item = {"type": "reasoning", "id": f"rs_{place}", "encrypted_content": part.data, "summary": []}
+            case CallPart():
+                self._calls += 1
+                kind = "function_call_arguments"
+                text = json.dumps(part.input) if part.raw_input is None else part.raw_input
+                item = {"type": "function_call", "call_id": part.id or f"call_{self._calls}", "name": part.name}
+        yield _event("response.output_item.added", **at, item=item)
+        for fragment in pieces(text, piece):
+            yield _event(f"response.{kind}.delta", **at, delta=fragment)
+        if not isinstance(part, CallPart) or not part.unfinished:
+            yield _event(f"response.{kind}.done", **at)
+            yield _event("response.output_item.done", **at, item=item)
 
 
 def chat_frame(delta: dict[str, Any], reason: str | None = None) -> bytes:
@@ -130,6 +178,11 @@ def chat_frame(delta: dict[str, Any], reason: str | None = None) -> bytes:
 
 def _chunk() -> dict[str, Any]:
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted-model"}
+
+
+def _event(event: str, **data: Any) -> bytes:
+    body = json.dumps({"type": event, **data}, ensure_ascii=False)
+    return f"event: {event}\ndata: {body}\n\n".encode()
 
 
 def _frame(data: dict[str, Any]) -> bytes:

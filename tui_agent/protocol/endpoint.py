@@ -37,6 +37,7 @@ def expect_extra_fields(value: dict[str, Any]) -> dict[str, Any]:
 
 
 ONLY_IN: dict[str, frozenset[str]] = {
+    "api": frozenset({"openai"}),
     "region": frozenset({"bedrock", "vertex"}),
     "project": frozenset({"vertex"}),
     "anthropic_version": frozenset({"messages", "foundry"}),
@@ -84,6 +85,8 @@ class Endpoint(FrozenModel):
     """Name of the shipped profile with its defaults; if not set, the profile of the same name."""
     kind: EndpointKind = "messages"
     """Its API."""
+    api: Literal["chat", "responses"] = "chat"
+    """API of kind `openai`: Chat Completions, or Responses."""
     region: str | None = Field(default=None, min_length=1)
     """Region of Bedrock or Vertex; if not set, that of the environment."""
     project: str | None = Field(default=None, min_length=1)

@@ -141,10 +141,11 @@ class ProviderBuilder:
 def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
     """Return the provider for a model of a server with an API of OpenAI."""
     with IMPORTING:
-        from tui_agent.providers.kinds.openai_provider import OpenAiProvider
+        from tui_agent.providers.kinds.openai_provider import OpenAiProvider, ResponsesProvider
 
     endpoint = target.endpoint
-    return OpenAiProvider(
+    make = ResponsesProvider if endpoint.api == "responses" else OpenAiProvider
+    return make(
         target.name,
         base_url=endpoint.base_url or "",
         endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),

@@ -26,7 +26,7 @@ _CONVERSATIONS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Rendered:
+class Rendered:
     """A message in the form of the API."""
 
     message: Message
@@ -43,7 +43,7 @@ class ChatRequestBuilder(RequestBuilder):
         super().__init__(settings)
         self.reasoning_field = ""
         """Field in which the server sends reasoning, and may want back that of the present turn."""
-        self._known: OrderedDict[str, dict[str, _Rendered]] = OrderedDict()
+        self._known: OrderedDict[str, dict[str, Rendered]] = OrderedDict()
 
     def build(self, request: ModelRequest) -> bytes:
         """Return the body of a streaming request, as UTF-8 JSON."""
@@ -108,10 +108,10 @@ class ChatRequestBuilder(RequestBuilder):
                 found.append(self._with_reasoning(one) if place > turn else one.json)
         return [*found, *_user_message([*pictures, *parts])]
 
-    def rendered(self, request: ModelRequest) -> list[_Rendered]:
+    def rendered(self, request: ModelRequest) -> list[Rendered]:
         """Return the messages of a request in the form of the API."""
         before = self._known.pop(request.conversation_id, {})
-        now: dict[str, _Rendered] = {}
+        now: dict[str, Rendered] = {}
         for message in request.messages:
             known = before.get(message.id)
             now[message.id] = known if known is not None and known.message is message else self.render(message)
@@ -120,18 +120,18 @@ class ChatRequestBuilder(RequestBuilder):
             self._known.popitem(last=False)
         return list(now.values())
 
-    def render(self, message: Message) -> _Rendered:
+    def render(self, message: Message) -> Rendered:
         """Return one message in the form of the API."""
         blocks = blocks_of(message)
         match message:
             case UserMessage():
-                return _Rendered(message, parts=tuple(map(_part, blocks)))
+                return Rendered(message, parts=tuple(map(_part, blocks)))
             case ToolResultMessage():
                 return _result(message, blocks[0])
             case AssistantMessage():
-                return _Rendered(message, _answer(blocks))
+                return Rendered(message, _answer(blocks))
 
-    def _with_reasoning(self, one: _Rendered) -> bytes:
+    def _with_reasoning(self, one: Rendered) -> bytes:
         """Return an answer with its reasoning, which some servers miss between the calls of a turn."""
         thoughts = "\n".join(
             block.thinking
@@ -204,7 +204,7 @@ def _part(block: JsonObject) -> JsonObject:
     return block
 
 
-def _result(message: ToolResultMessage, block: JsonObject) -> _Rendered:
+def _result(message: ToolResultMessage, block: JsonObject) -> Rendered:
     text, rest = result_parts(block)
     parts = tuple(map(_part, rest))
     if parts:
@@ -212,7 +212,7 @@ def _result(message: ToolResultMessage, block: JsonObject) -> _Rendered:
         text = noun
         parts = ({"type": "text", "text": f"Attached to the result of {message.tool_name}:"}, *parts)
     wire = {"role": "tool", "tool_call_id": block["tool_use_id"], "content": text}
-    return _Rendered(message, encode(wire), parts)
+    return Rendered(message, encode(wire), parts)
 
 
 def _answer(blocks: list[JsonObject]) -> bytes:

@@ -13,6 +13,8 @@ from tui_agent.providers.response_decoder import ResponseDecoder
 
 from .chat_request import NEWER_LIMIT, ChatRequestBuilder
 from .chat_stream import ChatDecoder
+from .responses_request import ResponsesRequestBuilder
+from .responses_stream import ResponsesDecoder
 
 if TYPE_CHECKING:
     from tui_agent.providers.endpoint_client import EndpointClient
@@ -84,6 +86,26 @@ class OpenAiProvider(AnthropicProvider):
     def _found_reasoning(self, name: str) -> None:
         if isinstance(self._builder, ChatRequestBuilder):
             self._builder.reasoning_field = name
+
+
+class ResponsesProvider(OpenAiProvider):
+    """Provider for one model of a server of the Responses API."""
+
+    builder_type = ResponsesRequestBuilder
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        """Import the SDK and return its client. Blocks.
+
+        Raises:
+            ImportError, OSError, MemoryError: this is not possible now.
+        """
+        from .openai_sdk import ResponsesClient
+
+        return ResponsesClient
+
+    def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
+        """Return the parser of one answer."""
+        return ResponsesDecoder(errors, answer.request_id, is_taken, answer.content_type)
 
 
 def missing_extra(extra: str, model: str, error: ImportError) -> ProviderError:
