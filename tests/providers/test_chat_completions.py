@@ -366,6 +366,20 @@ async def test_a_server_without_a_key_gets_none(monkeypatch: pytest.MonkeyPatch)
         assert not [value for value in server.requests[0].headers.values() if "another-host" in value]
 
 
+async def test_a_key_that_expired_is_printed_anew() -> None:
+    async with ScriptedOpenAiServer([{"blocks": [{"type": "text", "text": "ok"}]}]) as server:
+        keys = iter(["sk-expired-long-ago", server.token])
+
+        async def printed() -> str:
+            return next(keys)
+
+        async with asking(server, auth_token=None, key_source=printed) as provider:
+            facts, error = await heard(provider.stream(HELLO))
+
+    assert error is None
+    assert text_of(facts) == "ok"
+
+
 async def test_pictures_that_are_refused_are_named() -> None:
     said = "This model does not support image_url content."
     async with ScriptedOpenAiServer([failing(400, said)]) as server, asking(server) as provider:
