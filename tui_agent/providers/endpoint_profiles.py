@@ -11,7 +11,7 @@ from tui_agent.protocol.endpoint import CLOUDS, ONLY_IN, Endpoint, EndpointModel
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo
 
-from .model_table import model_info
+from .model_table import knows, model_info
 
 ANTHROPIC = "anthropic"
 """Profile of the API itself, whose key comes from the environment as its SDK defines it."""
@@ -55,7 +55,7 @@ class ModelTarget:
         if self.provider != ANTHROPIC:
             # The table has the prices of the API itself.
             info = replace(info, input_price=None, output_price=None)
-        if self.endpoint.kind == "openai":
+        if self.endpoint.kind == "openai" and not knows(self.name):
             # These servers take an effort, and no budget of tokens.
             info = replace(info, thinking="adaptive")
         return configured_info(replace(info, name=self.reference), entry)
