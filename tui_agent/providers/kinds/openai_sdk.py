@@ -33,6 +33,7 @@ with hidden_package("aiohttp"):
 
 _LIST_SECONDS = 5.0
 _AUTHORIZATION = "Authorization"
+_NO_KEY = "none"
 OWN_HOST = "api.openai.com"
 """Host of the API itself, which gets the organisation and the headers of the environment."""
 
@@ -68,9 +69,8 @@ class OpenAiClient(EndpointClient):
         key = api_key or auth_token
         try:
             self._client = AsyncOpenAI(
-                # Empty, the SDK reads no credential of the environment.
-                api_key=key or "",
-                admin_api_key="",
+                # Without one, the SDK reads that of the environment. The headers below say what is sent.
+                api_key=key or _NO_KEY,
                 base_url=address,
                 default_headers=cast(Mapping[str, str], _headers_for(address, headers, key)),
                 max_retries=0,
@@ -78,7 +78,6 @@ class OpenAiClient(EndpointClient):
                 http_client=DefaultAsyncHttpxClient(
                     timeout=timeout, verify=network.context, trust_env=False, proxy=proxy
                 ),
-                _enforce_credentials=False,
             )
         except (OpenAIError, httpx2.InvalidURL, ValueError, OSError) as error:
             advice = "check the key and the base URL"
