@@ -70,6 +70,10 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "textual": "ui",
     "anthropic": "providers",
+    "openai": "providers",
+    "boto3": "providers",
+    "botocore": "providers",
+    "google": "providers",
     "yaml": "definitions",
     "mcp": "mcp",
     "mcp_types": "mcp",
@@ -313,7 +317,7 @@ ENGINE = (
     [
         (("tui_agent",), {"pydantic", "textual", "anthropic"}),
         # In one process: what the first of them loads, all others may load for nothing.
-        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "httpx2", "distributed"}),
+        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "openai", "httpx2", "distributed"}),
         (("tui_agent.acp.editor_agent",), {"textual", "anthropic", "httpx2", "mcp"}),
         (("tui_agent.serve.browser_server",), {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         (

@@ -51,6 +51,7 @@ _NAMES: dict[str, re.Pattern[str]] = {
     "thinking": re.compile(r"(?<![\w.])(?:thinking|think)(?!_?blocks?\b)\b", re.IGNORECASE),
     "output_config": re.compile(r"\b(?:output_config|effort)\b", re.IGNORECASE),
     CACHE_CONTROL: re.compile(r"\bcache[_ ]control\b|\bprompt[_ ]caching\b", re.IGNORECASE),
+    "include": re.compile(r"\binclude\b|\bencrypted[ _]content\b", re.IGNORECASE),
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
     SYSTEM_BLOCKS: re.compile(r"\bsystem\b", re.IGNORECASE),
