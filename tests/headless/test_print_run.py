@@ -138,7 +138,8 @@ async def test_problems_are_reported_on_standard_error() -> None:
         "tui-agent: warning: disk full",
         "tui-agent: note: mended",
         "tui-agent: note: overloaded; trying again in 1.5 s (attempt 2 of 10)",
-        "tui-agent: note: nobody is there",
+        "tui-agent: note: edit was denied, because no one can approve it here; no rule can allow it, only an answer or "
+        "another --permission-mode",
         "tui-agent: error: it broke",
     ]
 

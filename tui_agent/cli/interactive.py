@@ -128,7 +128,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     Raises:
         ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
     """
-    refuse_existing(options.record)
+    refuse_existing(options.extras.record)
     if not options.demo:
         require_key(loaded.settings, os.environ)
     if options.rules:

@@ -154,6 +154,7 @@ async def run_headless(
                 session_id=bench.events.origin.session_id,
                 terminal=os.isatty(streams.stdout),
                 describe=describe,
+                rule_for=bench.rules.narrowest,
             )
             listener = Listener(bench, heard, reporter, output, errors, answers=options.interactive)
             service = _Service(bench, listener, output)

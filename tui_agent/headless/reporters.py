@@ -1,7 +1,8 @@
 """Output formats of headless mode: the final text, one JSON object a run, or every event."""
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -14,13 +15,17 @@ from tui_agent.protocol.events import (
     Failed,
     McpStatus,
     Noticed,
+    PermissionDecided,
     RunEnded,
     RunStarted,
     SessionRepaired,
     SessionSaveFailed,
     StepRetry,
+    ToolEnded,
+    ToolQueued,
     Warned,
 )
+from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.status_words import background_end_text, retry_text
@@ -41,6 +46,19 @@ QUIET = frozenset(
 )
 """Event types that, between two runs, are held back until another event, so that `run.ended` is the last line of
 all."""
+
+
+RuleFor: TypeAlias = Callable[[str, JsonObject], str]
+"""Returns the narrowest rules that would allow a call of this tool with these arguments, a line each; empty if none
+can."""
+
+_LONGEST_CALL = 160
+"""Most characters of a call in a note."""
+
+
+def no_rule(_tool: str, _arguments: JsonObject) -> str:
+    """Return no rule, as without a policy."""
+    return ""
 
 
 class Reporter(Protocol):
@@ -90,6 +108,7 @@ def reporter_for(
     session_id: str,
     terminal: bool,
     describe: Describe = describe_briefly,
+    rule_for: RuleFor = no_rule,
 ) -> Reporter:
     """Return the reporter of a format.
 
@@ -99,14 +118,15 @@ def reporter_for(
         session_id: session id for the objects of `json`.
         terminal: True if standard output is a terminal.
         describe: returns the lines of a question for `plain`.
+        rule_for: returns the rules that would allow a call.
     """
     match output_format:
         case "stream-json":
             return StreamReporter(include_deltas=include_deltas)
         case "json":
-            return JsonReporter(session_id)
+            return JsonReporter(session_id, rule_for)
         case "text":
-            return TextReporter(terminal=terminal)
+            return TextReporter(terminal=terminal, rule_for=rule_for)
         case "plain":
             return PlainReporter(describe)
 
@@ -147,10 +167,16 @@ class StreamReporter:
 class _WithNotes:
     """Base of the formats without a stream: writes errors and warnings to standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, rule_for: RuleFor = no_rule) -> None:
+        self._rule_for = rule_for
         self._errors: set[str] = set()
-        self._about_changes: set[str] = set()
-        """Questions about changes of commands, by id."""
+        self._questions: dict[str, ApprovalRequest] = {}
+        """Questions that no one has answered yet, by id."""
+        self._unanswered: dict[str, ApprovalRequest] = {}
+        """Questions that no one could answer, by the id of their call."""
+        self._calls: dict[str, ToolQueued] = {}
+        """Calls that have not ended, by id."""
+        self._denied_by_mode: set[str] = set()
 
     def render(self, envelope: Envelope) -> bytes:
         """Return nothing: only the end of a run is written."""
@@ -162,6 +188,21 @@ class _WithNotes:
             case RunStarted() if not envelope.origin.depth:
                 self._errors.clear()
                 return ""
+            case ToolQueued(call_id=call_id):
+                self._calls[call_id] = envelope.event
+                return ""
+            case PermissionDecided(call_id=call_id, decision="deny", source="mode"):
+                self._denied_by_mode.add(call_id)
+                return ""
+            case ApprovalRequested(request_id=request_id):
+                self._questions[request_id] = envelope.event
+                return ""
+            case ApprovalResolved(request_id=request_id):
+                return self._answered(envelope.event, self._questions.pop(request_id, None))
+            case ChangesDiscarded():
+                return self._discarded(envelope.event)
+            case ToolEnded():
+                return self._ended(envelope.event)
             case Failed(text=text):
                 self._errors.add(text)
                 return f"error: {text}"
@@ -175,15 +216,44 @@ class _WithNotes:
                 return f"note: {text}"
             case StepRetry() as retry:
                 return f"note: {retry_text(retry)}"
-            case ApprovalRequested(request_id=request_id, changes=ProposedChanges()):
-                self._about_changes.add(request_id)
-                return ""
-            case ChangesDiscarded(count=count, reason=reason):
-                return f"note: discarded {count} changed {'file' if count == 1 else 'files'} of a command: {reason}"
-            case ApprovalResolved(by="nobody", note=note, request_id=request_id):
-                return "" if request_id in self._about_changes else f"note: {note}"
             case _:
                 return _job_note(envelope)
+
+    def _answered(self, event: ApprovalResolved, question: ApprovalRequest | None) -> str:
+        """Return the note for a question that no one could answer, with the rules that would have answered it."""
+        if event.by not in ("nobody", "timeout"):
+            return ""
+        if question is None or question.question is not None:
+            return f"note: {event.note}"
+        self._unanswered[question.call_id] = question
+        if question.changes is not None:
+            return ""
+        why = f": {question.reason.rstrip('.')}" if question.reason else ""
+        return (
+            f"note: {call_words(question.tool, question.summary)} was denied, because no one can approve it here{why}"
+            f"{_allowed_by(_rules_of(question))}"
+        )
+
+    def _discarded(self, event: ChangesDiscarded) -> str:
+        files = f"{event.count} changed {'file' if event.count == 1 else 'files'}"
+        question = self._unanswered.get(event.call_id)
+        call = self._calls.get(event.call_id)
+        words = "a command" if call is None else call_words(call.name, call.summary)
+        return (
+            f"note: discarded {files} of {words}: {event.reason}{_allowed_by(_rules_of(question)) if question else ''}"
+        )
+
+    def _ended(self, event: ToolEnded) -> str:
+        """Return the note for a call that a rule or the mode denied."""
+        call = self._calls.pop(event.call_id, None)
+        is_noted = self._unanswered.pop(event.call_id, None) is not None
+        if event.status != "denied_policy" or is_noted or call is None:
+            return ""
+        by_mode = event.call_id in self._denied_by_mode
+        allowed = _allowed_by(self._rule_for(call.name, call.args_raw)) if by_mode else ""
+        text = next((block.text for block in event.content if isinstance(block, TextBlock)), "")
+        why = text.partition("\n")[0].removeprefix("Permission denied: ")
+        return f"note: {call_words(call.name, call.summary)} was denied: {why}{allowed}"
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """Return the reason of a failed run, unless the same error was already noted."""
@@ -194,6 +264,25 @@ class _WithNotes:
         if code is ExitCode.NOBODY_TO_ASK:
             return "error: a call needed approval, and no one could give it; a rule or another mode can allow it"
         return f"error: the run ended early ({report.reason})"
+
+
+def call_words(tool: str, summary: str) -> str:
+    """Return a call in a few words, on one line."""
+    words = " ".join(f"{tool} {summary}".split())
+    return words if len(words) <= _LONGEST_CALL else f"{words[: _LONGEST_CALL - 1]}…"
+
+
+def _rules_of(question: ApprovalRequest) -> str:
+    """Return the narrowest rules that would have answered a question, a line each."""
+    return question.rules[0] if question.rules else question.session_rule or ""
+
+
+def _allowed_by(rules: str) -> str:
+    """Return the options that would have allowed a call."""
+    if not rules:
+        return "; no rule can allow it, only an answer or another --permission-mode"
+    options = " ".join(f"--allow {shlex.quote(rule)}" for rule in rules.split("\n"))
+    return f"; {options} would allow it"
 
 
 def _job_note(envelope: Envelope) -> str:
@@ -207,8 +296,8 @@ def _job_note(envelope: Envelope) -> str:
 class TextReporter(_WithNotes):
     """Writes the final text of each run."""
 
-    def __init__(self, *, terminal: bool) -> None:
-        super().__init__()
+    def __init__(self, *, terminal: bool, rule_for: RuleFor = no_rule) -> None:
+        super().__init__(rule_for)
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
@@ -222,8 +311,8 @@ class TextReporter(_WithNotes):
 class JsonReporter(_WithNotes):
     """Writes one JSON object for each run."""
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__()
+    def __init__(self, session_id: str, rule_for: RuleFor = no_rule) -> None:
+        super().__init__(rule_for)
         self._session_id = session_id
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:

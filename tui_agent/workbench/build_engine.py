@@ -31,7 +31,7 @@ from tui_agent.permissions.commands.safe_commands import safe_commands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError
-from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
+from tui_agent.protocol.events import Noticed, SessionRenamed, SessionSaveFailed, Warned
 from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.provider import ModelProvider
@@ -49,7 +49,7 @@ from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import built_in_tools, own_directories
+from .built_in_tools import built_in_tools, offered_tools, own_directories
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings
 from .configuration.found_hooks import own_hooks
@@ -218,16 +218,18 @@ async def _build(
     providers = ProviderBuilder(stack, plugins)
     provider, options, loaded = await providers.build_first(options, loaded)
     rules = parse_rules(loaded.rules)
+    only = offered_tools(options.extras.tools)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
     await _announce(start)
     await _export_spans(start, stack)
+    _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
     policy = _policy(start, rules, folder)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
     gate = ApprovalGate(interactive=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
-    config = await _loop_config(start, provider, policy, gate, layers, side)
+    config = await _loop_config(start, provider, policy, gate, layers, side, only)
     servers, answers = await _open_servers(start, folder, policy, config, stack)
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
@@ -274,8 +276,8 @@ async def _open_session(
         unsaved = f"{error} This session runs without being saved."
         session, files = await asyncio.to_thread(open_session, options, locations, save=False)
         bus, journal = await _open_journal(session, stack)
-    if options.record is not None:
-        await record_journal(options.record, session, bus, stack)
+    if options.extras.record is not None:
+        await record_journal(options.extras.record, session, bus, stack)
     archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
     contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
@@ -342,6 +344,13 @@ def _warn_of_endpoint(bus: EventBus, text: str) -> None:
     bus.publish(Warned(code="endpoint_setting", text=text))
 
 
+def _warn_of_unknown_price(start: _Start, provider: ModelProvider) -> None:
+    model = provider.model
+    if start.loaded.settings.budget.cost_usd is not None and model.output_price is None:
+        text = f"The price of {model.name} is unknown, so the cost limit has no effect."
+        start.bus.publish(Warned(code="left_out", text=text))
+
+
 async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     """Send spans to the collector of the settings, if there is one."""
     endpoint = start.loaded.settings.otel.endpoint
@@ -363,6 +372,8 @@ async def _announce(start: _Start) -> None:
     if abandoned := start.session.abandoned_layers(resume_pending_calls=resumes):
         await asyncio.to_thread(_discard_layers, start.trials, abandoned)
     start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resumes)
+    if start.options.extras.title:
+        start.bus.publish(SessionRenamed(id=start.session.id, title=start.options.extras.title))
     if start.unsaved:
         start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
 
@@ -528,7 +539,8 @@ def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> Model
     choice = ModelChoice(loop, start.bus, settings, providers.build)
     if not start.options.demo:
         model, effort = start.session.chosen_model
-        choice.begin("" if "model" in start.options.settings else model, effort or settings.effort)
+        given = start.options.settings
+        choice.begin("" if "model" in given else model, (effort if "effort" not in given else "") or settings.effort)
     return choice
 
 
@@ -580,6 +592,7 @@ async def _loop_config(
     gate: ApprovalGate,
     instructions: Sequence[ContextLayer],
     side: SideRequests,
+    only: Callable[[str], bool] | None,
 ) -> AgentLoopConfig:
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if start.resumes_calls else None
@@ -595,7 +608,8 @@ async def _loop_config(
         provider=provider,
         tools=tools,
         system=options.system or DEFAULT_SYSTEM,
-        context=await session_facts(options.cwd, policy, tools),
+        only_tools=only,
+        context=await session_facts(options.cwd, policy, [one for one in tools if only is None or only(one.name)]),
         layers=(*_appended_layers(settings), *instructions),
         workspace=options.cwd,
         bus=bus,

@@ -112,8 +112,8 @@ class SessionLaunch:
             continue_last=False,
             resume=session_id,
             session_id=None,
-            # The recording is that of the first session.
-            record=None,
+            # The recording and the title are those of the first session.
+            extras=replace(self.options.extras, record=None, title=""),
             notice="",
             demo=demo,
         )
