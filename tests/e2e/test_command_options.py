@@ -1,10 +1,13 @@
 """Options and first arguments of the program, as it and the model see them."""
 
+import json
+from typing import Any
+
 import pytest
 
 from tests.support.server_thread import ServerThread
 
-from .script import bodies_of, call, calls, says, words_in
+from .script import bodies_of, call, calls, fails, says, words_in
 from .user_machine import UserMachine
 
 pytestmark = pytest.mark.slow
@@ -60,3 +63,55 @@ def test_a_misspelt_command_is_a_question_in_a_terminal(machine: UserMachine) ->
         assert words_in(bodies_of(server)[0]) == ["sesions"]
         app.type("/quit\r")
         assert app.wait_for_end() == 0
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "count": {"type": ["integer", "null"], "minimum": 1}},
+    "required": ["name"],
+}
+
+
+def with_schema(machine: UserMachine, *answers: str, output: str = "json") -> tuple[int, str, str, list[Any]]:
+    """Return code, output, errors and the bodies of the requests of a run whose answer must match `SCHEMA`."""
+    machine.file("schema.json", json.dumps(SCHEMA))
+    options = ("--json-schema", "schema.json", "--output-format", output)
+    with ServerThread([says(answer) for answer in answers]) as server:
+        done = machine.run("-p", "count them", *options, variables=server.environment)
+        return done.returncode, done.stdout, done.stderr, bodies_of(server)
+
+
+def test_an_answer_that_does_not_match_the_schema_is_asked_for_once_more(machine: UserMachine) -> None:
+    code, out, error, (first, second) = with_schema(machine, '{"count": 0}', '```json\n{"name": "é", "count": 2}\n```')
+
+    assert (code, error) == (0, "")
+    assert json.loads(out)["structured_output"] == {"name": "é", "count": 2}
+    sent = first["output_config"]["format"]
+    assert sent["type"] == "json_schema"
+    assert sent["schema"]["additionalProperties"] is False
+    assert sent["schema"]["properties"]["count"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert '"minimum": 1' in "".join(part["text"] for part in first["system"])
+    assert "- count: 0 is less than the minimum of 1" in words_in(second)[-1]
+
+
+def test_an_answer_that_never_matches_fails(machine: UserMachine) -> None:
+    code, out, error, _ = with_schema(machine, "Two.", "Still two.")
+    text_code, text_out, *_ = with_schema(machine, "Two.", "{}", output="text")
+
+    answer = json.loads(out)
+    assert (code, text_code, text_out) == (1, 1, "")
+    assert (answer["structured_output"], answer["result"], answer["is_error"]) == (None, "Still two.", True)
+    assert "The final answer does not fit the JSON schema, not even after a repair" in error
+    assert with_schema(machine, '{"name": "a"}', output="text")[:2] == (0, '{"name": "a"}\n')
+
+
+def test_a_schema_that_the_endpoint_refuses_is_only_checked_here(machine: UserMachine) -> None:
+    machine.file("schema.json", json.dumps(SCHEMA))
+    refusal = fails(400, "invalid_request_error") | {"error_message": "output_config.format.schema: too complex"}
+    with ServerThread([refusal, says('{"name": "a"}')]) as server:
+        done = machine.run("-p", "x", "--json-schema", "schema.json", variables=server.environment)
+        first, second = bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (0, '{"name": "a"}\n')
+    assert "format" in first["output_config"]
+    assert "output_config" not in second

@@ -6,6 +6,7 @@ Imports nothing heavy, so that `--version` is fast; each command is imported whe
 import difflib
 import errno
 import importlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchExtras, LaunchOptions
 
@@ -159,6 +160,13 @@ _version = click.version_option(__version__, "-V", "--version", prog_name="tui-a
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
+@_option(
+    "--json-schema",
+    "answer_schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With -p: the final answer is JSON that matches this schema.",
+)
 @_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Copy the session to a new file.")
 @_option("--replay", metavar="ID|FILE", help="Replay a session, from a file or by its id: no key, no network.")
 @_option("--mcp-config", type=click.Path(path_type=Path), metavar="FILE", help="Start the tool servers of this file.")
@@ -197,7 +205,7 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
             named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
-            named |= {"folders": "--add-dir", "title": "--name"}
+            named |= {"folders": "--add-dir", "title": "--name", "answer_schema": "--json-schema"}
             option = named.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"--replay plays a session as it was; it cannot be combined with {option}")
 
@@ -207,9 +215,10 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
     values: dict[str, Any] = {one.name or "": () if one.multiple else None for one in launch.params}
     values |= given
     print_mode = bool(values["print_mode"])
-    for name in ("output_format", "input_format", "include_deltas"):
+    for name in ("output_format", "input_format", "include_deltas", "answer_schema"):
         if values[name] and not print_mode:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs -p")
+            option = "json-schema" if name == "answer_schema" else name.replace("_", "-")
+            raise click.UsageError(f"--{option} needs -p")
     if print_mode and values["plain"]:
         raise click.UsageError("-p runs once and --plain is a conversation; they cannot be combined")
     if values["continue_last"] and values["resume"] is not None:
@@ -239,7 +248,10 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
         trust=values["trust"],
         verbose=values["verbose"],
         extras=LaunchExtras(
-            record=values["record"], title=_title_of(values["title"]), tools=_names_of(values["tools"] or ())
+            record=values["record"],
+            title=_title_of(values["title"]),
+            tools=_names_of(values["tools"] or ()),
+            answer_schema=None if values["answer_schema"] is None else _schema_in(values["answer_schema"]),
         ),
         mcp_config=values["mcp_config"],
         folders=tuple(folder.resolve() for folder in values["folders"]),
@@ -273,6 +285,17 @@ def _title_of(given: str | None) -> str:
     if given is not None and not title:
         raise click.UsageError("--name: a session's title cannot be empty")
     return title
+
+
+def _schema_in(path: Path) -> JsonObject:
+    try:
+        # A file, or a pipe such as that of `<(…)`.
+        schema: object = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--json-schema: {path} cannot be read: {error}") from error
+    if not is_object(schema):
+        raise click.UsageError(f"--json-schema: {path} is not an object")
+    return schema
 
 
 def _names_of(given: Sequence[str]) -> tuple[str, ...] | None:

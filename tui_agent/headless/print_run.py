@@ -26,7 +26,7 @@ from .exit_codes import ExitCode
 from .listener import Listener
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
-from .reporters import OutputFormat, describe_briefly, reporter_for
+from .reporters import OutputFormat, ReadAnswer, describe_briefly, reporter_for
 
 if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Workbench
@@ -58,6 +58,8 @@ class HeadlessOptions:
     output_format: OutputFormat = "text"
     input_format: InputFormat = "text"
     include_deltas: bool = False
+    read_answer: ReadAnswer | None = None
+    """Reads the value of a final answer that must match a JSON schema; None: final answers are text."""
 
     @property
     def interactive(self) -> bool:
@@ -155,6 +157,7 @@ async def run_headless(
                 terminal=os.isatty(streams.stdout),
                 describe=describe,
                 rule_for=bench.rules.narrowest,
+                read_answer=options.read_answer,
             )
             listener = Listener(bench, heard, reporter, output, errors, answers=options.interactive)
             service = _Service(bench, listener, output)

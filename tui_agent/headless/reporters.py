@@ -52,6 +52,9 @@ RuleFor: TypeAlias = Callable[[str, JsonObject], str]
 """Returns the narrowest rules that would allow a call of this tool with these arguments, a line each; empty if none
 can."""
 
+ReadAnswer: TypeAlias = Callable[[str], object]
+"""Returns the JSON value of a final answer, or raises ValueError."""
+
 _LONGEST_CALL = 160
 """Most characters of a call in a note."""
 
@@ -109,6 +112,7 @@ def reporter_for(
     terminal: bool,
     describe: Describe = describe_briefly,
     rule_for: RuleFor = no_rule,
+    read_answer: ReadAnswer | None = None,
 ) -> Reporter:
     """Return the reporter of a format.
 
@@ -119,14 +123,15 @@ def reporter_for(
         terminal: True if standard output is a terminal.
         describe: returns the lines of a question for `plain`.
         rule_for: returns the rules that would allow a call.
+        read_answer: reads the value of final answers; None: they are text.
     """
     match output_format:
         case "stream-json":
             return StreamReporter(include_deltas=include_deltas)
         case "json":
-            return JsonReporter(session_id, rule_for)
+            return JsonReporter(session_id, rule_for, read_answer)
         case "text":
-            return TextReporter(terminal=terminal, rule_for=rule_for)
+            return TextReporter(terminal=terminal, rule_for=rule_for, read_answer=read_answer)
         case "plain":
             return PlainReporter(describe)
 
@@ -296,13 +301,19 @@ def _job_note(envelope: Envelope) -> str:
 class TextReporter(_WithNotes):
     """Writes the final text of each run."""
 
-    def __init__(self, *, terminal: bool, rule_for: RuleFor = no_rule) -> None:
+    def __init__(self, *, terminal: bool, rule_for: RuleFor = no_rule, read_answer: ReadAnswer | None = None) -> None:
         super().__init__(rule_for)
+        self._read_answer = read_answer
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """Return the final text with a line feed at its end; empty if there is none."""
-        text = escaped(report.final_text) if self._terminal else report.final_text
+        """Return the final text, or its value as JSON, with a line feed at its end; empty if there is none."""
+        text = report.final_text
+        if self._read_answer is not None:
+            value = _value_of(report, self._read_answer)
+            text = "" if value is None else escaped_json(json.dumps(value, ensure_ascii=False))
+        elif self._terminal:
+            text = escaped(text)
         if text and not text.endswith("\n"):
             text += "\n"
         return text.encode("utf-8", "replace")
@@ -311,13 +322,14 @@ class TextReporter(_WithNotes):
 class JsonReporter(_WithNotes):
     """Writes one JSON object for each run."""
 
-    def __init__(self, session_id: str, rule_for: RuleFor = no_rule) -> None:
+    def __init__(self, session_id: str, rule_for: RuleFor = no_rule, read_answer: ReadAnswer | None = None) -> None:
         super().__init__(rule_for)
+        self._read_answer = read_answer
         self._session_id = session_id
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Return the object in one line. Its `result` is the final text or, without one, the error."""
-        summary = {
+        summary: JsonObject = {
             "session_id": self._session_id,
             "result": report.final_text or report.error or "",
             "is_error": code is not ExitCode.DONE,
@@ -328,6 +340,18 @@ class JsonReporter(_WithNotes):
             "tool_calls": report.tool_call_count,
             "duration_ms": round(report.total_ms),
         }
+        if self._read_answer is not None:
+            summary["structured_output"] = _value_of(report, self._read_answer)
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()
+
+
+def _value_of(report: AgentRunReport, read_answer: ReadAnswer) -> object:
+    """Return the value of a final answer; None if the run ended early, or with an answer that does not match."""
+    if report.reason not in ("done", "stopped", "terminated"):
+        return None
+    try:
+        return read_answer(report.final_text)
+    except ValueError:
+        return None

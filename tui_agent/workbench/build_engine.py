@@ -14,6 +14,7 @@ import click
 
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
+from tui_agent.agent.output_format import SchemaFormat
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import (
@@ -609,6 +610,7 @@ async def _loop_config(
         tools=tools,
         system=options.system or DEFAULT_SYSTEM,
         only_tools=only,
+        output=None if options.extras.answer_schema is None else SchemaFormat(options.extras.answer_schema),
         context=await session_facts(options.cwd, policy, [one for one in tools if only is None or only(one.name)]),
         layers=(*_appended_layers(settings), *instructions),
         workspace=options.cwd,
