@@ -1,7 +1,7 @@
 """The form of a JSON schema that the Messages API can hold an answer to (`output_config.format`).
 
-The API knows a part of JSON schema. What only narrows values, such as `minimum`, is left out here: the answer is checked
-with the whole schema afterwards. A schema that cannot be expressed is not sent; the system prompt shows it in any case.
+The API knows a part of JSON schema. What only narrows values, such as `minimum`, is left out here, because the answer
+is checked with the whole schema afterwards. A schema that cannot be expressed is not sent.
 """
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ from .configuration.effective_settings import prepare_settings
 from .configuration.found_hooks import own_hooks
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
-from .configuration.permission_rules import added_folders, build_policy, parse_rules
+from .configuration.permission_rules import added_folders, build_policy, kept_folders, parse_rules
 from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
@@ -97,7 +97,6 @@ ONLY_AT_START = (
     "env.pass",
     "permissions.rule_resolution",
     "permissions.secret_files",
-    "permissions.folders",
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
@@ -214,6 +213,7 @@ async def _build(
     await stack.enter_async_context(adopt_orphans())
     # Folders, model and rules come first: if one of them is wrong, no file of a session is touched.
     # In a thread: a folder may be on a file system that does not answer, and the screen shares the event loop.
+    given = options.folders
     options = replace(options, folders=await asyncio.to_thread(added_folders, options, loaded.settings))
     plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
     providers = ProviderBuilder(stack, plugins)
@@ -226,7 +226,9 @@ async def _build(
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    policy = _policy(start, rules, folder)
+    earlier = start.session.folders(options.cwd)
+    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
+    policy = _policy(start, rules, folder, kept)
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
     gate = ApprovalGate(interactive=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
@@ -548,15 +550,17 @@ def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> Model
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
 
 
-def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust) -> PermissionPolicy:
-    """Return the policy, with the grants that the session still has."""
+def _policy(
+    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, kept: Sequence[Path]
+) -> PermissionPolicy:
+    """Return the policy, with the grants and folders that the session still has."""
     policy = build_policy(
         start.loaded,
         rules,
         start.options.cwd,
         start.locations,
         start.archive,
-        folders=start.options.folders,
+        folders=(*start.options.folders, *kept),
         trial=start.trials.facts,
         temporary=start.trials.temporary,
         is_trusted=folder.is_trusted,

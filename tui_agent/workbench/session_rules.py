@@ -36,6 +36,7 @@ class SessionRules:
             rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
             strictest_wins=settings.permissions.rule_resolution == "severity",
             sandbox=trial_fact(self._policy.trial),
+            folders=tuple(map(str, self._policy.folders)),
         )
 
     def add(self, rule: str, /) -> str:
