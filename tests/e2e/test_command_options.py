@@ -115,3 +115,36 @@ def test_a_schema_that_the_endpoint_refuses_is_only_checked_here(machine: UserMa
     assert (done.returncode, done.stdout) == (0, '{"name": "a"}\n')
     assert "format" in first["output_config"]
     assert "output_config" not in second
+
+
+def test_a_safe_start_uses_nothing_but_rules_that_deny_or_ask(machine: UserMachine) -> None:
+    settings = machine.home / ".config/tui-agent"
+    (settings / "skills/own").mkdir(parents=True)
+    (machine.work / ".claude").mkdir()
+    own_hook = '[[hooks]]\non = "before_tool"\ncommand = "touch hook-ran"\n'
+    own_rules = 'rules = [["deny", "read(secret.txt)"], ["allow", "write"]]\n'
+    (settings / "config.toml").write_text(f'append_system = "Own."\n[permissions]\n{own_rules}{own_hook}', "utf-8")
+    (settings / "AGENTS.md").write_text("Own instructions.\n", "utf-8")
+    (settings / "skills/own/SKILL.md").write_text("---\nname: own\ndescription: Own skill.\n---\nDo.\n", "utf-8")
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "touch hook-ran"}]}]}
+    (machine.home / ".claude").mkdir()
+    (machine.home / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}), "utf-8")
+    machine.file("AGENTS.md", "Project instructions.\n")
+    machine.file(".mcp.json", json.dumps({"mcpServers": {"gone": {"command": "no-such-program"}}}))
+    machine.file("secret.txt", "s\n")
+    script = [calls(call("read", path="secret.txt"), call("write", path="new.txt", content="x\n")), says("Done.")]
+    with ServerThread(script) as server:
+        done = machine.run("-p", "x", "--safe", variables=server.environment)
+        first, _ = bodies_of(server)
+
+    system = "".join(part["text"] for part in first["system"])
+    assert not [text for text in ("Own.", "Own instructions", "Own skill", "Project instructions") if text in system]
+    assert not (machine.work / "hook-ran").exists()
+    assert "the rule deny read(secret.txt)" in done.stderr
+    assert "write new.txt (1 line) was denied, because no one can approve it here" in done.stderr
+    assert "gone" not in done.stderr
+    (settings / "config.toml").write_text("broken =\n", "utf-8")
+    with ServerThread([says("Starts.")]) as server:
+        done = machine.run("-p", "x", "--safe", variables=server.environment)
+    assert (done.returncode, done.stdout) == (0, "Starts.\n")
+    assert "With --safe nothing of it is used, also none of its rules that deny or ask." in done.stderr

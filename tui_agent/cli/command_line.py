@@ -173,6 +173,12 @@ _version = click.version_option(__version__, "-V", "--version", prog_name="tui-a
 @_option(
     "--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules and servers."
 )
+@_option(
+    "--safe",
+    "is_safe",
+    is_flag=True,
+    help="Use no settings, hooks, tool servers, skills, instructions or plugins, yours or the folder's.",
+)
 @_option("--verbose", is_flag=True, help="Write a debug log.")
 @_version
 def launch(**values: Any) -> int:
@@ -205,7 +211,7 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
             named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
-            named |= {"folders": "--add-dir", "title": "--name", "answer_schema": "--json-schema"}
+            named |= {"folders": "--add-dir", "title": "--name", "answer_schema": "--json-schema", "is_safe": "--safe"}
             option = named.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"--replay plays a session as it was; it cannot be combined with {option}")
 
@@ -219,6 +225,8 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
         if values[name] and not print_mode:
             option = "json-schema" if name == "answer_schema" else name.replace("_", "-")
             raise click.UsageError(f"--{option} needs -p")
+    if values["is_safe"] and values["trust"]:
+        raise click.UsageError("--safe uses nothing of this folder, and --trust its settings; they cannot be combined")
     if print_mode and values["plain"]:
         raise click.UsageError("-p runs once and --plain is a conversation; they cannot be combined")
     if values["continue_last"] and values["resume"] is not None:
@@ -251,6 +259,7 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
             record=values["record"],
             title=_title_of(values["title"]),
             tools=_names_of(values["tools"] or ()),
+            is_safe=bool(values["is_safe"]),
             answer_schema=None if values["answer_schema"] is None else _schema_in(values["answer_schema"]),
         ),
         mcp_config=values["mcp_config"],

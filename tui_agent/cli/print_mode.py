@@ -69,7 +69,7 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
-    if not options.trust and has_terminal():
+    if not (options.trust or options.extras.is_safe) and has_terminal():
         ask_in_lines(options.cwd, locations, read_line, say)
     headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
     return asyncio.run(_run_headless(options, headless, question_lines))

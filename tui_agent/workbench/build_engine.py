@@ -57,7 +57,7 @@ from .configuration.found_hooks import own_hooks
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
 from .configuration.permission_rules import added_folders, build_policy, kept_folders, parse_rules
-from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, without_files
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
@@ -106,6 +106,10 @@ ONLY_AT_START = (
     "web.search",
 )
 """Settings whose changes take effect at the next start."""
+SAFE_START = (
+    "Safe start: settings, hooks, tool servers, skills, commands, sub-agents, instructions and plugins are not used, "
+    "neither yours nor those of this folder. Rules that deny or ask still count."
+)
 APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
 """Position of this layer: after the system prompt, before everything that changes."""
@@ -229,7 +233,8 @@ async def _build(
     earlier = start.session.folders(options.cwd)
     kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
     policy = _policy(start, rules, folder, kept)
-    definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
+    own = not options.extras.is_safe
+    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=own)
     gate = ApprovalGate(interactive=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     config = await _loop_config(start, provider, policy, gate, layers, side, only)
@@ -396,9 +401,11 @@ def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     (agents[0] if agents else loop).notify(text)
 
 
-def _definitions(folder: FolderTrust, locations: Locations) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
+def _definitions(
+    folder: FolderTrust, locations: Locations, *, own: bool
+) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
     """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
-    found = (*own_definitions(locations), *folder.definitions)
+    found = (*(own_definitions(locations) if own else ()), *folder.definitions)
     if not found:
         return None, folder.instructions
     from .typed_definitions import catalogue_layers, definitions_in_force
@@ -527,6 +534,9 @@ async def _publish_notices(start: _Start, screen_problems: ScreenProblems | None
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     wrong = () if screen_problems is None else await asyncio.to_thread(screen_problems, options, loaded)
+    if options.extras.is_safe:
+        folder = without_files(folder)
+        start.bus.publish(Noticed(code="safe_start", text=SAFE_START))
     for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *wrong):
         start.bus.publish(Warned(code="left_out", text=text))
     for text in start.plugins.problems:

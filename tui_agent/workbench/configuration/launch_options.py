@@ -27,6 +27,8 @@ class LaunchExtras:
     """Title of the session; empty to keep the one it has."""
     tools: tuple[str, ...] | None = None
     """Names and patterns of the only tools that are offered; None for all."""
+    is_safe: bool = False
+    """True to use nothing of the user's and the project's files but rules that deny or ask."""
     answer_schema: JsonObject | None = None
     """JSON schema of final answers; None for text."""
 

@@ -208,11 +208,12 @@ def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, 
 def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
     """Return what the folder brings: branch, instructions that are used, number of rules."""
     with IMPORTING:
-        from tui_agent.workbench.configuration.project_trust import folder_trust
+        from tui_agent.workbench.configuration.project_trust import folder_trust, without_files
 
     facts = [branch] if (branch := branch_of(options.cwd)) else []
     try:
         folder = folder_trust(options.cwd, locations, given=options.trust)
+        folder = without_files(folder) if options.extras.is_safe else folder
         paths = [Path(str(layer.metadata["path"])) for layer in folder.instructions]
         facts += [path.name for path in paths if path.is_relative_to(os.path.realpath(options.cwd))]
         rules = len(load_effective_settings(options, locations).rules)
