@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -452,6 +453,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: JsonObject | None = None,
     option_rules: Sequence[tuple[Verdict, str]] = (),
+    own: bool = True,
 ) -> LoadedSettings:
     """Read and merge all layers.
 
@@ -462,6 +464,7 @@ def load_settings(
         environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
+        own: False to leave out the user's file.
 
     Raises:
         ConfigurationError: a key is unknown, a value has the wrong type, or a file is broken; the text has file, line
@@ -469,7 +472,7 @@ def load_settings(
     """
     layers: list[_Layer] = []
     ignored: list[str] = []
-    user = _file_layer("user", locations.user_file)
+    user = _file_layer("user", locations.user_file) if own else None
     if user is not None:
         layers.append(user)
     if project is not None and (found := _project_layer(project, trust, ignored)):
@@ -490,6 +493,34 @@ def load_settings(
     files = tuple(Path(layer.source) for layer in layers if layer.name in ("user", "project"))
     unknown = tuple(_unknown_variables(variables))
     return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored), unknown)
+
+
+def settings_mistakes(
+    locations: Locations, project: Path, environment: Mapping[str, str]
+) -> tuple[list[str], list[str], list[RuleSetting]]:
+    """Return every mistake of the user's file and the environment, those of the project's file, trusted or not, and the
+    rules of both files."""
+    mistakes: list[list[str]] = [[], []]
+    rules: list[RuleSetting] = []
+
+    def add(at: int, read: Callable[[], _Layer | None]) -> None:
+        try:
+            layer = read()
+        except ConfigurationError as error:
+            mistakes[at].append(str(error))
+            return
+        if layer is None:
+            return
+        mistakes[at] += _mistakes(layer)
+        with suppress(ValidationError):  # The rules themselves are among the mistakes.
+            rules.extend(_rules_of([layer]))
+
+    add(0, lambda: _file_layer("user", locations.user_file))
+    add(0, lambda: _environment_layer(environment))
+    path = project / PROJECT_FILE
+    if not target_outside(path, project):
+        add(1, lambda: _file_layer("project", path))
+    return mistakes[0], mistakes[1], rules
 
 
 def check_value(key: str, value: object) -> None:
@@ -651,22 +682,39 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def _check(layer: _Layer) -> None:
-    """Validate one layer alone, so that an error names its file."""
+    """Validate one layer alone, so that an error names its file.
+
+    Raises:
+        ConfigurationError: something is wrong; the text has the first mistake.
+    """
+    if found := _mistakes(layer):
+        raise ConfigurationError(found[0])
+
+
+def _mistakes(layer: _Layer) -> list[str]:
+    """Return every mistake of a layer, with its origin and the closest key."""
     try:
         Settings.model_validate(layer.values)
     except ValidationError as error:
-        first = error.errors()[0]
-        loc, inner = first["loc"], first.get("ctx", {}).get("error")
-        if isinstance(inner, ValidationError):
-            first = inner.errors()[0]
-            loc = (*loc, *first["loc"])
-        wrong = ".".join(str(part) for part in loc)
-        origin = _origin_near(layer, loc)
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise ConfigurationError(f"{origin}: unknown key `{wrong}`{hint}") from error
-        raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
+        found: list[str] = []
+        for one in error.errors():
+            inner = one.get("ctx", {}).get("error")
+            if isinstance(inner, ValidationError):
+                found += [_mistake(layer, (*one["loc"], *below["loc"]), dict(below)) for below in inner.errors()]
+            else:
+                found.append(_mistake(layer, one["loc"], dict(one)))
+        return found
+    return []
+
+
+def _mistake(layer: _Layer, loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
+    wrong = ".".join(str(part) for part in loc)
+    origin = _origin_near(layer, loc)
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        return f"{origin}: unknown key `{wrong}`{hint}"
+    return f"{origin}: `{wrong}`: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:

@@ -224,6 +224,7 @@ def bench_of(
         "save": save,
         "jobs": SimpleNamespace(end_all=end_all),
         "options": SimpleNamespace(prompt=None),
+        "rules": SimpleNamespace(narrowest=lambda tool, arguments: ""),
         "prompts": SessionPrompts(agent, definitions, files or NoFiles()),
     }
     return cast(Workbench, SimpleNamespace(**parts))
