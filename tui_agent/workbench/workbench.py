@@ -20,6 +20,7 @@ from .built_in_tools import tool_finder
 from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import RuleImpact, RuleStore
 from .live_settings import LiveSettings, UseOnScreen
+from .session_diff import SessionDiff
 from .session_hooks import SessionHooks
 from .session_inputs import SessionCommands, SessionPrompts
 from .session_jobs import SessionJobs
@@ -79,6 +80,8 @@ class Workbench:
         self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
         self.rewind = engine.rewinder
         """Goes back to earlier moments; None: the session is not saved."""
+        self.diff = SessionDiff(options.cwd, engine.rewinder, is_trusted=engine.policy.is_trusted)
+        """Changed files, with their differences, which the user can undo."""
         self.commands = SessionCommands(engine, options, examine)
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)

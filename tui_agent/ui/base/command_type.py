@@ -22,6 +22,8 @@ Where: TypeAlias = Literal[
     "items",
     "servers",
     "rewind",
+    "diff",
+    "hunks",
     "permissions",
     "settings",
     "jobs",

@@ -25,6 +25,8 @@ _LIST_PAGES: tuple[Where, ...] = (
     "items",
     "servers",
     "rewind",
+    "diff",
+    "hunks",
     "sessions",
     "permissions",
     "settings",

@@ -12,6 +12,7 @@ from tui_agent.protocol.events import (
     MessageStarted,
     Noticed,
     RunStarted,
+    SessionRewound,
     Warned,
 )
 from tui_agent.protocol.messages import UserMessage
@@ -153,7 +154,7 @@ def _hides_welcome(event: AgentEvent) -> bool:
     """True if the event shows something, so that the welcome gives way."""
     if isinstance(event, Noticed):
         return event.code not in session_status.STATUS_NOTICES
-    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned)
+    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | SessionRewound)
 
 
 _INPUT_EVENTS: frozenset[type[AgentEvent]] = frozenset((MessageEnded, RunStarted))

@@ -24,6 +24,8 @@ _TITLES: dict[Where, str] = {
     "detail": "On a page about a call",
     "list": "On every page with a list",
     "rewind": "While rewinding",
+    "diff": "On the page of changes",
+    "hunks": "On the changes of a file",
     "sessions": "In the list of sessions",
     "permissions": "On the permissions page",
     "settings": "On the page of settings",

@@ -35,6 +35,7 @@ class PageActions:
             "chat.report": self._report,
             "chat.permissions": lambda _: self.show_permissions(),
             "chat.files": self._show_files,
+            "chat.diff": self._show_diff,
             "chat.tools": self._show_tools,
             "chat.skills": self._show_skills,
             "chat.open_newest": self._open_newest,
@@ -148,6 +149,15 @@ class PageActions:
         state = f"{count_text(len(self._state().files.files), 'file')} changed, the newest first"
         items = lambda: file_items(self._state().files, self._state().ledger)  # noqa: E731
         self._push(ChooserPage("Changed files", items, state, opens=True))
+
+    def _show_diff(self, _: str) -> None:
+        from tui_agent.ui.dialogs.diff_screen import DiffScreen
+
+        context = self._context
+        if (bench := context.bench()) is not None:
+            clock = context.options.surroundings.clock
+            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock)
+            context.screen.app.push_screen(page)
 
     def _show_tools(self, _: str) -> None:
         from tui_agent.ui.dialogs.chooser_page import ChooserPage
