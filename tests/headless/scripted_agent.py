@@ -29,6 +29,7 @@ from tui_agent.protocol.messages import TextBlock, Usage, UserBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.workbench.review_command import PromptDefinitions
 from tui_agent.workbench.session_inputs import SessionPrompts
 from tui_agent.workbench.workbench import Workbench
 
@@ -212,7 +213,7 @@ def bench_of(
         "save": save,
         "jobs": SimpleNamespace(end_all=end_all),
         "options": SimpleNamespace(prompt=None),
-        "prompts": SessionPrompts(agent, definitions, files or NoFiles()),
+        "prompts": SessionPrompts(agent, PromptDefinitions(agent, definitions), files or NoFiles()),
     }
     return cast(Workbench, SimpleNamespace(**parts))
 

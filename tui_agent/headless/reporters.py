@@ -19,8 +19,10 @@ from tui_agent.protocol.events import (
     SessionRepaired,
     SessionSaveFailed,
     StepRetry,
+    ToolEnded,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import Finding, findings_of, in_order
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.status_words import background_end_text, retry_text
@@ -151,9 +153,16 @@ class _WithNotes:
         self._errors: set[str] = set()
         self._about_changes: set[str] = set()
         """Questions about changes of commands, by id."""
+        self.findings: tuple[Finding, ...] | None = None
+        """Findings that the run has reported; None if it reported none."""
 
     def render(self, envelope: Envelope) -> bytes:
         """Return nothing: only the end of a run is written."""
+        event = envelope.event
+        if isinstance(event, RunStarted) and not envelope.origin.depth:
+            self.findings = None
+        elif isinstance(event, ToolEnded) and (found := findings_of(event)) is not None:
+            self.findings = in_order((*(self.findings or ()), *found))
         return b""
 
     def note(self, envelope: Envelope) -> str:
@@ -205,15 +214,16 @@ def _job_note(envelope: Envelope) -> str:
 
 
 class TextReporter(_WithNotes):
-    """Writes the final text of each run."""
+    """Writes the findings and the final text of each run."""
 
     def __init__(self, *, terminal: bool) -> None:
         super().__init__()
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """Return the final text with a line feed at its end; empty if there is none."""
-        text = escaped(report.final_text) if self._terminal else report.final_text
+        """Return findings and final text with a line feed at its end; empty if there is neither."""
+        text = "\n\n".join((*(finding.plain for finding in self.findings or ()), *filter(None, (report.final_text,))))
+        text = escaped(text) if self._terminal else text
         if text and not text.endswith("\n"):
             text += "\n"
         return text.encode("utf-8", "replace")
@@ -228,7 +238,7 @@ class JsonReporter(_WithNotes):
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Return the object in one line. Its `result` is the final text or, without one, the error."""
-        summary = {
+        summary: dict[str, object] = {
             "session_id": self._session_id,
             "result": report.final_text or report.error or "",
             "is_error": code is not ExitCode.DONE,
@@ -239,6 +249,8 @@ class JsonReporter(_WithNotes):
             "tool_calls": report.tool_call_count,
             "duration_ms": round(report.total_ms),
         }
+        if self.findings is not None:
+            summary["findings"] = [finding.model_dump() for finding in self.findings]
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()

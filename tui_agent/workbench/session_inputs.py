@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError, SessionError
@@ -19,11 +18,9 @@ from tui_agent.session.export import ExportFormat, export_session
 
 from .build_engine import Engine
 from .configuration.launch_options import LaunchOptions
+from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
 from .sessions.session_facts import has_changes
-
-if TYPE_CHECKING:
-    from .typed_definitions import TypedDefinitions
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
@@ -32,11 +29,11 @@ _FILE_MODE = 0o600
 class SessionPrompts:
     """Passes inputs on to the agent, with skills and command files expanded, and the files of prompts attached."""
 
-    def __init__(self, agent: AgentLoop, definitions: "TypedDefinitions | None", files: PromptFiles) -> None:
+    def __init__(self, agent: AgentLoop, definitions: PromptDefinitions, files: PromptFiles) -> None:
         """
         Args:
             agent: the agent.
-            definitions: skills and command files; None: there are none.
+            definitions: skills, command files and `/review`.
             files: reads the files to attach.
         """
         self._agent = agent
@@ -46,7 +43,7 @@ class SessionPrompts:
     @property
     def commands(self) -> Sequence[PromptCommand]:
         """The `/` commands of skills and command files."""
-        return () if self._definitions is None else self._definitions.commands
+        return self._definitions.commands
 
     async def run(self, text: str, *, typed: bool) -> AgentRunReport | None:
         """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
@@ -66,7 +63,7 @@ class SessionPrompts:
 
     async def run_message(self, text: str, message: Callable[[str], str | UserMessage]) -> AgentRunReport | None:
         """Run an input to its end; `message` returns the message for the prompt that it stands for."""
-        if self._definitions is not None and self._definitions.knows(text):
+        if self._definitions.knows(text):
             return await self._definitions.run(text, message)
         return await self._agent.run(message(text))
 
@@ -80,7 +77,7 @@ class SessionPrompts:
 
     def needs_own_run(self, text: str) -> bool:
         """True if a text runs a command file that cannot be a message to a run."""
-        return self._definitions is not None and self._definitions.needs_own_run(text)
+        return self._definitions.needs_own_run(text)
 
     def expanded(self, text: str) -> str:
         """Return the message for a text that needs no run of its own.
@@ -88,7 +85,7 @@ class SessionPrompts:
         Raises:
             ConfigurationError: it needs a run of its own.
         """
-        return text if self._definitions is None else self._definitions.expanded(text)
+        return self._definitions.expanded(text)
 
 
 class SessionCommands:

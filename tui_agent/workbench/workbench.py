@@ -74,9 +74,8 @@ class Workbench:
         self.leftovers = engine.leftover_commands
         """Commands that run since tui-agent was killed; None: there are none."""
         self.definitions = engine.definitions
-        """Skills and command files; None: no file defines anything."""
-        is_defined = None if engine.definitions is None else engine.definitions.knows
-        self.servers = SessionServers(engine.servers, is_defined)
+        """Skills, command files and `/review`."""
+        self.servers = SessionServers(engine.servers, engine.definitions.knows)
         self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
         self.rewind = engine.rewinder
         """Goes back to earlier moments; None: the session is not saved."""
@@ -139,8 +138,7 @@ class Workbench:
     @property
     def slash_commands(self) -> tuple[PromptCommand, ...]:
         """The `/` commands that the session defines: those of files, prompts of tool servers, models."""
-        defined = () if self.definitions is None else self.definitions.commands
-        return (*defined, *self.servers.commands, *self.models.commands)
+        return (*self.definitions.commands, *self.servers.commands, *self.models.commands)
 
     def conversation(self) -> Sequence[Envelope]:
         """Return `past` without the events that a rewind removed; once, like `past`."""

@@ -24,6 +24,8 @@ Where: TypeAlias = Literal[
     "rewind",
     "diff",
     "hunks",
+    "findings",
+    "source",
     "permissions",
     "settings",
     "jobs",

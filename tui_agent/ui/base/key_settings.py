@@ -27,6 +27,8 @@ _LIST_PAGES: tuple[Where, ...] = (
     "rewind",
     "diff",
     "hunks",
+    "findings",
+    "source",
     "sessions",
     "permissions",
     "settings",

@@ -122,6 +122,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("hunks.undo_parts", "ctrl+u", "undo", "Twice: undo the marked parts, else the one at the cursor"),
     row("hunks.mark_part", "space", "mark for undo", "Mark this part for the undo, or keep it"),
     row("hunks.choose_all", "a", "all", "Mark all parts, or none"),
+    # findings of a review, and the code of one
+    row("findings.open_code", "enter", "code", "Show the file of this finding at its line"),
+    row("findings.edit_file", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at the line"),
+    row("source.edit_line", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at this line"),
     # the first page
     row("welcome.cursor_up", "up", "up", "Previous offer"),
     row("welcome.cursor_down", "down", "down", "Next offer"),

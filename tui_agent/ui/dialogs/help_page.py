@@ -26,6 +26,8 @@ _TITLES: dict[Where, str] = {
     "rewind": "While rewinding",
     "diff": "On the page of changes",
     "hunks": "On the changes of a file",
+    "findings": "On the findings of a review",
+    "source": "On the code of a finding",
     "sessions": "In the list of sessions",
     "permissions": "On the permissions page",
     "settings": "On the page of settings",

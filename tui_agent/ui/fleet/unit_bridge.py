@@ -116,6 +116,7 @@ _IMPOSSIBLE = frozenset(
     for name in (
         *("rename", "export", "replay", "rewind", "resume", "clear", "fork", "demo", "compact", "init", "model"),
         *("effort", "settings", "permissions", "tools", "context", "doctor", "skills", "jobs", "background", "diff"),
+        *("findings",),
         *("mcp", "hooks"),
     )
 )
