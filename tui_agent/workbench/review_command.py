@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
     from .typed_definitions import TypedDefinitions
 
-REVIEW = PromptCommand(
-    "review", "[BRANCH or COMMIT]", "Review the work tree, a branch or a commit; /findings lists what it found"
-)
+REVIEW = PromptCommand("review", "[BRANCH or COMMIT]", "Review the work tree, a branch or a commit")
 BUSY = "The agent is working. A review needs a run of its own; it is kept, send it when the agent is done."
 
 _TYPED = re.compile(r"/review(?:\s+(.*))?\Z", re.DOTALL)
