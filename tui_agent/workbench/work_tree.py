@@ -64,7 +64,7 @@ class WorkTree:
                 found[name] = replace(known, change="changed", counts=None)
         files = sorted(found.values(), key=lambda file: file.shown)
         more = len(files) - MOST_FILES
-        note = f"{count_text(more, 'more file', 'more files')} are not listed" if more > 0 else ""
+        note = f"{count_text(more, 'more file is', 'more files are')} not listed" if more > 0 else ""
         return ChangedFileList("tree", tuple(files[:MOST_FILES]), note)
 
     def before(self, file: ChangedFile) -> tuple[FileState | None, bytes | None, str]:

@@ -58,6 +58,7 @@ class FileDiffScreen(ListPage[int, str]):
         self._shown: FileDifference | None = None
         self._marked: set[int] = set()
         self._said = ""
+        self._drawn: dict[tuple[int, int], Sequence[Line]] = {}
 
     def on_mount(self) -> None:
         """Compare the file."""
@@ -110,7 +111,7 @@ class FileDiffScreen(ListPage[int, str]):
 
     async def _load(self) -> None:
         self._shown = await self._changes.difference(self._file)
-        self._marked = set()
+        self._marked, self._drawn = set(), {}
         self.begin(range(max(1, len(self._shown.diff.hunks)) if self._shown.has_parts else 1))
 
     async def _undo(self, shown: FileDifference, parts: Collection[int] | None) -> None:
@@ -149,20 +150,24 @@ class FileDiffScreen(ListPage[int, str]):
         if shown.problem:
             rows += wrapped([(f"It cannot be undone here: {visible(shown.problem)}.", "warning")], width)
         if not self._has_parts:
-            files = shown.diff.files
-            return [*rows, *diff_rows(files, width, clean=visible, named=False, most=MOST_LINES)], [0]
+            return [*rows, *self._diff_rows(shown.diff.files, 0, width, MOST_LINES)], [0]
         starts: list[int] = []
-        path = shown.diff.files[0].path
-        left = MOST_LINES
+        path, left = shown.diff.files[0].path, MOST_LINES
         for place, hunk in enumerate(shown.diff.hunks):
             rows += [Line()] if rows else []
             starts.append(len(rows))
             rows.append(self.shown_row(place, place, width))
             part = [FileDiff(new_name=path, hunks=(hunk,))]
-            drawn = diff_rows(part, width - _MARGIN, clean=visible, named=False, most=max(1, left))
+            drawn = self._diff_rows(part, place, width - _MARGIN, max(1, left))
             rows += [row.prefixed((" " * _MARGIN, "")) for row in drawn]
             left -= len(hunk.lines)
         return rows, starts
+
+    def _diff_rows(self, files: Sequence[FileDiff], place: int, width: int, most: int) -> Sequence[Line]:
+        """Return the rows of a part, which are laid out once for a width."""
+        if (place, width) not in self._drawn:
+            self._drawn[place, width] = diff_rows(files, width, clean=visible, named=False, most=most)
+        return self._drawn[place, width]
 
     def item_row(self, item: int, place: int, width: int) -> Line:
         """Return the heading of a part."""
