@@ -143,7 +143,6 @@ class WorkTree:
             old_mode=0 if status == "C" else modes[0],
             new_mode=modes[1],
             counts=counts,
-            note="git sees a conflict in it" if status == "U" else "",
             problem="it is a repository of its own" if _NESTED in modes else "",
         )
 
