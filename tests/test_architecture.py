@@ -414,6 +414,7 @@ READS_WITHOUT_BLOCKING = {
 
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
+        "rewind.session_changes",
         "tools.search.content_search",
         "tools.search.unsearched",
         "tools.file_states",

@@ -103,6 +103,26 @@ def test_json_is_one_object_and_the_prompt_comes_from_a_pipe(machine: UserMachin
     assert answer["usage"]["output_tokens"] == 40
 
 
+def test_a_review_prints_its_findings(machine: UserMachine) -> None:
+    found = [
+        {"file": "b.py", "severity": "low", "text": "The name misleads."},
+        {"file": "a.py", "line": 3, "severity": "high", "text": "It divides by zero.\nCheck it first."},
+    ]
+    script = [calls(call("report_findings", findings=found)), says("Not ready.")] * 2
+    with ServerThread(script) as server:
+        text = machine.run("-p", "/review", variables=server.environment)
+        data = machine.run("-p", "/review main", "--output-format", "json", variables=server.environment)
+        first, *_ = bodies_of(server)
+    lines = ["a.py:3: high: It divides by zero.\nCheck it first.", "b.py: low: The name misleads.", "Not ready."]
+    assert (text.returncode, text.stdout) == (0, "\n\n".join(lines) + "\n")
+    assert words_in(first)[0].startswith("Review the changes of the work tree that are not committed.")
+    names = {tool["name"] for tool in first["tools"]}
+    assert "report_findings" in names
+    assert not names & {"write", "edit"}
+    (answer,) = lines_of(data.stdout)
+    assert [one["file"] for one in answer["findings"]] == ["a.py", "b.py"]
+
+
 def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]

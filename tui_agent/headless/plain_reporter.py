@@ -33,6 +33,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import findings_of
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
@@ -120,7 +121,8 @@ class PlainReporter:
                 call = self._calls[call_id] = _clipped(f"{name} {summary}".strip())
                 return [f"running: {call}"]
             case ToolEnded():
-                return [self._ended(event)]
+                found = (" ".join(finding.plain.split()) for finding in findings_of(event) or ())
+                return [self._ended(event), *(f"finding: {text}" for text in found)]
             case ApprovalRequested():
                 return self._question(event)
             case ApprovalResolved():

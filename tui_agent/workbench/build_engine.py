@@ -61,6 +61,7 @@ from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
+from .review_command import PromptDefinitions
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.recordings import record_journal
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
 
     from .file_hooks import FileHooks
     from .tool_servers import ServerAnswers
-    from .typed_definitions import TypedDefinitions
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
 """Returns warnings about settings of the screen that cannot be applied. Blocks."""
@@ -140,8 +140,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
-    definitions: "TypedDefinitions | None"
-    """Skills and command files that the user can type; None: no file defines anything."""
+    definitions: PromptDefinitions
+    """Skills, command files and `/review`, which the user can type."""
     servers: "ServerPool | None"
     """The tool servers; None: none is configured."""
     file_hooks: "FileHooks | None"
@@ -429,11 +429,11 @@ def _connect(
     definitions: "Definitions | None",
     providers: ProviderBuilder,
     side: SideRequests,
-) -> "TypedDefinitions | None":
+) -> PromptDefinitions:
     """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
 
     Returns:
-        The definitions as the user types them; None if there are none.
+        The definitions as the user types them.
     """
     typed, profiles = None, ()
     side.loop = loop
@@ -452,7 +452,7 @@ def _connect(
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
-    return typed
+    return PromptDefinitions(loop, typed)
 
 
 async def _open_servers(

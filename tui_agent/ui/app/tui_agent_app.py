@@ -23,7 +23,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.history_tail import HistoryTail
 from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.base.app_type import AnyScreen, InputTaker
+from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -367,6 +367,16 @@ class TuiAgentApp(BaseApp[None]):
     @on(ApprovalScreen.EditorRequested)
     def _input_editor_requested(self, event: ApprovalScreen.EditorRequested) -> None:
         self.run_worker(self._edit_input(event), group="editor", exclusive=True)
+
+    @on(FileEditRequested)
+    def _file_editor_requested(self, event: FileEditRequested) -> None:
+        self.run_worker(self._edit_file(event), group="editor", exclusive=True)
+
+    async def _edit_file(self, event: FileEditRequested) -> None:
+        from .outside_programs import open_file_outside
+
+        if failure := await open_file_outside(self, event.path, event.line):
+            self.notify(failure, severity="warning", markup=False)
 
     async def _edit_input(self, event: ApprovalScreen.EditorRequested) -> None:
         from .outside_programs import edit_outside

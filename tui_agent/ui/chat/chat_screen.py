@@ -161,6 +161,8 @@ class ChatScreen(AnyScreen):
             call(self.entry.queue.changed)
         if changes.approvals:
             call(self.approvals.changed)
+        if changes.reviewed:
+            self.call_after_refresh(self.commands.pages.review_ended)
 
     @on(AgentEvents)
     def receive_events(self, message: AgentEvents) -> None:
