@@ -18,7 +18,7 @@ from tui_agent.protocol.value_checks import expect_flag, expect_function, expect
 from .contained_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
-Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision | None]]
 Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
@@ -142,6 +142,7 @@ class ApprovalGate:
                 note=decision.note,
                 rule=rule_to_store(request, decision, may_store),
                 answers=_public_answers(request, decision),
+                via=decision.via,
             )
             publisher.publish(resolved)
         return answer
