@@ -93,6 +93,9 @@ class ApprovalGate:
         Returns:
             True for the first answer to a waiting question; any other answer changes nothing.
         """
+        if by == "nobody" and self.approver is not None and not self.interactive:
+            # The approver is being asked instead, and the call is denied if it has no answer.
+            return False
         question = self._waiting.get(request_id)
         return question is not None and question.answer(decision, by)
 

@@ -111,10 +111,6 @@ class Listener:
             self.say(self._reporter.report_note(envelope.event.report, self.code))
 
     def _deny(self, request_id: str) -> None:
-        gate = self._bench.agent.gate
-        if gate.approver is not None and not gate.interactive:
-            # A `[[notify]]` may answer; the gate denies the call if none does.
-            return
         self._bench.agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED), by="nobody")
 
     async def _save(self) -> None:
