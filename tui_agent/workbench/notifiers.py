@@ -207,7 +207,8 @@ def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, 
     server = request.question
     changes = None if request.changes is None else request.changes.model_dump(mode="json", exclude_defaults=True)
     changes = _masked(changes, hidden)
-    is_whole = len(json.dumps([args, changes])) <= MAX_ARGUMENTS
+    is_cut = request.changes is not None and any(file.has_more for file in request.changes.files)
+    is_whole = not is_cut and len(json.dumps([args, changes])) <= MAX_ARGUMENTS
     fields: JsonObject = {
         "type": "question",
         "session": session,
