@@ -204,6 +204,12 @@ LAYOUTS: list[Layout] = [
          "SessionStart: 'once' is not supported", "PermissionRequest: only bash is supported"),
     ),
     (
+        "other settings",
+        {"settings.json": '{"$schema": "https://x",\n"env": {"A": "1"}, "model": "opus", "statusLine": {}}'},
+        "",
+        ("json:2: only hooks and permissions are read of this file, not 'env', 'model', 'statusLine'",),
+    ),
+    (
         "rules",
         {
             "settings.json": json.dumps(
@@ -246,7 +252,7 @@ def test_every_entry_is_used_or_named(
         content = (folder / "settings.json").read_bytes()
         file = parse_hook_file(content, ".claude/settings.json", "project", tmp_path)
         entries += [f"hook {one.event}" for one in file.hooks]
-        texts += [*file.problems, *file.rule_problems]
+        texts += [*file.problems, *file.rule_problems, *file.unread]
         assert all(problem in file.unused_guards for problem in file.problems if "PreToolUse" in problem)
 
     assert sorted(entries) == sorted(filter(None, used.split(", "))), texts

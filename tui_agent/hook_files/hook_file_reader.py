@@ -31,6 +31,8 @@ HOOK = RecordFormat(
 )
 GROUP = RecordFormat(used=frozenset(("matcher", "hooks")), harmless=frozenset(("description", "name")), guards=True)
 
+_READ = frozenset(("hooks", "permissions", "disableAllHooks", "$schema"))
+"""Settings of such a file that are read."""
 _NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
 """Characters that no argument of a program can have: NUL, and half a character."""
 _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -64,7 +66,16 @@ def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path
         rules=tuple(rules),
         rule_problems=tuple(rule_problems),
         unused_guards=tuple(reader.unused_guards),
+        unread=tuple(_unread(values, path, reader)),
     )
+
+
+def _unread(values: JsonObject, path: str, reader: "_Reader") -> Iterator[str]:
+    others = tuple(name for name in values if name not in _READ)
+    if others:
+        line = reader.line_of(others[0])
+        place = path if line is None else f"{path}:{line}"
+        yield f"{place}: only hooks and permissions are read of this file, not {as_list(others)}"
 
 
 class _Reader:

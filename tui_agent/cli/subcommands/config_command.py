@@ -87,7 +87,7 @@ def check() -> None:
     if loaded.settings.hook_files:
         for found in (own_hooks(Path.cwd()), project_hooks(Path.cwd())):
             warnings.extend(f"hook not used: {problem}" for problem in (*found.problems, *found.links))
-            warnings.extend(problem for file in found.files for problem in file.rule_problems)
+            warnings.extend(problem for file in found.files for problem in (*file.rule_problems, *file.unread))
     locations = Locations.of_user(os.environ)
     warnings.extend(file_problems((*own_definitions(locations), *project_definitions(Path.cwd(), locations))))
     files = ", ".join(str(file) for file in loaded.files) or "no file"
