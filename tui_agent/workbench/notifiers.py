@@ -11,11 +11,9 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.execution.hook_process import HookProcess
 from tui_agent.protocol.background import run_service
@@ -31,9 +29,6 @@ from tui_agent.settings import NotifySettings
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .hook_commands import marked_tree
-
-if TYPE_CHECKING:
-    import httpx2
 
 MAX_ARGUMENTS = 32_000
 """Most characters of a call's input; a longer one is left out, and the call can only be denied from elsewhere."""
@@ -86,8 +81,6 @@ class _Question:
     """A question for one notifier."""
 
     request: ApprovalRequest
-    title: str
-    text: str
     fields: JsonObject
     answers: tuple[str, ...]
     """Answers that count."""
@@ -161,8 +154,9 @@ class Notifiers:
         if notifier.command:
             text = await self._run(notifier, content)
         elif notifier.ntfy:
-            body = question.text.encode()[:MAX_PUSH_BYTES].decode("utf-8", "ignore").encode()
-            text = await _post(notifier, notifier.ntfy, body, {"Title": question.title, "Tags": "question"})
+            body = str(question.fields["text"]).encode()[:MAX_PUSH_BYTES].decode("utf-8", "ignore").encode()
+            headers = {"Title": str(question.fields["title"]), "Tags": "question"}
+            text = await _post(notifier, notifier.ntfy, body, headers)
         else:
             text = await _post(notifier, notifier.url, content, {"Content-Type": "application/json"})
         return _answer_in(text) if question.answers else None
@@ -226,12 +220,10 @@ def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, 
     if server is not None:
         fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
     answers = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
-    what = server.message if server is not None else request.summary
-    title = escaped(f"tui-agent: {server.server if server is not None else request.tool}")
-    lines = (_masked(what, hidden), _masked(request.reason, hidden), str(folder))
-    text = "\n".join(str(line) for line in lines if line)
-    fields |= {"title": title, "text": text}
-    return _Question(request, title, text, fields, answers if notifier.answers else ())
+    fields["title"] = escaped(f"tui-agent: {request.tool if server is None else server.server}")
+    lines = (request.summary if server is None else server.message, request.reason)
+    fields["text"] = "\n".join((*(str(_masked(line, hidden)) for line in lines if line), str(folder)))
+    return _Question(request, fields, answers if notifier.answers else ())
 
 
 def _masked(value: object, hidden: list[str]) -> object:
@@ -277,12 +269,18 @@ async def _post(notifier: NotifySettings, url: str, content: bytes, headers: dic
     """
     import httpx2
 
+    from tui_agent.providers.connection import network_for
+
     if notifier.token_env:
         if not (token := os.environ.get(notifier.token_env)):
             raise NotifyError(f"the variable {notifier.token_env} is not set")
         headers = headers | {"Authorization": f"Bearer {token}"}
+    network = await asyncio.to_thread(network_for, url)
+    proxy, limit = network.proxy and network.proxy.url, httpx2.Timeout(None, connect=CONNECT_SECONDS)
+    # A redirect would take the question to another host, so none is followed.
+    client = httpx2.AsyncClient(verify=network.context, proxy=proxy, timeout=limit, trust_env=False)
     try:
-        async with _client(url) as client, client.stream("POST", url, content=content, headers=headers) as reply:
+        async with client, client.stream("POST", url, content=content, headers=headers) as reply:
             body = b""
             async for chunk in reply.aiter_bytes():
                 body += chunk
@@ -294,17 +292,3 @@ async def _post(notifier: NotifySettings, url: str, content: bytes, headers: dic
         words = escaped(body[:200].decode("utf-8", "replace").strip())
         raise NotifyError(": ".join(filter(None, (f"its server answers with status {reply.status_code}", words))))
     return body.decode("utf-8", "replace")
-
-
-@asynccontextmanager
-async def _client(url: str) -> "AsyncGenerator[httpx2.AsyncClient]":
-    import httpx2
-
-    from tui_agent.providers.connection import network_for
-
-    network = await asyncio.to_thread(network_for, url)
-    proxy = None if network.proxy is None else network.proxy.url
-    limit = httpx2.Timeout(None, connect=CONNECT_SECONDS)
-    # A redirect would take the question to another host, so none is followed.
-    async with httpx2.AsyncClient(verify=network.context, proxy=proxy, timeout=limit, trust_env=False) as client:
-        yield client
