@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -27,6 +27,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
@@ -70,6 +71,7 @@ NEVER_FROM_PROJECT = (
     "env.pass",
     "hooks",
     "hook_files",
+    "notify",
     "keys",
     "otel.endpoint",
     "ui.mouse",
@@ -167,6 +169,58 @@ class HookSettings(_Section):
         if (reader := script_reader_of_line(command)) is not None:
             raise ValueError(f"{reader} would run its input as a script; name the script that it is to run")
         return command
+
+
+def _is_own_machine(host: str) -> bool:
+    # Imported only for such a setting.
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class NotifySettings(_Section):
+    """One `[[notify]]`: sends each question that waits for the user elsewhere. It has one of the first three."""
+
+    command: str = ""
+    """Command line for bash that gets the question as JSON on stdin; it may run as long as the question waits."""
+    url: str = ""
+    """URL that gets the question as JSON by POST; it may answer as late as the question waits."""
+    ntfy: str = ""
+    """URL of a topic of an ntfy server, which gets the question as text."""
+    name: str = ""
+    """Name for rows and the journal; empty for the host or the command."""
+    answers: bool = False
+    """True to accept an answer: it allows or denies one call and never stores a rule."""
+    token_env: str = ""
+    """Name of a variable with a token for the server, sent as `Authorization: Bearer`."""
+    after: float = Field(default=10.0, ge=0, allow_inf_nan=False)
+    """Seconds that a question waits for an answer here before it is sent."""
+    timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds until a command is killed, and no answer counts any more."""
+
+    @property
+    def label(self) -> str:
+        """The name, or what it sends to."""
+        address = self.url or self.ntfy
+        return self.name or (urlsplit(address).hostname or "url" if address else Path(self.command.split()[0]).name)
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Self:
+        targets = [value for value in (self.command.strip(), self.url, self.ntfy) if value]
+        if len(targets) != 1:
+            raise ValueError("a notifier has one of command, url and ntfy")
+        if self.command and (reader := script_reader_of_line(self.command)) is not None:
+            raise ValueError(f"{reader} would run its input as a script; name the script that it is to run")
+        if not self.command:
+            _address(targets[0])
+        if self.answers and self.ntfy:
+            raise ValueError("ntfy only informs: everyone who knows its topic could answer; use a command or a url")
+        if self.answers and self.url.startswith("http:") and not _is_own_machine(urlsplit(self.url).hostname or ""):
+            raise ValueError("answers of another machine need https")
+        return self
 
 
 class ModelSettings(_Section):
@@ -318,6 +372,8 @@ class Settings(_Section):
     permissions: PermissionSettings = PermissionSettings()
     hooks: tuple[HookSettings, ...] = ()
     """Commands that decide about calls, in order. Never taken from a project."""
+    notify: tuple[NotifySettings, ...] = ()
+    """Commands and URLs that get the questions which wait for the user. Never taken from a project."""
     hook_files: bool = True
     """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project. Never taken from a
     project."""

@@ -441,3 +441,23 @@ def test_a_crafted_repository_runs_nothing_at_the_start(machine: UserMachine) ->
     with ServerThread([says("Done.")]) as server:
         machine.run("--plain", "go", variables=server.environment)
     assert not made.exists()
+
+
+def test_a_notifier_answers_in_the_users_place_and_the_journal_names_it(machine: UserMachine) -> None:
+    answer = (
+        "import json, sys\n"
+        "question = json.load(sys.stdin)\n"
+        "print(json.dumps({'token': question['token'], 'answer': 'allow'}))\n"
+    )
+    machine.file("answer.py", answer)
+    settings = machine.home / ".config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[[notify]]\nname = "desk"\ncommand = "python3 answer.py"\nanswers = true\n', "utf-8")
+
+    with ServerThread([calls(WRITE), says("Done.")]) as server:
+        done = machine.run("-p", "write it", "--permission-mode", "ask", variables=server.environment)
+
+    (resolved,) = [event["data"] for event in machine.events() if event["type"] == "approval.resolved"]
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Done.\n", "")
+    assert (resolved["decision"], resolved["scope"], resolved["via"]) == ("approve", "once", "desk")
+    assert (machine.work / "new.txt").read_text("utf-8") == "x\n"

@@ -18,7 +18,7 @@ from tui_agent.protocol.value_checks import expect_flag, expect_function, expect
 from .contained_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
-Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision | None]]
 Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
@@ -97,6 +97,9 @@ class ApprovalGate:
         Returns:
             True for the first answer to a waiting question; any other answer changes nothing.
         """
+        if by == "nobody" and self.approver is not None and not self.interactive:
+            # The approver is being asked instead, and the call is denied if it has no answer.
+            return False
         question = self._waiting.get(request_id)
         return question is not None and question.answer(decision, by)
 
@@ -146,6 +149,7 @@ class ApprovalGate:
                 note=decision.note,
                 rule=rule_to_store(request, decision, may_store),
                 answers=_public_answers(request, decision),
+                via=decision.via,
             )
             publisher.publish(resolved)
         return answer

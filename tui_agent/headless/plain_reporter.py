@@ -179,6 +179,8 @@ class PlainReporter:
         )
         if event.by != "user":
             answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
+        if event.via:
+            answer = f"{answer} by notify {event.via}"
         self._answered_by[event.call_id] = event.by
         return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
 

@@ -89,6 +89,7 @@ ONLY_AT_START = (
     "betas",
     "extra_body",
     "hooks",
+    "notify",
     "hook_files",
     "lsp",
     "mcp",
@@ -239,6 +240,7 @@ async def _build(
     own = not options.extras.is_safe
     definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=own)
     gate = ApprovalGate(interactive=watched)
+    _let_notifiers_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
     languages = await _open_language_servers(start, stack)
     config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
@@ -499,6 +501,17 @@ def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoo
     if answers is not None:
         answers.loop = loop
     return loop
+
+
+def _let_notifiers_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> None:
+    """Let `[[notify]]` send the questions elsewhere. Without a user, one that may answer is asked in their place."""
+    notifiers = [one for one in start.loaded.settings.notify if watched or one.answers]
+    if notifiers:
+        # Imported here so that a start without notifiers does not wait for it.
+        from .notifiers import Notifiers
+
+        session, cwd = start.session.id, start.options.cwd
+        gate.approver = Notifiers(notifiers, session, cwd, start.bus, watched=watched).ask
 
 
 async def _open_file_hooks(
