@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import is_array, is_object
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
 from .foreign_entry import entries_of, fields_of, parsed
@@ -34,9 +35,14 @@ def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str,
     Raises:
         ConfigurationError: the file is not JSON, or has no servers.
     """
+    return parse_servers(entries_of(parsed(content)))
+
+
+def parse_servers(entries: Mapping[str, object]) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
+    """Return the servers of entries by name, and a message about each entry that cannot be used as written."""
     servers: dict[str, ToolServer] = {}
     problems: list[str] = []
-    for written, entry in entries_of(parsed(content)).items():
+    for written, entry in entries.items():
         name = server_name(written)
         try:
             if not name or name in servers:
@@ -46,6 +52,29 @@ def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str,
         except ConfigurationError as error:
             problems.append(f"{written}: not used: {error}")
     return servers, tuple(problems)
+
+
+def given_servers(given: object) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
+    """Return the servers that a program names: entries by name, a list of them, or records; as `parse_servers` does.
+
+    Raises:
+        ConfigurationError: they have another form, or an entry cannot be used.
+    """
+    records: dict[str, ToolServer] = {}
+    entries: dict[str, object] = {}
+    for one in given if is_array(given) else (given,):
+        if not is_object(one):
+            raise ConfigurationError(f"mcp takes entries as in .mcp.json, by name or with a `name`, not {one!r}")
+        written = {str(one["name"]): one} if isinstance(one.get("name"), str) else one
+        records |= {name: server for name, server in written.items() if isinstance(server, ToolServer)}
+        rest = {name: server for name, server in written.items() if not isinstance(server, ToolServer)}
+        entries |= entries_of(rest) if rest else {}
+    servers, problems = parse_servers(entries)
+    if len(servers) < len(entries):
+        raise ConfigurationError(f"mcp: {'; '.join(problems)}")
+    if wrong := next((name for name in records if not is_server_name(name)), None):
+        raise ConfigurationError(f"mcp: {wrong!r} is not a name of a server: letters, digits, `-` and single `_`")
+    return servers | records, problems
 
 
 def server_name(text: str) -> str:

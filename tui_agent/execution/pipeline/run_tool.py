@@ -193,6 +193,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         resumed_from=state.run.resumed_from,
         propose=execution.propose,
         extra_seconds=lambda: execution.extra_seconds,
+        resources=services.resources,
     )
 
 

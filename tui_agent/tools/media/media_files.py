@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.media_type import PDF
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
+from tui_agent.protocol.media_type import PDF, media_type_of
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
 from tui_agent.tools.text_format import counted
 
 from .image_files import load_image, refuse_large_image
@@ -213,3 +213,18 @@ async def _image(content: bytes, media_type: str, shown: str, cancellation: Canc
     }
     words = f"{facts}, {image.note or f'{len(content):,} bytes'}"
     return MediaFile(image.block, content, f"{image.width}×{image.height}", words, details)
+
+
+async def check_media(block: ImageBlock | DocumentBlock) -> UserBlock:
+    """Return an image or a PDF of a tool server as `read` returns that of a file, with its real type and scaled; or
+    words in its place."""
+    content = await asyncio.to_thread(base64.b64decode, block.data)
+    what = "image" if isinstance(block, ImageBlock) else "PDF"
+    kind = media_type_of(content[:16])
+    if kind is None:
+        words = f"[{what}, {len(content):,} bytes: neither PNG nor JPEG, GIF or WebP, so it is left out]"
+        return TextBlock(text=words)
+    try:
+        return (await media_of(content, kind, block.name or f"the {what}", CancellationToken())).block
+    except ToolError as error:
+        return TextBlock(text=f"[{error}]")
