@@ -53,7 +53,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "acp": {"protocol", "workbench"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
-    "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
+    "library": {
+        *("protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"),
+        *("mcp", "tracing"),
+    },
     "workbench": {"protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind"},
     "cli": {
         *("prelude", "protocol", "git", "walls", "agent", "session", "rewind", "workbench", "fleet"),

@@ -194,6 +194,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         propose=execution.propose,
         answers=state.approval.answers,
         extra_seconds=lambda: execution.extra_seconds,
+        resources=services.resources,
     )
 
 
