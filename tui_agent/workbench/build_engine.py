@@ -234,11 +234,8 @@ async def _build(
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    earlier = start.session.folders(options.cwd)
-    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
-    policy = _policy(start, rules, folder, kept)
-    own = not options.extras.is_safe
-    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=own)
+    policy = _policy(start, rules, folder, await _kept_folders(start, options.cwd, given))
+    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
     _let_notifiers_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
@@ -248,10 +245,7 @@ async def _build(
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
     file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
-    if languages is not None:
-        from .code_servers import check_edits
-
-        check_edits(languages, loop, start.contents)
+    _check_edits(languages, loop, start.contents)
     return Engine(
         loop=loop,
         bus=start.bus,
@@ -274,6 +268,11 @@ async def _build(
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
+
+
+async def _kept_folders(start: _Start, root: Path, given: Sequence[Path]) -> Sequence[Path]:
+    """Return the folders that the session had before and that still exist."""
+    return await asyncio.to_thread(kept_folders, start.bus, root, given, start.session.folders(root))
 
 
 async def _open_session(
@@ -493,6 +492,14 @@ async def _open_language_servers(start: _Start, stack: AsyncExitStack) -> "Langu
     servers = start.loaded.settings.lsp
     opened = open_language_servers(servers, start.options.cwd, start.trials, start.bus.publish)
     return await stack.enter_async_context(opened)
+
+
+def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents: ContentStore | None) -> None:
+    """Have the language servers check the files that calls change."""
+    if languages is not None:
+        from .code_servers import check_edits
+
+        check_edits(languages, loop, contents)
 
 
 def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
