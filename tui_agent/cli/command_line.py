@@ -151,6 +151,13 @@ _version = click.version_option(__version__, "-V", "--version", prog_name="tui-a
     metavar="DIR",
     help="Read and change files of this folder as well, under the rules of the workspace. Repeatable.",
 )
+@_option(
+    "--worktree",
+    metavar="[NAME]",
+    is_flag=False,
+    flag_value="",
+    help="Work in a git worktree of its own; at the end keep, merge or remove it.",
+)
 @_option("--system", metavar="TEXT", help="Replace the built-in system prompt.")
 @_option("--append-system", metavar="TEXT", help="Append to the system prompt.")
 @_option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selection.")
@@ -193,6 +200,10 @@ def launch(**values: Any) -> int:
         from .screen_parts import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], options)
+    if values["worktree"] is not None:
+        from .session_worktree import use_worktree
+
+        options = use_worktree(options, values["worktree"])
     if values["replay"] is not None:
         from .interactive import run_replay
 

@@ -198,6 +198,8 @@ async def _run(
     # In a browser, standard output has no reader who could use it.
     if not app.return_code and app.chat.state.begun and app.chat.bridge.is_saved and sys.stdout.isatty():
         say(f"The session is saved: tui-agent --resume {app.chat.bridge.session_id}")
+    if options.extras.at_end is not None and not app.return_code:
+        await options.extras.at_end()
     return app.return_code or 0
 
 

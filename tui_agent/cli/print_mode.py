@@ -85,7 +85,10 @@ async def _run_headless(options: LaunchOptions, headless: "HeadlessOptions", des
         Workbench.open(options, watched=watched, screen_problems=screen_problems) as bench,
     ):
         bench.hooks.begin()
-        return await run_headless(bench, headless, describe=describe or describe_briefly)
+        code = await run_headless(bench, headless, describe=describe or describe_briefly)
+    if options.extras.at_end is not None:
+        await options.extras.at_end()
+    return code
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------

@@ -211,13 +211,13 @@ async def _commit(repo: Path, base: str, patch: Path, branch: str, message: str)
     await write("read-tree", base, environment=index)
     await write("apply", "--cached", "--whitespace=nowarn", "--", str(patch), environment=index)
     tree = (await write("write-tree", environment=index)).decode().strip()
-    author = await _identity(read)
+    author = await users_identity(read)
     made = (await write("commit-tree", tree, "-p", base, "-m", message, environment=author)).decode().strip()
     await write("branch", "--no-track", branch, made, outlives=True)
     return made
 
 
-async def _identity(read: Callable[..., Awaitable[bytes]]) -> dict[str, str]:
+async def users_identity(read: Callable[..., Awaitable[bytes]]) -> dict[str, str]:
     """Return the variables of the user's name and address; without those that git does not know."""
     variables: dict[str, str] = {}
     for setting, variable in (("user.name", "NAME"), ("user.email", "EMAIL")):

@@ -1,5 +1,6 @@
 """The options of one open session: what the command line or another program asks for."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,8 @@ class LaunchExtras:
     """True to use nothing of the user's and the project's files but rules that deny or ask."""
     answer_schema: JsonObject | None = None
     """JSON schema of final answers; None for text."""
+    at_end: Callable[[], Awaitable[None]] | None = None
+    """Called once the program's last session is closed."""
 
 
 @dataclass(frozen=True, slots=True)

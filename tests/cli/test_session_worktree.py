@@ -1,0 +1,135 @@
+"""`--worktree` with real git: a session works beside the repository, and its work is kept, merged or removed."""
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.table import table
+from tests.workbench.configuration.test_live_settings import options_for
+from tui_agent.cli.session_worktree import use_worktree
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+
+pytestmark = pytest.mark.slow
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, check=True, text=True)
+    return done.stdout.strip()
+
+
+def repository_in(folder: Path) -> Path:
+    root = folder / "shop"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "cart.py").write_text("one\n")
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "config", "user.name", "Ada")
+    git(root, "config", "user.email", "ada@example.com")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message=one")
+    return root
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return repository_in(tmp_path)
+
+
+def worktree_of(repository: Path, name: str = "try") -> LaunchOptions:
+    return use_worktree(replace(options_for(repository), print_mode=False, cwd=repository / "src"), name)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    lines: Iterator[str] = iter(answers)
+    monkeypatch.setattr("tui_agent.cli.session_worktree.has_terminal", lambda: bool(answers))
+    monkeypatch.setattr("tui_agent.cli.session_worktree.read_line", lambda: next(lines, None))
+
+
+def end(options: LaunchOptions) -> None:
+    async def finish() -> None:
+        assert options.extras.at_end is not None
+        await options.extras.at_end()
+
+    asyncio.run(finish())
+
+
+@table(
+    ("answers", "main", "branches", "is_there"),
+    [
+        ((), "one", "main tui-agent/try", True),
+        (("?", "k"), "one", "main tui-agent/try", True),
+        (("m",), "two", "main", False),
+        (("b",), "one", "main tui-agent/try", False),
+        (("r", "no", "k"), "one", "main tui-agent/try", True),
+        (("r", "yes"), "one", "main", False),
+    ],
+)
+def test_the_user_says_what_becomes_of_the_changes(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: tuple[str, ...],
+    main: str,
+    branches: str,
+    is_there: bool,
+) -> None:
+    repository = repository_in(tmp_path_factory.mktemp("row"))
+    answering(monkeypatch, *answers)
+    options = worktree_of(repository)
+    assert options.cwd == repository.with_name("shop.worktrees") / "try" / "src"
+    (options.cwd / "cart.py").write_text("two\n")
+    (options.cwd / "new.py").write_text("new\n")
+    end(options)
+
+    assert (repository / "src" / "cart.py").read_text().strip() == main
+    assert git(repository, "branch", "--format=%(refname:short)").split() == branches.split()
+    assert (options.cwd / "new.py").exists() is is_there
+    if "b" in answers:
+        assert git(repository, "show", "tui-agent/try:src/new.py") == "new"
+        assert git(repository, "log", "-1", "--format=%an", "tui-agent/try") == "Ada"
+
+
+def test_without_changes_it_is_removed_and_with_the_same_name_it_continues(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch)
+    end(worktree_of(repository))
+    assert not repository.with_name("shop.worktrees").exists()
+    assert git(repository, "branch", "--format=%(refname:short)") == "main"
+
+    first = worktree_of(repository)
+    (first.cwd / "cart.py").write_text("two\n")
+    end(first)
+    assert (worktree_of(repository).cwd / "cart.py").read_text() == "two\n"
+
+
+def test_a_merge_with_conflicts_leaves_the_repository_as_it_was(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answering(monkeypatch, "m")
+    options = worktree_of(repository)
+    (options.cwd / "cart.py").write_text("two\n")
+    (repository / "src" / "cart.py").write_text("three\n")
+    git(repository, "commit", "--quiet", "--all", "--message=three")
+    end(options)
+
+    assert (repository / "src" / "cart.py").read_text() == "three\n"
+    assert git(repository, "status", "--porcelain") == ""
+    assert (options.cwd / "cart.py").read_text() == "two\n"
+    assert "It is kept: `tui-agent --worktree try --continue`" in capsys.readouterr().err
+
+
+@table("name", ["../x", "-x", "a b"])
+def test_a_name_that_a_branch_cannot_have_is_refused(repository: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be the name of a branch"):
+        worktree_of(repository, name)
+
+
+def test_outside_of_a_repository_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="is in no git repository"):
+        use_worktree(options_for(tmp_path), "x")
+    assert list(tmp_path.iterdir()) == []
