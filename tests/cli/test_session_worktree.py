@@ -125,7 +125,7 @@ def test_a_merge_with_conflicts_leaves_the_repository_as_it_was(
 
 @table("name", ["../x", "-x", "a b"])
 def test_a_name_that_a_branch_cannot_have_is_refused(repository: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be the name of a branch"):
+    with pytest.raises(ConfigurationError, match="a branch cannot be named"):
         worktree_of(repository, name)
 
 

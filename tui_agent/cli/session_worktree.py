@@ -111,7 +111,7 @@ def use_worktree(options: LaunchOptions, name: str) -> LaunchOptions:
         raise ConfigurationError(f"--worktree: {options.cwd} is in no git repository; nothing was started")
     repository, name = Path(roots[0]), name or time.strftime("%m%d-%H%M%S")
     if _NAME.match(name) is None:
-        raise ConfigurationError(f"--worktree: {name!r} cannot be the name of a branch; use letters, digits, `.`, `-` and `_`")
+        raise ConfigurationError(f"--worktree: a branch cannot be named {name!r}; use letters, digits, ., - and _")
     try:
         tree = asyncio.run(_made(repository, name))
     except (UnitFailureError, OSError, ValueError) as error:
