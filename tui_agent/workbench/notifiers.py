@@ -220,7 +220,7 @@ def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, 
     if server is not None:
         fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
     answers = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
-    fields["title"] = escaped(f"tui-agent: {request.tool if server is None else server.server}")
+    fields["title"] = escaped(f"tui-agent: {(server.server if server is not None else '') or request.tool}")
     lines = (request.summary if server is None else server.message, request.reason)
     fields["text"] = "\n".join((*(str(_masked(line, hidden)) for line in lines if line), str(folder)))
     return _Question(request, fields, answers if notifier.answers else ())
