@@ -198,11 +198,11 @@ def test_without_definitions_nothing_of_them_is_loaded(tmp_path: Path) -> None:
         "async def main():\n"
         f"    options = options_for(pathlib.Path({str(tmp_path)!r}))\n"
         "    async with open_engine(options, watched=True) as engine:\n"
-        "        assert engine.definitions is None\n"
+        "        assert engine.definitions.facts() == ()\n"
         "        assert 'skill' not in {tool.name for tool in engine.loop.tools}\n"
         "asyncio.run(main())\n"
         "unwanted = {'yaml', 'tui_agent.definitions', 'tui_agent.workbench.typed_definitions'}\n"
-        "unwanted |= {'tui_agent.hook_files', 'tui_agent.workbench.file_hooks'}\n"
+        "unwanted |= {'tui_agent.hook_files', 'tui_agent.workbench.file_hooks', 'tui_agent.tools.findings_tool'}\n"
         "assert not unwanted & set(sys.modules)\n"
     )
 

@@ -269,6 +269,7 @@ def _made(
         raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
     if profile is not None and profile.allows is not None:
         chosen = [tool for tool in chosen if profile.allows(tool.name)]
+    chosen = [tool for tool in chosen if not tool.for_main_agent or tool.name in (tools or ())]
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":

@@ -23,6 +23,10 @@ Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
 """Note on a question of a tool server without a user."""
+AGENT_DECIDES_TEXT = "no one can answer here, so the agent decides itself."
+"""Note on a question of the agent without a user."""
+PLAN_RESULTS_TEXT = "no one can answer here, so the plan is the result."
+"""Note on a plan without a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,10 @@ class ApprovalGate:
         if prefed is not None and prefed[1] == question.request.digest:
             question.answer(prefed[0], "resume")
         elif self.approver is None and not self.interactive:
-            note = NO_ANSWER_TEXT if question.request.question is not None else _nobody(question.request, " here")
+            asked_by, note = question.request.question, _nobody(question.request, " here")
+            if asked_by is not None:
+                note = NO_ANSWER_TEXT if asked_by.server else AGENT_DECIDES_TEXT
+                note = PLAN_RESULTS_TEXT if asked_by.kind == "plan" else note
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
         try:
             async with asyncio.timeout(self.timeout):

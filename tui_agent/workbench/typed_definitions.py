@@ -159,12 +159,18 @@ class TypedDefinitions:
             return text
         return _prompt_of(*found)
 
-    async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
+    async def run(
+        self,
+        text: str,
+        message: Callable[[str], str | UserMessage] | None = None,
+        more_tools: Sequence[str] = (),
+    ) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
 
         Args:
             text: the text as typed.
             message: returns the message for a prompt; None: the prompt itself.
+            more_tools: names of tools beside those that the file allows.
 
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.
@@ -189,7 +195,7 @@ class TypedDefinitions:
             raise ConfigurationError("the command has no text")
         return await self._loop.run(
             message(prompt) if message is not None else prompt,
-            allowed_tools=None if tools is None else partial(is_allowed, patterns=tools),
+            allowed_tools=None if tools is None else lambda name: name in more_tools or is_allowed(name, tools),
             provider=provider,
         )
 
