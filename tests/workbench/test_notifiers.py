@@ -238,6 +238,7 @@ async def test_a_form_is_answered_with_its_values(given: Any, values: Any, tmp_p
 
     asked = json.loads(server.requests[0].body)
     assert (asked["title"], asked["question"]["fields"][0]["name"]) == ("tui-agent: shop", "size")
+    assert asked["text"].splitlines()[:2] == ["Which size?", "size (big)"]
     assert (decision.input if decision else None) == values
 
 

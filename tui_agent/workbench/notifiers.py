@@ -24,6 +24,7 @@ from tui_agent.protocol.foreign_record import as_list
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.secret_variables import HIDDEN, holds_secret, is_secret_variable, mask_secrets
+from tui_agent.protocol.server_question import FormField
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import NotifySettings
 from tui_agent.tools.processes.child_environment import child_environment
@@ -220,10 +221,15 @@ def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, 
     if server is not None:
         fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
     answers = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
-    fields["title"] = escaped(f"tui-agent: {request.tool if server is None else server.server}")
-    lines = (request.summary if server is None else server.message, request.reason)
+    fields["title"] = escaped(f"tui-agent: {(server.server if server is not None else '') or request.tool}")
+    lines = (request.summary, request.reason) if server is None else (server.message, *map(_field_line, server.fields))
     fields["text"] = "\n".join((*(str(_masked(line, hidden)) for line in lines if line), str(folder)))
     return _Question(request, fields, answers if notifier.answers else ())
+
+
+def _field_line(field: FormField) -> str:
+    choices = ", ".join(choice.label or choice.value for choice in field.choices)
+    return f"{field.label} ({choices})" if choices else field.label
 
 
 def _masked(value: object, hidden: list[str]) -> object:

@@ -131,7 +131,11 @@ class TypedDefinitions:
         used = (*found.skills, *found.commands, *found.agents)
         return (
             *(DefinitionFact(_label(kind_of(one)), one.name, one.description, one.source.shown) for one in used),
-            *(DefinitionFact(_label(kind_of(one)), "", problem=note) for one in used for note in one.source.notes),
+            *(
+                DefinitionFact(_label(kind_of(one)), one.name, problem=note)
+                for one in used
+                for note in one.source.notes
+            ),
             *(DefinitionFact(_label(one.kind), one.name, problem=one.text) for one in found.problems),
         )
 
