@@ -85,6 +85,11 @@ def takes_xhigh(name: str) -> bool:
     return plain.startswith("claude-") and _row(name).thinking != "budget" and plain not in _WITHOUT_XHIGH
 
 
+def is_of_vendor(name: str) -> bool:
+    """True for the models of the vendor of the Messages API, on any platform."""
+    return _PREFIX.sub("", name.strip().lower()).startswith("claude-")
+
+
 def known_models() -> tuple[str, ...]:
     """Return the names of the models in the table."""
     return tuple(_TABLE)

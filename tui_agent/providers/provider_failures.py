@@ -133,7 +133,7 @@ class ErrorFactory:
             what, advice = f"{_PAGE}{place}", advice or _PAGE_ADVICE
         elif kind == "invalid_request" and is_about_media(details.words):
             advice = _MEDIA_ADVICE
-        return self.write(
+        failure = self.write(
             "unavailable" if final else kind,
             details.words,
             what=what,
@@ -142,6 +142,10 @@ class ErrorFactory:
             retry_after=retry_after_seconds(headers),
             request_id=headers.get("request-id") or headers.get("x-request-id") or details.request_id,
         )
+        if kind in ("invalid_request", "server") and not details.is_page and is_about_media(details.words):
+            # Local servers call a picture that they cannot take a failure of their own.
+            failure.subject = "media"
+        return failure
 
     def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for a redirect, which is not followed because it would send the key to another address.
