@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click import Context
 
+from tests.support.table import table
 from tui_agent import __version__
 from tui_agent.cli.command_line import program, run_program
 
@@ -224,16 +225,18 @@ def test_the_first_screen_loads_neither_engine_nor_the_metadata_of_installed_pac
 
 
 @pytest.mark.slow
-def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own() -> None:
+@table(("model", "printed"), [("claude-sonnet-5-5", "False True False"), ("openai/any", "False False True")])
+def test_the_sdk_begins_to_load_with_the_engine_in_a_thread_of_its_own(model: str, printed: str) -> None:
     script = (
-        "import sys, threading; from tui_agent.cli.interactive import _load_engine; "
-        "before = 'anthropic' in sys.modules; _load_engine(); "
+        "import sys, threading; from tui_agent.cli.interactive import _load_engine, Settings; "
+        f"before = 'anthropic' in sys.modules; _load_engine(Settings(model={model!r})); "
         "[each.join() for each in threading.enumerate() if each.name == 'model-sdk']; "
-        "print(before, 'anthropic' in sys.modules)"
+        "print(before, 'anthropic' in sys.modules, 'openai' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if name != "ANTHROPIC_BASE_URL"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
 
-    assert done.stdout == "False True\n"
+    assert done.stdout.strip() == printed
 
 
 @pytest.mark.slow

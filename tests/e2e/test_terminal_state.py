@@ -179,7 +179,7 @@ NEVER_OPENS = """
 import sys, threading
 from tui_agent.cli import interactive
 interactive.OPENING_SECONDS = 2.0
-interactive._load_engine = lambda: threading.Event().wait()
+interactive._load_engine = lambda settings: threading.Event().wait()
 from tui_agent.cli.command_line import run_program
 sys.exit(run_program(sys.argv[1:]))
 """

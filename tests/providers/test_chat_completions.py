@@ -309,6 +309,7 @@ FAILURES: dict[str, tuple[dict[str, Any], str]] = {
     "cut": ({"blocks": [{"type": "text", "text": "a"}], "ending": "cut"}, "stream_cut"),
     "reset": ({"blocks": [{"type": "text", "text": "a"}], "ending": "reset"}, "stream_cut"),
     "no end": ({"blocks": [{"type": "text", "text": "a"}], "ending": "no_message_stop"}, "stream_cut"),
+    "redirect": ({"status": 307, "raw_body": "", "headers": {"location": "http://b.example/v1"}}, "bad_response"),
     "page": ({"raw_body": "<html><title>Log in</title></html>"}, "bad_response"),
 }
 

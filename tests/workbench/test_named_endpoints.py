@@ -1,6 +1,7 @@
 """Models of named endpoints: which endpoint a name means, what it costs, and which key is sent where."""
 
 import re
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tui_agent.providers.endpoint_profiles import shipped_profiles
 from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.model_list import listed_models
-from tui_agent.workbench.configuration.named_endpoints import require_key, target_of
+from tui_agent.workbench.configuration.named_endpoints import missing_extra, require_key, target_of
 
 CANARIES = {
     "ANTHROPIC_API_KEY": "sk-canary-key",
@@ -199,3 +200,17 @@ def test_a_known_server_of_another_kind_keeps_only_its_address_and_key() -> None
 def test_a_variable_of_another_agent_for_a_cloud_is_named(cloud: str) -> None:
     with pytest.raises(ConfigurationError, match=f"CLAUDE_CODE_USE_{cloud.upper()}, set the model to {cloud}/NAME"):
         require_key(settings(), {f"CLAUDE_CODE_USE_{cloud.upper()}": "1"})
+
+
+@table(("kind", "library"), [("openai", "openai"), ("bedrock", "boto3"), ("vertex", "google"), ("foundry", "none")])
+def test_a_missing_library_of_a_kind_is_named_by_its_extra(
+    kind: str, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = Endpoint.model_validate({"kind": kind})
+    assert missing_extra(endpoint) == ""
+
+    monkeypatch.setattr("sys.path", [])
+    for name in [name for name in sys.modules if name.partition(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, name)
+
+    assert missing_extra(endpoint) == ("" if kind == "foundry" else kind)

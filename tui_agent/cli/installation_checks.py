@@ -23,7 +23,7 @@ from tui_agent.trial.trials import Trials
 from tui_agent.workbench.configuration.effective_settings import Credentials
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
-from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, plugin_of, target_of
+from tui_agent.workbench.configuration.named_endpoints import key_source, lacks_key, missing_extra, plugin_of, target_of
 from tui_agent.workbench.configuration.project_trust import FolderTrust, folder_trust, trust_for
 
 from .process.shortage import memory_problem
@@ -155,6 +155,9 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
         credentials = Credentials.of_environment(os.environ, settings.base_url)
         host = credentials.host if target is None else f"{target.provider}, {target.endpoint.place}"
         yield Finding("endpoint", "ok", f"the plugin {plugin}" if plugin else host)
+        if target is not None and (extra := missing_extra(target.endpoint)):
+            needed = f"{target.provider} needs the extra `{extra}`; `{install_command(extra)}` brings it"
+            yield Finding("endpoint", "bad", needed)
     yield Finding("model", "ok", settings.model)
     if settings.models.small:
         yield Finding("model", "ok", f"{settings.models.small} for small tasks")

@@ -184,7 +184,7 @@ async def _run(
     app, sessions = _build_app(options, locations, settings, glimpse)
     try:
         with exit_on_signals(app):
-            error = await _run_with_engine(app, sessions)
+            error = await _run_with_engine(app, sessions, settings)
     except BaseExceptionGroup as group:
         raise _first_error(group) from None
     finally:
@@ -263,7 +263,7 @@ async def _open_replay(
     return replay_of(await asyncio.to_thread(read), options)
 
 
-async def _run_with_engine(app: TuiAgentApp, sessions: AppSessions) -> TuiAgentError | None:
+async def _run_with_engine(app: TuiAgentApp, sessions: AppSessions, settings: Settings) -> TuiAgentError | None:
     """Show the screen, then build the engine behind it; return the error if that failed.
 
     Messages that the user sends meanwhile wait for the engine.
@@ -275,7 +275,7 @@ async def _run_with_engine(app: TuiAgentApp, sessions: AppSessions) -> TuiAgentE
         painted.cancel()
         if screen.done():
             return None
-        engine = tasks.create_task(_serve_engines(app, sessions, screen))
+        engine = tasks.create_task(_serve_engines(app, sessions, screen, settings))
         await asyncio.wait((screen, engine), timeout=OPENING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not (screen.done() or engine.done()) and app.chat.bridge.status.pending:
             engine.cancel()
@@ -297,12 +297,14 @@ def _never_opened() -> str:
     return f"the session did not open within {OPENING_SECONDS:g} s.{cause} {kept} Start again."
 
 
-async def _serve_engines(app: TuiAgentApp, sessions: AppSessions, screen: asyncio.Task[None]) -> TuiAgentError | None:
+async def _serve_engines(
+    app: TuiAgentApp, sessions: AppSessions, screen: asyncio.Task[None], settings: Settings
+) -> TuiAgentError | None:
     """Load the engine and serve the screen until it is gone, one session after another.
 
     On an error in the first session, close the screen and return the error.
     """
-    workbench = await asyncio.to_thread(_load_engine)
+    workbench = await asyncio.to_thread(_load_engine, settings)
     follows = False
     while not screen.done():
         try:
@@ -317,14 +319,14 @@ async def _serve_engines(app: TuiAgentApp, sessions: AppSessions, screen: asynci
     return None
 
 
-def _load_engine() -> "type[Workbench]":
+def _load_engine(settings: Settings) -> "type[Workbench]":
     """Import the engine, which the first screen does not need, and begin to import the model's SDK. Blocks."""
     with IMPORTING:
-        from tui_agent.providers.anthropic_provider import load_sdk
+        from tui_agent.workbench.early_sdk import load_sdk_of
         from tui_agent.workbench.workbench import Workbench
 
     # While the engine opens its session. `AgentBridge.warm_up` waits for it, and reports an error.
-    threading.Thread(target=load_sdk, name="model-sdk", daemon=True).start()
+    threading.Thread(target=load_sdk_of, args=(settings,), name="model-sdk", daemon=True).start()
     return Workbench
 
 

@@ -15,6 +15,9 @@ EndpointKind: TypeAlias = Literal["messages", "openai", "bedrock", "vertex", "fo
 CLOUDS: frozenset[str] = frozenset({"bedrock", "vertex", "foundry"})
 """Kinds whose address and credentials the SDK finds in the environment."""
 
+LIBRARIES = {"openai": "openai", "bedrock": "boto3", "vertex": "google.auth"}
+"""Libraries that kinds need; the extra with one has the name of its kind."""
+
 ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of endpoints, the first part of `PROVIDER/MODEL`."""
 

@@ -158,14 +158,16 @@ class ErrorFactory:
         """
         target, own = _redirect_target(asked, location), urlsplit(asked)
         place = f" at {self.address}" if self.address else ""
-        sent, advice = "", "check ANTHROPIC_BASE_URL"
+        is_default = self.key_advice in (_ADVICE["authentication"], GATEWAY_KEY_ADVICE)
+        setting = "ANTHROPIC_BASE_URL" if is_default else "`base_url` of the provider"
+        sent, advice = "", f"check {setting}"
         if target is None:
             where = "to something that is not an address"
         elif _origin_of(target) != _origin_of(own):
             # Only the origin: path and query may contain a token.
             where = f"to {self.redacted(_origin_of(target))}"
             sent = "; nothing was sent there"
-            advice = "set ANTHROPIC_BASE_URL to that server if you trust it"
+            advice = f"set {setting} to that server if you trust it"
         elif _base_path(target) == _base_path(own):
             where = "to itself"
         else:

@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.endpoint import LIBRARIES
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
 from tui_agent.providers.endpoint_profiles import ModelTarget
@@ -11,9 +12,6 @@ from .openai_provider import missing_extra
 
 if TYPE_CHECKING:
     from tui_agent.providers.endpoint_client import EndpointClient
-
-_LIBRARIES = {"bedrock": "boto3", "vertex": "google.auth"}
-"""Library of each extra, which has the name of the kind."""
 
 
 class CloudProvider(AnthropicProvider):
@@ -52,7 +50,7 @@ class CloudProvider(AnthropicProvider):
         Raises:
             ImportError, OSError, MemoryError: this is not possible now.
         """
-        library = _LIBRARIES.get(self._endpoint.kind)
+        library = LIBRARIES.get(self._endpoint.kind)
         if library is not None and find_spec(library) is None:
             raise ModuleNotFoundError(library)
         from .cloud_sdk import client_for
@@ -61,6 +59,6 @@ class CloudProvider(AnthropicProvider):
 
     def missing_sdk(self, error: ImportError) -> ProviderError:
         """Return the error for an SDK that cannot be imported."""
-        if self._endpoint.kind in _LIBRARIES:
+        if self._endpoint.kind in LIBRARIES:
             return missing_extra(self._endpoint.kind, self.model.name, error)
         return super().missing_sdk(error)

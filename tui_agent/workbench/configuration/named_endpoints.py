@@ -1,9 +1,10 @@
 """Models of named endpoints, `PROVIDER/MODEL`: their endpoint, their key, and the list of those that are configured."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.endpoint import CLOUDS, Endpoint
+from tui_agent.protocol.endpoint import CLOUDS, LIBRARIES, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Settings
 
@@ -92,6 +93,15 @@ def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
     if target.endpoint.kind in CLOUDS and target.endpoint.key_env is None:
         return f"looked up where the tools of {target.provider} have it"
     return f"{target.endpoint.key_env} is set" if target.endpoint.key_env else f"none for {target.provider}"
+
+
+def missing_extra(endpoint: Endpoint) -> str:
+    """Return the extra that an endpoint needs if it is not installed; else nothing."""
+    library = LIBRARIES.get(endpoint.kind)
+    try:
+        return "" if library is None or find_spec(library) is not None else endpoint.kind
+    except ModuleNotFoundError:
+        return endpoint.kind
 
 
 def _credentials(settings: Settings, environment: Mapping[str, str]) -> Credentials:
