@@ -98,3 +98,19 @@ async def test_a_question_that_cannot_be_answered_is_refused(change: JsonObject)
 
     assert ran.statuses == ["invalid"]
     assert ran.of(ApprovalRequested) == []
+
+
+async def test_no_hook_answers_in_place_of_the_user() -> None:
+    gate = ApprovalGate(interactive=True)
+
+    def answer(request: ApprovalRequest) -> None:
+        yes = ApprovalDecision(decision="approve")
+        assert not gate.resolve(request.request_id, yes, by="policy")
+        gate.reconsider()
+        assert gate.resolve(request.request_id, yes.model_copy(update={"input": {"1": "files"}}))
+
+    gate.on_request = answer
+    ran = await run([AskUserTool()], [call("ask_user", questions=[STORE])], policy=FakePolicy(), gate=gate)
+
+    assert [event.by for event in ran.of(ApprovalResolved)] == ["user"]
+    assert "files" in ran.texts[0]
