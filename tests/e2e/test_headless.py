@@ -103,6 +103,26 @@ def test_json_is_one_object_and_the_prompt_comes_from_a_pipe(machine: UserMachin
     assert answer["usage"]["output_tokens"] == 40
 
 
+def test_a_review_prints_its_findings(machine: UserMachine) -> None:
+    found = [
+        {"file": "b.py", "severity": "low", "text": "The name misleads."},
+        {"file": "a.py", "line": 3, "severity": "high", "text": "It divides by zero.\nCheck it first."},
+    ]
+    script = [calls(call("report_findings", findings=found)), says("Not ready.")] * 2
+    with ServerThread(script) as server:
+        text = machine.run("-p", "/review", variables=server.environment)
+        data = machine.run("-p", "/review main", "--output-format", "json", variables=server.environment)
+        first, *_ = bodies_of(server)
+    lines = ["a.py:3: high: It divides by zero.\nCheck it first.", "b.py: low: The name misleads.", "Not ready."]
+    assert (text.returncode, text.stdout) == (0, "\n\n".join(lines) + "\n")
+    assert words_in(first)[0].startswith("Review the changes of the work tree that are not committed.")
+    names = {tool["name"] for tool in first["tools"]}
+    assert "report_findings" in names
+    assert not names & {"write", "edit"}
+    (answer,) = lines_of(data.stdout)
+    assert [one["file"] for one in answer["findings"]] == ["a.py", "b.py"]
+
+
 def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
@@ -421,3 +441,23 @@ def test_a_crafted_repository_runs_nothing_at_the_start(machine: UserMachine) ->
     with ServerThread([says("Done.")]) as server:
         machine.run("--plain", "go", variables=server.environment)
     assert not made.exists()
+
+
+def test_a_notifier_answers_in_the_users_place_and_the_journal_names_it(machine: UserMachine) -> None:
+    answer = (
+        "import json, sys\n"
+        "question = json.load(sys.stdin)\n"
+        "print(json.dumps({'token': question['token'], 'answer': 'allow'}))\n"
+    )
+    machine.file("answer.py", answer)
+    settings = machine.home / ".config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[[notify]]\nname = "desk"\ncommand = "python3 answer.py"\nanswers = true\n', "utf-8")
+
+    with ServerThread([calls(WRITE), says("Done.")]) as server:
+        done = machine.run("-p", "write it", "--permission-mode", "ask", variables=server.environment)
+
+    (resolved,) = [event["data"] for event in machine.events() if event["type"] == "approval.resolved"]
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Done.\n", "")
+    assert (resolved["decision"], resolved["scope"], resolved["via"]) == ("approve", "once", "desk")
+    assert (machine.work / "new.txt").read_text("utf-8") == "x\n"

@@ -30,6 +30,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, Pe
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 from tui_agent.protocol.server_question import ServerQuestion
+from tui_agent.workbench.review_command import PromptDefinitions
 from tui_agent.workbench.session_inputs import SessionPrompts
 from tui_agent.workbench.workbench import Workbench
 
@@ -224,7 +225,8 @@ def bench_of(
         "save": save,
         "jobs": SimpleNamespace(end_all=end_all),
         "options": SimpleNamespace(prompt=None),
-        "prompts": SessionPrompts(agent, definitions, files or NoFiles()),
+        "rules": SimpleNamespace(narrowest=lambda tool, arguments: ""),
+        "prompts": SessionPrompts(agent, PromptDefinitions(agent, definitions), files or NoFiles()),
     }
     return cast(Workbench, SimpleNamespace(**parts))
 

@@ -286,7 +286,8 @@ def _made(
         )
     if profile is not None:
         provider = config.provider if profile.provider is None else profile.provider()
-        config = replace(config, system=profile.prompt, provider=provider)
+        limits = [limit for limit in (max_steps, profile.max_steps) if limit is not None]
+        config = replace(config, system=profile.prompt, provider=provider, max_steps=min(limits, default=None))
     child = AgentLoop(config)
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:

@@ -18,7 +18,7 @@ from tui_agent.protocol.value_checks import expect_flag, expect_function, expect
 from .contained_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
-Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision | None]]
 Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
@@ -98,6 +98,9 @@ class ApprovalGate:
             True for the first answer to a waiting question; any other answer changes nothing, and neither does one of
             a hook to a question of the agent.
         """
+        if by == "nobody" and self.approver is not None and not self.interactive:
+            # The approver is being asked instead, and the call is denied if it has no answer.
+            return False
         question = self._waiting.get(request_id)
         if question is None or (by == "policy" and question.is_for_user_alone):
             return False
@@ -149,6 +152,7 @@ class ApprovalGate:
                 note=decision.note,
                 rule=rule_to_store(request, decision, may_store),
                 answers=_public_answers(request, decision),
+                via=decision.via,
             )
             publisher.publish(resolved)
         return answer

@@ -27,7 +27,7 @@ from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, T
 from tui_agent.protocol.messages import ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.reports import ToolCallReport
-from tui_agent.protocol.tool import Verdict
+from tui_agent.protocol.tool import ToolResources, Verdict
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .approval_gate import ApprovalGate
@@ -95,6 +95,7 @@ class ToolExecutor:
         agent: str = "main",
         before_effects: BeforeEffects | None = None,
         effects_published: Callable[[], Awaitable[None]] | None = None,
+        resources: ToolResources | None = None,
     ) -> None:
         """
         Raises:
@@ -122,6 +123,7 @@ class ToolExecutor:
             before_effects=before_effects,
             effects_published=effects_published,
             waits_for_effects=effects_published is not None,
+            resources=resources or ToolResources(None),
         )
 
     def set_options(self, options: ExecutionOptions) -> None:

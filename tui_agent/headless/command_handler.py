@@ -84,8 +84,22 @@ class ModeCommand(_Command):
     mode: PermissionMode
 
 
+class FolderCommand(_Command):
+    """Let a folder count as part of the workspace for this session."""
+
+    type: Literal["add_dir"]
+    path: str = Field(min_length=1)
+
+
 InputCommand: TypeAlias = (
-    UserCommand | FollowUpCommand | ApprovalCommand | InterruptCommand | StopCommand | PauseCommand | ModeCommand
+    UserCommand
+    | FollowUpCommand
+    | ApprovalCommand
+    | InterruptCommand
+    | StopCommand
+    | PauseCommand
+    | ModeCommand
+    | FolderCommand
 )
 
 _ADAPTER: TypeAdapter[InputCommand] = TypeAdapter(
@@ -217,6 +231,8 @@ class CommandHandler:
                 self._agent.delay_requests(seconds)
             case ModeCommand(mode=mode):
                 self._agent.set_mode(mode, "user")
+            case FolderCommand(path=path):
+                await self._bench.folders.add(path)
             case _:
                 assert_never(order)
 

@@ -32,6 +32,7 @@ HELP = (
     "/cancel       cancel the run",
     "/stop         end the run after this step",
     "/mode NAME    set the permission mode: ask, accept_edits, plan, allow, deny",
+    "/add-dir PATH let a folder count as part of the workspace for this session",
     "/help         show this list",
     "/quit         quit; the session is saved",
     "ctrl+c cancels the run; while nothing runs, or twice, it quits.",
@@ -234,6 +235,8 @@ class PlainCommands:
                 self._say("Nothing is running.")
             case "mode", mode if mode in {one.value for one in PermissionMode}:
                 self._agent.set_mode(PermissionMode(mode), "user")
+            case "add-dir", path if path:
+                await self._bench.folders.add(path)
             case _ if any(text.split()[0] == one.split()[0] for one in self._commands):
                 await self._send(text)
             case _:

@@ -33,6 +33,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import findings_of
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
@@ -120,7 +121,8 @@ class PlainReporter:
                 call = self._calls[call_id] = _clipped(f"{name} {summary}".strip())
                 return [f"running: {call}"]
             case ToolEnded():
-                return [self._ended(event)]
+                found = (" ".join(finding.plain.split()) for finding in findings_of(event) or ())
+                return [self._ended(event), *(f"finding: {text}" for text in found)]
             case ApprovalRequested():
                 return self._question(event)
             case ApprovalResolved():
@@ -136,6 +138,7 @@ class PlainReporter:
         texts = [block.text for block in event.content if isinstance(block, TextBlock)]
         rows = [row for row in "\n".join(texts).splitlines() if row.strip()]
         more = f" ({len(rows)} lines)" if len(rows) > 1 else ""
+        more += f": {problems}" if (problems := (event.details or {}).get("problems")) else ""
         return (
             _clipped(f"{'done' if state == 'ok' else state}: {call}" + (f": {rows[0].strip()}" if rows else "")) + more
         )
@@ -176,6 +179,8 @@ class PlainReporter:
         )
         if event.by != "user":
             answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
+        if event.via:
+            answer = f"{answer} by notify {event.via}"
         self._answered_by[event.call_id] = event.by
         return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
 

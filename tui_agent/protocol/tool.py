@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypeVar
 
 from .cancellation import CancellationToken
 from .diffs import NO_DIFF, Diff
@@ -28,6 +29,9 @@ ExecutionMode = Literal["shared", "sequential"]
 
 Verdict = Literal["allow", "ask", "deny"]
 """Decision of a policy about a call (S1-18)."""
+
+DepsT = TypeVar("DepsT", default=Any)
+"""Type of the objects that an agent's owner hands to its tools."""
 
 Timeout: TypeAlias = float | Literal["default"] | None
 """Seconds, or `"default"` for the engine's `tool_timeout`; None if the tool has its own timeout or needs none."""
@@ -206,12 +210,25 @@ def _no_seconds() -> float:
     return 0.0
 
 
+def _no_resources() -> "ToolResources[Any]":
+    return ToolResources(None)
+
+
 def _drop(update: object) -> None:
     """Discard a report; used in contexts without an engine."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToolResources(Generic[DepsT]):
+    """Objects that an agent's owner hands to its tools."""
+
+    deps: DepsT
+    workspace: Path | None = None
+    """The agent's directory; None if it has none."""
+
+
 @dataclass(slots=True)
-class ToolContext:
+class ToolContext(Generic[DepsT]):
     """Facts about a running call, and methods to report from it (S0-29, S4-9).
 
     Reports are synchronous and may be made any number of times (S2-26). They never fail the call: values of the wrong
@@ -259,6 +276,19 @@ class ToolContext:
     extra_seconds: Callable[[], float] = _no_seconds
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""
+
+    resources: ToolResources[DepsT] = field(default_factory=_no_resources)
+    """Objects that the agent's owner hands to the tools; read them as `deps` and `workspace`."""
+
+    @property
+    def deps(self) -> DepsT:
+        """The agent's `deps`; None if it has none."""
+        return self.resources.deps
+
+    @property
+    def workspace(self) -> Path | None:
+        """The agent's directory, with every link followed; None if it has none."""
+        return self.resources.workspace
 
     @property
     def tool_call_id(self) -> str:

@@ -77,6 +77,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("parts.toggle_part", "space", "accept or leave out", "Accept this part of the change or leave it out"),
     row("parts.toggle_all", "a", "all", "Accept all parts, or none"),
     row("parts.approve", "y", "yes to these", "Allow the accepted parts; without any, deny the call"),
+    row("parts.deny", "n", "no", "Deny the whole change"),
     row("parts.edit_text", "e", "edit", "Edit the text of a file that a command changed, then keep it"),
     row("parts.close", "escape", "back", "Return to the whole change"),
     row("parts.cursor_up", "up k", "up", "Previous part"),
@@ -116,6 +117,17 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("rewind.scope", "tab", "what", "Files and conversation, files only, conversation only"),
     row("rewind.overwrite", "space", "this file, too",
         "Restore a file although it was changed elsewhere since; its present content is saved"),
+    # changed files, and the parts of one
+    row("diff.open_file", "enter", "open", "Show the differences of this file on a page of their own"),
+    row("diff.other_view", "tab", "other view", "Changes of this session, or the work tree against the last commit"),
+    row("diff.undo_file", "ctrl+u", "undo the file", "Twice: undo all changes of this file"),
+    row("hunks.undo_parts", "ctrl+u", "undo", "Twice: undo the marked parts, else the one at the cursor"),
+    row("hunks.mark_part", "space", "mark for undo", "Mark this part for the undo, or keep it"),
+    row("hunks.choose_all", "a", "all", "Mark all parts, or none"),
+    # findings of a review, and the code of one
+    row("findings.open_code", "enter", "code", "Show the file of this finding at its line"),
+    row("findings.edit_file", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at the line"),
+    row("source.edit_line", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at this line"),
     # the first page
     row("welcome.cursor_up", "up", "up", "Previous offer"),
     row("welcome.cursor_down", "down", "down", "Next offer"),

@@ -105,6 +105,9 @@ def rewind_text(event: SessionRewound) -> str:
     """Return the notice of a rewind: the messages it removed, the files it restored and those it left."""
     what = one_line(event.text.strip(), 80)
     head = f"Undid the changes of “{what}”" if event.call_id else f"Rewound to before “{what}”"
+    if event.is_undo:
+        failed = f"left as they are: {names_text(event.left)}" if event.left else "/rewind undoes it"
+        return f"Undid {what} · {failed}" if event.files else f"Not undone: {names_text(event.left)}"
     parts = [
         f"{count_text(event.removed, 'message')} removed" if event.conversation else "",
         f"changed back: {names_text(event.files)}" if event.files else "",
