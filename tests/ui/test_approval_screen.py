@@ -449,6 +449,7 @@ PLAN = ApprovalRequest(
     args={"plan": PLAN_TEXT},
     question=PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": PLAN_TEXT}),
 )
+EDITED_AND_DECLINED = ApprovalDecision(decision="deny", note=f"no\n\nThe plan as I edited it:\n\nX{PLAN_TEXT}")
 
 
 @table(
@@ -460,6 +461,7 @@ PLAN = ApprovalRequest(
         (("f", "m", "o", "r", "e", "enter"), ApprovalDecision(decision="deny", note="more")),
         (("right", "right", "enter"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
         (("e", "ctrl+s", "y"), ApprovalDecision(decision="approve", input={"mode": "ask"})),
+        (("e", "X", "ctrl+s", "f", "n", "o", "enter"), EDITED_AND_DECLINED),
         (("e", "X", "escape", "s"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
         (("escape",), None),
     ],
@@ -492,7 +494,7 @@ async def test_an_edited_plan_is_shown_again_before_it_is_accepted() -> None:
         assert asked.answers == []
         assert "1. Only this" in asked.text()
         assert "Round once" not in asked.text()
-        await asked.press_in_turn("y")
+        await asked.press_in_turn("f", "g", "o", "escape", "y")
         edited = {"mode": "ask", "plan": "1. Only *this*\n"}
         assert asked.answers == [ApprovalDecision(decision="approve", input=edited)]
 

@@ -11,6 +11,7 @@ from tests.ui.question_page import ComposerKeys, QuestionPage, shown_page
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import FieldChoice, FormField, ServerQuestion
+from tui_agent.ui.approval.form_fields import ChoiceList
 from tui_agent.ui.approval.server_question_screen import ServerQuestionScreen
 from tui_agent.ui.dialogs.answer_rules import RESTING_SECONDS, SEEN_SECONDS
 from tui_agent.ui.dialogs.question_screen import AnswerRow
@@ -218,3 +219,18 @@ async def test_a_paste_is_an_answer_and_a_long_question_scrolls_to_the_cursor() 
         assert "words of my own" in page.text()
         await page.press("enter")
         assert page.answers == [ApprovalDecision(decision="approve", input={"1": "words of my own"})]
+
+
+async def test_a_click_on_a_choice_moves_there_and_one_on_the_key_takes_it() -> None:
+    async with asked(AGENT_ASKS, Browser()) as page:
+        page.clock.now += RESTING_SECONDS
+        await page.pilot.click(ChoiceList, offset=(6, 2))
+        await page.pilot.pause()
+        assert "› 1  files" in page.text()
+        assert page.answers == []
+        keys = page.screen.query_one(AnswerRow)
+        keys.redraw()
+        await page.pilot.pause()
+        await page.pilot.click(keys, offset=(2, 0))
+        await page.pilot.pause()
+        assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]

@@ -154,7 +154,8 @@ class ContextGuard:
             record.failures += not forced
             record.length = history.length
             raise
-        gained = done.tokens_after <= (self.options.trigger + self.options.target) / 2 * window
+        # A third of the way to the target: in a small window, prompt and tools alone take much of it.
+        gained = done.tokens_after <= (2 * self.options.trigger + self.options.target) / 3 * window
         if history.estimated_tokens() != done.tokens_after:
             history.assume_tokens(done.tokens_after)
         record.failures = 0 if gained else record.failures + (not forced)

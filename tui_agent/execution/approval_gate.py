@@ -95,13 +95,16 @@ class ApprovalGate:
         """Answer a question for the user, for a front end that can no longer ask the user, or for a hook.
 
         Returns:
-            True for the first answer to a waiting question; any other answer changes nothing.
+            True for the first answer to a waiting question; any other answer changes nothing, and neither does one of
+            a hook to a question of the agent.
         """
         if by == "nobody" and self.approver is not None and not self.interactive:
             # The approver is being asked instead, and the call is denied if it has no answer.
             return False
         question = self._waiting.get(request_id)
-        return question is not None and question.answer(decision, by)
+        if question is None or (by == "policy" and question.is_for_user_alone):
+            return False
+        return question.answer(decision, by)
 
     def reconsider(self) -> None:
         """Judge every waiting call again. Call this after a rule, a grant or the mode changed."""
@@ -235,6 +238,12 @@ class _Question:
         self.judge = judge
         self.given: ApprovalAnswer | None = None
         self.answered = asyncio.Event()
+
+    @property
+    def is_for_user_alone(self) -> bool:
+        """True for a question or a plan of the agent, which no rule and no hook answers."""
+        asked_by = self.request.question
+        return asked_by is not None and not asked_by.server
 
     def answer(self, decision: ApprovalDecision, by: AnsweredBy) -> bool:
         if self.given is not None:

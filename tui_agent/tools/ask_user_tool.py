@@ -3,50 +3,54 @@
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from tui_agent.protocol.messages import JsonObject, is_array
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.server_question import FieldChoice, FieldValue, FormField, ServerQuestion
 from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
 
 from .typed_tool import Arguments, TypedTool
 
 _DESCRIPTION = """Asks the user up to four questions and returns the answers.
-Use it when the work depends on a \
-decision that only the user can make, and nothing in the workspace or the conversation settles it. Ask all questions \
-of a kind in one call, offer concrete choices, and name your recommendation as the default. The user may always answer \
-in other words, so add no choice such as "other". Do not use it to ask for permission to run a tool."""
+Use it only for decisions that the user has to make; all questions in one call. The user may always answer in other \
+words, so add no choice such as "other". Not for permission to use a tool."""
 
+_LONGEST_CHOICE = 500
 _NOBODY = "No one can answer here. Decide yourself, and say in your answer what you assumed."
 
-_Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+
+def _as_text(choice: object) -> object:
+    """Return a choice as text; other agents write it as an object with label and description."""
+    if is_object(choice) and isinstance(choice.get("label"), str):
+        return "\n".join(filter(None, (choice["label"].strip(), str(choice.get("description") or "").strip())))
+    return choice
 
 
-class AskedChoice(Arguments):
-    """One answer to choose."""
-
-    label: _Label = Field(description="The answer, in a few words.")
-    description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)] = Field(
-        "", description="What it means or leads to, in one sentence."
-    )
+_Choice = Annotated[str, BeforeValidator(_as_text), StringConstraints(strip_whitespace=True, pattern=r"\S")]
 
 
 class AskedQuestion(Arguments):
     """One question."""
 
-    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)] = Field(
-        description="The question, complete in itself."
+    question: Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"\S", max_length=1000)]
+    choices: tuple[_Choice, ...] = Field(
+        min_length=2, max_length=6, description="A few words each; on a second line what it leads to."
     )
-    choices: tuple[AskedChoice, ...] = Field(min_length=2, max_length=6, description="Answers to choose from.")
-    several: bool = Field(False, description="True if the user may choose more than one.")
-    default: tuple[_Label, ...] = Field((), description="Labels of the choices that hold if the user does not choose.")
+    several: bool = Field(False, description="May choose several.")
+    default: tuple[str, ...] = Field((), description="First lines of the choices that you recommend.")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The choices without their explanations."""
+        return tuple(choice.partition("\n")[0].strip() for choice in self.choices)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        labels = [choice.label for choice in self.choices]
-        if len(set(labels)) != len(labels):
-            raise ValueError("the labels of the choices must differ")
-        if unknown := next((label for label in self.default if label not in labels), None):
+        if long := next((choice for choice in self.choices if len(choice) > _LONGEST_CHOICE), None):
+            raise ValueError(f"the choice {long[:40]!r} … is longer than {_LONGEST_CHOICE} characters")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError("the first lines of the choices must differ")
+        if unknown := next((label for label in self.default if label not in self.labels), None):
             raise ValueError(f"the default {unknown!r} is not among the choices")
         if len(set(self.default)) > 1 and not self.several:
             raise ValueError("only a question with several answers can have several defaults")
@@ -56,7 +60,7 @@ class AskedQuestion(Arguments):
 class AskUserArguments(Arguments):
     """Arguments of the tool."""
 
-    questions: tuple[AskedQuestion, ...] = Field(min_length=1, max_length=4, description="The questions, in order.")
+    questions: tuple[AskedQuestion, ...] = Field(min_length=1, max_length=4)
 
 
 class AskUserTool(TypedTool[AskUserArguments]):
@@ -100,7 +104,10 @@ def _field(number: int, asked: AskedQuestion) -> FormField:
         kind="choices" if asked.several else "choice",
         title=asked.question,
         default=asked.default if asked.several else next(iter(asked.default), None),
-        choices=tuple(FieldChoice(value=one.label, description=one.description) for one in asked.choices),
+        choices=tuple(
+            FieldChoice(value=label, description=choice.partition("\n")[2].strip())
+            for label, choice in zip(asked.labels, asked.choices, strict=True)
+        ),
         is_open=True,
     )
 
@@ -119,8 +126,7 @@ def _answer_line(asked: AskedQuestion, value: FieldValue) -> str:
     if value is None or value == []:
         defaults = ", ".join(asked.default)
         return f"no choice; the default holds: {defaults}" if defaults else "no choice: decide yourself"
-    labels = {choice.label for choice in asked.choices}
-    own = [one for one in (value if is_array(value) else [value]) if one not in labels]
+    own = [one for one in (value if is_array(value) else [value]) if one not in asked.labels]
     return f"{_in_words(value)}{' (in their own words)' if own else ''}"
 
 

@@ -14,12 +14,12 @@ from tui_agent.tools import AskUserTool
 
 STORE: JsonObject = {
     "question": "Which store?",
-    "choices": [{"label": "files", "description": "One a day."}, {"label": "database"}],
+    "choices": ["files\nOne a day.", {"label": "database"}],
     "default": ["files"],
 }
 EXTRAS: JsonObject = {
     "question": "What else?",
-    "choices": [{"label": "tests"}, {"label": "docs"}, {"label": "both"}],
+    "choices": ["tests", "docs", "both"],
     "several": True,
 }
 
@@ -59,6 +59,7 @@ async def test_the_answer_is_the_result(answer: Any, status: str, words: list[st
     assert (request.call_id, request.tool, request.session_rule) == ("c", "ask_user", None)
     assert request.question is not None
     assert [field.kind for field in request.question.fields] == ["choice", "choices"]
+    assert [choice.description for choice in request.question.fields[0].choices] == ["One a day.", ""]
     assert ran.of(ToolEnded)[0].is_error is (status == "denied_user")
 
 
@@ -82,8 +83,11 @@ async def test_a_denied_tool_asks_no_one_and_no_policy_is_needed() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"choices": [{"label": "one"}]},
-        {"choices": [{"label": "same"}, {"label": "same"}]},
+        {"choices": ["one"]},
+        {"choices": ["same\nthis", "same\nthat"]},
+        {"choices": ["", "empty"]},
+        {"choices": [{"description": "no label"}, "one"]},
+        {"choices": ["x" * 501, "short"]},
         {"default": ["unknown"]},
         {"default": ["files", "database"]},
         {"question": " "},
@@ -94,3 +98,19 @@ async def test_a_question_that_cannot_be_answered_is_refused(change: JsonObject)
 
     assert ran.statuses == ["invalid"]
     assert ran.of(ApprovalRequested) == []
+
+
+async def test_no_hook_answers_in_place_of_the_user() -> None:
+    gate = ApprovalGate(interactive=True)
+
+    def answer(request: ApprovalRequest) -> None:
+        yes = ApprovalDecision(decision="approve")
+        assert not gate.resolve(request.request_id, yes, by="policy")
+        gate.reconsider()
+        assert gate.resolve(request.request_id, yes.model_copy(update={"input": {"1": "files"}}))
+
+    gate.on_request = answer
+    ran = await run([AskUserTool()], [call("ask_user", questions=[STORE])], policy=FakePolicy(), gate=gate)
+
+    assert [event.by for event in ran.of(ApprovalResolved)] == ["user"]
+    assert "files" in ran.texts[0]

@@ -331,6 +331,8 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
     def _answer_with_note(self, event: Input.Submitted) -> None:
         adds = self.dialog.step == "adding"
         note, kept = event.value.strip(), self._kept if adds else None
+        if (edited := (self._accepted("") or {}).get("plan")) is not None:
+            note = f"{note}\n\nThe plan as I edited it:\n\n{edited}"
         self.dismiss(ApprovalDecision(decision="approve" if adds else "deny", note=note, input=kept))
 
     def action_skip(self) -> None:
