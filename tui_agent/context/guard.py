@@ -154,7 +154,7 @@ class ContextGuard:
             record.failures += not forced
             record.length = history.length
             raise
-        gained = done.tokens_after <= (self.options.trigger + self.options.target) / 2 * window
+        gained = done.tokens_after <= (self.options.trigger * 3 + self.options.target) / 4 * window
         if history.estimated_tokens() != done.tokens_after:
             history.assume_tokens(done.tokens_after)
         record.failures = 0 if gained else record.failures + (not forced)

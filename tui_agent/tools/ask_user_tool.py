@@ -12,10 +12,9 @@ from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
 from .typed_tool import Arguments, TypedTool
 
 _DESCRIPTION = """Asks the user up to four questions and returns the answers.
-Use it when the work depends on a \
-decision that only the user can make, and nothing in the workspace or the conversation settles it. Ask all questions \
-of a kind in one call, offer concrete choices, and name your recommendation as the default. The user may always answer \
-in other words, so add no choice such as "other". Do not use it to ask for permission to run a tool."""
+Use it for decisions that only the user can make and that nothing you know settles, not for permission to run a tool. \
+Ask all questions in one call, with your recommendation as the default. The user may always answer in other words: add \
+no choice such as "other"."""
 
 _NOBODY = "No one can answer here. Decide yourself, and say in your answer what you assumed."
 
@@ -25,9 +24,9 @@ _Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 class AskedChoice(Arguments):
     """One answer to choose."""
 
-    label: _Label = Field(description="The answer, in a few words.")
+    label: _Label = Field(description="A few words.")
     description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)] = Field(
-        "", description="What it means or leads to, in one sentence."
+        "", description="What it leads to, in one sentence."
     )
 
 
@@ -37,9 +36,11 @@ class AskedQuestion(Arguments):
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)] = Field(
         description="The question, complete in itself."
     )
-    choices: tuple[AskedChoice, ...] = Field(min_length=2, max_length=6, description="Answers to choose from.")
-    several: bool = Field(False, description="True if the user may choose more than one.")
-    default: tuple[_Label, ...] = Field((), description="Labels of the choices that hold if the user does not choose.")
+    choices: tuple[AskedChoice, ...] = Field(min_length=2, max_length=6)
+    several: bool = Field(False, description="True: more than one may be chosen.")
+    default: tuple[Annotated[str, StringConstraints(strip_whitespace=True)], ...] = Field(
+        (), description="Labels that hold if the user does not choose."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -56,7 +57,7 @@ class AskedQuestion(Arguments):
 class AskUserArguments(Arguments):
     """Arguments of the tool."""
 
-    questions: tuple[AskedQuestion, ...] = Field(min_length=1, max_length=4, description="The questions, in order.")
+    questions: tuple[AskedQuestion, ...] = Field(min_length=1, max_length=4)
 
 
 class AskUserTool(TypedTool[AskUserArguments]):
