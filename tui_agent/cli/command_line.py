@@ -25,7 +25,7 @@ from tui_agent.workbench.configuration.launch_options import PICK_SESSION, Launc
 from .completion import ModelName, SessionId, ThemeName
 from .option_types import OneOf, StrategyName
 from .other_words import as_prompt, command_of
-from .process.controlling_terminal import say_error
+from .process.controlling_terminal import say_problem
 from .process.shortage import FAILED, memory_problem, shortage_in
 
 USAGE_ERROR = 2
@@ -73,9 +73,6 @@ EFFORTS = ("default", "off", "low", "medium", "high", "xhigh", "max")
 """Values of `effort`."""
 
 _MODES = tuple(mode.value for mode in PermissionMode)
-
-_LONGEST_MESSAGE = 2_000
-"""Most characters of an error message."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of writing to standard output if it is full, broken or, for EBADF, closed from the start."""
@@ -194,7 +191,7 @@ def launch(**values: Any) -> int:
         _refuse_beside_replay(values)
     options = launch_options(values)
     if problem := memory_problem():
-        say_error(f"tui-agent: {problem}")
+        say_problem(problem)
         return FAILED
     if values["theme"]:
         from .screen_parts import refuse_unknown_theme
@@ -416,7 +413,7 @@ def run_program(arguments: Sequence[str]) -> int:
 
 def _refuse(message: str, code: int = USAGE_ERROR) -> int:
     with suppress(OSError):
-        say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
+        say_problem(message)
     return code
 
 

@@ -151,12 +151,12 @@ def test_config_check_names_entries_of_tool_servers_that_are_not_used(
     capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    servers = {"old": {"type": "sse", "url": "http://x/sse"}, "slow": {"command": "x", "timeout": 30000}}
+    servers = {"old": {"type": "websocket", "url": "ws://x"}, "slow": {"command": "x", "timeout": 30000}}
     Path(".mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
     told = out_of(capsys, "config", "check")
 
-    assert ".mcp.json: old: not used: the transport `sse`" in told
+    assert ".mcp.json: old: not used: unknown transport 'websocket'" in told
     assert ".mcp.json: slow: timeout 30000 was read as milliseconds (30 s)" in told
 
 
@@ -168,7 +168,19 @@ def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Pa
 def test_tools_are_listed_with_their_schemas(capsys: pytest.CaptureFixture[str]) -> None:
     rows = {row["name"]: row for row in json.loads(out_of(capsys, "tools", "list", "--json"))}
 
-    assert list(rows) == ["read", "write", "edit", "bash", "glob", "grep", "todo", *JOB_TOOLS, "fetch", "agent"]
+    assert list(rows) == [
+        "read",
+        "write",
+        "edit",
+        "bash",
+        "glob",
+        "grep",
+        "todo",
+        "ask_user",
+        *JOB_TOOLS,
+        "fetch",
+        "agent",
+    ]
     assert rows["read"]["read_only"] is True
     assert rows["write"]["read_only"] is False
     assert set(rows["edit"]["input_schema"]["properties"]) == {

@@ -14,6 +14,9 @@ from tui_agent.protocol.visible_text import escaped, escaped_json
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 """Value of `TEXTUAL_DRIVER` in a program that `textual serve` starts."""
 
+_LONGEST_MESSAGE = 2_000
+"""Most characters of an error message."""
+
 
 def say(text: str, *, line_feed: bool = True) -> None:
     """Write text to standard output; characters that a terminal acts on become escapes."""
@@ -27,6 +30,11 @@ def say_error(text: str) -> None:
     """
     early_start.release()
     click.echo(escaped(text), err=True)
+
+
+def say_problem(message: str) -> None:
+    """Write what is wrong to standard error, as one line of bounded length that begins with the program's name."""
+    say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
 
 
 def say_json(value: object) -> None:

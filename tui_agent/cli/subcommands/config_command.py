@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
+from tui_agent.cli.process.controlling_terminal import say, say_json, say_problem
 from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, settings_mistakes, value_of
@@ -88,7 +88,7 @@ def check() -> int:
         files = ", ".join(str(file) for file in loaded.files) or "no file"
         say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
     for error in errors:
-        say_error(f"tui-agent: {error}")
+        say_problem(error)
     for warning in warnings:
         say(warning)
     return 2 if errors else 0
