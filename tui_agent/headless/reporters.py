@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -250,7 +251,7 @@ class JsonReporter(_WithNotes):
             "duration_ms": round(report.total_ms),
         }
         if self.findings is not None:
-            summary["findings"] = [finding.model_dump() for finding in self.findings]
+            summary["findings"] = [asdict(finding) for finding in self.findings]
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()
