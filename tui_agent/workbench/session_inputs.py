@@ -3,20 +3,23 @@ commands that need the whole session: export, copy, checks of the installation, 
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.messages import TextBlock, UserMessage
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.tools.processes.child_environment import child_environment
 
 from .build_engine import Engine
+from .command_output import first_line_of
 from .configuration.launch_options import LaunchOptions
 from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
@@ -24,6 +27,8 @@ from .sessions.session_facts import has_changes
 
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
+STATUS_SECONDS = 5.0
+"""Longest time that the command for the status line may take."""
 
 
 class SessionPrompts:
@@ -128,6 +133,15 @@ class SessionCommands:
         root, tools = self._options.cwd, self._engine.loop.config.tools
         is_changed = await asyncio.to_thread(has_changes, root, self._engine.policy, tools)
         return None if is_changed is None else (branch_of(root), is_changed)
+
+    async def status_output(self, facts: JsonObject, /) -> str:
+        """Return the first line that the user's command for the status line prints; empty without one."""
+        command = self._engine.loaded.settings.ui.status_command
+        if not command:
+            return ""
+        given = {**facts, "session_id": self._engine.bus.origin.session_id, "cwd": str(self._options.cwd)}
+        environment = dict(child_environment(os.environ))
+        return await first_line_of(command, json.dumps(given).encode(), self._options.cwd, environment, STATUS_SECONDS)
 
     def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
         session = SessionStore(self._engine.locations.sessions_dir).load(session_id)

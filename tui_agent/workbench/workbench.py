@@ -21,6 +21,7 @@ from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import RuleImpact, RuleStore
 from .live_settings import LiveSettings, UseOnScreen
 from .session_diff import SessionDiff
+from .session_folders import SessionFolders
 from .session_hooks import SessionHooks
 from .session_inputs import SessionCommands, SessionPrompts
 from .session_jobs import SessionJobs
@@ -67,6 +68,7 @@ class Workbench:
         self.save = engine.flush_journal
         """Returns once every event so far is saved; None if the session is not saved."""
         self.rules = SessionRules(engine)
+        self.folders = SessionFolders(engine, options)
         find = tool_finder(options.cwd, engine.loop.tools)
         self.grants = RuleImpact(engine.loop, engine.policy, RuleStore(engine.locations, options.cwd), find)
         """Effects of a rule that an approval would store."""
@@ -88,7 +90,7 @@ class Workbench:
         kept_in = engine.locations.sessions_dir if options.keep_session else None
         self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
         """Prompts of the project, of this session and earlier ones."""
-        self.files = WorkspaceFiles(options.cwd)
+        self.files = WorkspaceFiles(options.cwd, lambda: engine.policy.folders)
         self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         self.attachments = PromptFiles(options.cwd, engine.policy)
         """Files that the user names in a prompt."""

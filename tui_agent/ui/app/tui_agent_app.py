@@ -21,6 +21,7 @@ from textual.notifications import SeverityLevel
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command
@@ -260,6 +261,7 @@ class TuiAgentApp(BaseApp[None]):
         if old.bridge.status.mode != opened.bridge.status.mode:
             opened.bridge.set_mode(old.bridge.status.mode)
         chat = ChatScreen(opened.bridge, options)
+        _use(options.choices, chat)
         # Keys that the user typed before are on their way to the old composer.
         old.entry.after_typed_keys(lambda: self.call_later(self._begin_session, chat, opened, note, draft))
 
@@ -446,11 +448,13 @@ class TuiAgentApp(BaseApp[None]):
         else:
             self.exit(return_code=1, message=Text(words))
 
-    # --- typing -------------------------------------------------------------------------------------------------------
+    # --- choices of the user ------------------------------------------------------------------------------------------
 
-    def use_vim_keys(self, wanted: bool) -> None:
-        """Use the modes of vim in the composer, or no longer."""
-        self.chat.entry.composer.use_vim_keys(wanted)
+    def use_choices(self, choices: ScreenChoices) -> None:
+        """Apply the user's choices to this session and to those that follow."""
+        self.chat.options = replace(self.chat.options, choices=choices)
+        _use(choices, self.chat)
+        self._signals.use_items(choices.title)
 
     # --- quitting -----------------------------------------------------------------------------------------------------
 
@@ -544,3 +548,10 @@ class AgentApp(TuiAgentApp):
             surroundings=surroundings,
             place=WorkingDirectory.of(Path(workspace), Path.home()) if workspace is not None else None,
         )
+
+
+def _use(choices: ScreenChoices, chat: ChatScreen) -> None:
+    """Apply the user's choices to one session's composer and status line."""
+    chat.entry.composer.use_vim_keys(choices.vim_keys)
+    chat.bars.line.items = choices.status
+    chat.bars.line.changed()

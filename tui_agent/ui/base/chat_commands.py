@@ -61,6 +61,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
         "Every setting: value, origin, meaning; change yours here", needs="session"),
     row("chat.permissions", "/permissions", "permissions",
         "Every rule in force, with the calls it decided; add rules", needs="session"),
+    row("chat.add_dir", "/add-dir PATH", "add folder",
+        "Let a folder count as part of the workspace, for this session or for all", needs="session"),
     row("chat.timeline", "/timeline", "timeline",
         "The newest run over time: model, calls and waits, with zoom; a click on the small one opens it, too"),
     row("chat.files", "/files", "files", "The files that this session has changed, with their diffs"),

@@ -151,8 +151,9 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "notice", f"This session is called {title} now"
         case SessionRewound():
             return "notice", rewind_text(event)
-        case PlanResolved(accepted=accepted, note=note):
-            return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
+        case PlanResolved(accepted=False, note=note):
+            # The row of the call says a yes.
+            return "notice", f"Plan not accepted{f': {note}' if note else ''}"
         case QuestionAsked(text=text, options=options):
             return "notice", text + "".join(f"\n- {option}" for option in options)
         case QuestionAnswered(text=text):
