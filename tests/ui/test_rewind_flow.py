@@ -12,13 +12,19 @@ from textual.pilot import Pilot
 
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
-from tests.ui.still import bridge_to
+from tests.ui.still import bridge_to, notes
+from tui_agent.protocol.facts.diff_facts import ChangedFile
+from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
 from tui_agent.providers.scripted_provider import Call
+from tui_agent.tools.findings_tool import FindingsTool
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.diff_screen import DiffScreen
+from tui_agent.ui.dialogs.findings_screen import FindingsScreen
 from tui_agent.ui.dialogs.rewind_screen import RewindScreen
 from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
 from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.workbench.session_diff import SessionDiff
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +86,12 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
     async with kept_session(root, tmp_path / "sessions") as kept:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
         app = TuiAgentApp(
-            bridge_to(kept.loop, kept.bus, rewind=kept.rewinder if rewinds else None),
+            bridge_to(
+                kept.loop,
+                kept.bus,
+                rewind=kept.rewinder if rewinds else None,
+                diff=SessionDiff(root, kept.rewinder, is_trusted=True),
+            ),
             surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
         )
         async with app.run_test(size=(120, 40)) as pilot:
@@ -154,3 +165,33 @@ async def test_without_a_kept_session_it_says_so(tmp_path: Path) -> None:
             await desk.pilot.pause()
 
         assert desk.app.screen is desk.app.chat
+
+
+async def test_slash_diff_undoes_a_file_and_a_review_shows_its_findings(desk: Desk) -> None:
+    kept, app = desk.kept, desk.app
+    await desk.say("/diff")
+    await desk.until(lambda: isinstance(app.screen, DiffScreen) and isinstance(app.screen.selected, ChangedFile))
+    screen = app.screen
+    assert isinstance(screen, DiffScreen)
+    await desk.until(lambda: screen.counts("undo_file"))
+    await desk.press("ctrl+u", "ctrl+u")
+    await desk.until(lambda: kept.state["price.py"][0] == "one\n")
+    await desk.press("escape")
+    await desk.until(lambda: app.screen is app.chat)
+    row = "Undid the changes of price.py since the session began · /rewind undoes it"
+    await desk.until(lambda: row in desk.conversation)
+    assert not app.chat.state.files.files
+
+    kept.loop.add_tool(FindingsTool())
+    finding = {"file": "price.py", "line": 1, "text": "It is one."}
+    review = Call(REPORT_TOOL, {"findings": [finding]}, "c2")
+    await kept.ask("look", review)
+    await desk.until(lambda: isinstance(app.screen, FindingsScreen) and app.screen.selected is not None)
+    await desk.press("escape")
+    await desk.until(lambda: app.screen is app.chat)
+    app.post_message(Paste("I type"))
+    await desk.until(lambda: app.chat.entry.composer.text == "I type")
+    await kept.ask("look again", Call(REPORT_TOOL, {"findings": []}, "c3"))
+    await desk.until(lambda: app.chat.state.findings.items == ())
+    await desk.until(lambda: any("/findings" in note for note in notes(app)))
+    assert app.screen is app.chat

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -351,7 +352,7 @@ class JsonReporter(_WithNotes):
         if self._read_answer is not None:
             summary["structured_output"] = _value_of(report, self._read_answer)
         if self.findings is not None:
-            summary["findings"] = [finding.model_dump() for finding in self.findings]
+            summary["findings"] = [asdict(finding) for finding in self.findings]
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()

@@ -21,7 +21,7 @@ class FindingEntry(Arguments):
 
     file: PathText = Field(description="Path of the file, relative to the workspace.")
     line: int = Field(0, ge=0, description="Line in the file as it is now; 0 if it concerns the whole file.")
-    severity: Severity = Field(description="high: wrong results, loss of data, unsafe; low: style.")
+    severity: Severity = Field("medium", description="high: wrong results, loss of data, unsafe; low: style.")
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)] = Field(
         description="First line: the problem in one sentence. Then, if needed: why, and how to fix it."
     )

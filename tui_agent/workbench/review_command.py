@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.facts.definition_facts import DefinitionFact
 from tui_agent.protocol.facts.finding_facts import REPORT_TOOL
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
@@ -14,6 +13,8 @@ from tui_agent.protocol.reports import AgentRunReport
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
+    from tui_agent.protocol.facts.definition_facts import DefinitionFact
+
     from .typed_definitions import TypedDefinitions
 
 REVIEW = PromptCommand("review", "[BRANCH or COMMIT]", "Review the work tree, a branch or a commit")
@@ -68,7 +69,7 @@ class PromptDefinitions:
         own = () if self._files is None else self._files.commands
         return own if self._has_file else tuple(sorted((*own, REVIEW), key=lambda command: command.slash))
 
-    def facts(self) -> tuple[DefinitionFact, ...]:
+    def facts(self) -> "tuple[DefinitionFact, ...]":
         """Return all definitions of files for a page, those in force first."""
         return () if self._files is None else self._files.facts()
 

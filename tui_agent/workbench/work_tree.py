@@ -141,7 +141,6 @@ class WorkTree:
             old_shown=old if is_moved else "",
             # A copy is a new file.
             old_mode=0 if status == "C" else modes[0],
-            new_mode=modes[1],
             counts=counts,
             problem="it is a repository of its own" if _NESTED in modes else "",
         )

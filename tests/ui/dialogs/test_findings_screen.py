@@ -1,6 +1,7 @@
 """The findings of a review: the page, the code of one, and how it opens."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def test_the_fold_has_the_findings_of_the_last_run_that_reported() -> None:
         return fold.apply(Envelope(event, seq, 0, 0.0, Origin("s")))
 
     def reported(*findings: Finding, name: str = REPORT_TOOL) -> ToolEnded:
-        details = {"findings": [one.model_dump() for one in findings]}
+        details = {"findings": [asdict(one) for one in findings]}
         return ToolEnded(call_id="c", name=name, index=0, status="ok", is_error=False, content=(), details=details)
 
     started = RunStarted(run_id="r", trigger="prompt", input="/review", model="m", mode="ask")

@@ -30,8 +30,6 @@ class ChangedFile:
     """Its name in messages."""
     old_mode: int = 0
     """Mode in git of the earlier state, such as `0o100644`; 0 if git has none."""
-    new_mode: int = 0
-    """Mode of the file as git would store it; 0 if it does not exist or git does not know it."""
     before: FileState | None = None
     """State before the session; None if the file did not exist, and in the view of the work tree."""
     counts: tuple[int, int] | None = None

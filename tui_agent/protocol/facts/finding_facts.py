@@ -1,12 +1,10 @@
 """Findings of a review, as its tool reports them in the event of its call's end."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
-
 from tui_agent.protocol.events import ToolEnded
-from tui_agent.protocol.messages import FrozenModel
 
 REPORT_TOOL = "report_findings"
 """Name of the tool that reports findings."""
@@ -16,7 +14,8 @@ SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 """Severities, the worst first."""
 
 
-class Finding(FrozenModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
     """One finding of a review."""
 
     file: str
@@ -43,16 +42,21 @@ class Finding(FrozenModel):
         return f"{self.place}: {self.severity}: {self.text.strip()}"
 
 
-_FINDINGS = TypeAdapter(tuple[Finding, ...])
-
-
 def findings_of(event: ToolEnded) -> tuple[Finding, ...] | None:
     """Return the findings that a call reported; None if it reported none."""
     if event.name != REPORT_TOOL or event.is_error or not event.details:
         return None
     try:
-        return _FINDINGS.validate_python(event.details.get("findings"))
-    except ValidationError:
+        return tuple(
+            Finding(
+                file=str(one["file"]),
+                line=int(one["line"]),
+                severity=SEVERITIES[SEVERITIES.index(one["severity"])],
+                text=str(one["text"]),
+            )
+            for one in event.details["findings"]
+        )
+    except (KeyError, TypeError, ValueError):
         return None  # A tool of another origin has this name.
 
 

@@ -117,7 +117,7 @@ class FileDiffScreen(ListPage[int, str]):
     async def _undo(self, shown: FileDifference, parts: Collection[int] | None) -> None:
         self._said = await undo_file(self._changes, shown, parts)
         again = await self._changes.difference(self._file)
-        if again.before == again.now or parts is None:
+        if parts is None or not again.diff:
             self.dismiss(self._said)
             return
         await self._load()
@@ -214,7 +214,7 @@ async def undo_file(changes: "SessionDiff", shown: FileDifference, parts: Collec
     try:
         outcome = await changes.undo(shown, parts)
     except TuiAgentError as error:
-        return f"Nothing was undone: {error}."
+        return f"Nothing was undone: {str(error).rstrip('.')}."
     if outcome.failed:
         return f"Not undone: {names_text(outcome.failed)}."
     return f"Undone in {names_text(outcome.done)}. /rewind undoes it." if outcome.done else "It is as it was already."

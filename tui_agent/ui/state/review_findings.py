@@ -1,9 +1,16 @@
 """Findings of the newest review: a fold behind their page."""
 
+from typing import TYPE_CHECKING
+
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import RunEnded, RunStarted, SessionSwitched, ToolEnded
-from tui_agent.protocol.facts.finding_facts import Finding, findings_of, in_order
 from tui_agent.protocol.messages import FrozenModel
+
+if TYPE_CHECKING:
+    # The first screen must not wait for what only a review needs.
+    from tui_agent.protocol.facts.finding_facts import Finding
+
+_REPORT_TOOL = "report_findings"
 
 HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset((ToolEnded, RunStarted, RunEnded, SessionSwitched))
 """Events that may change the findings."""
@@ -20,7 +27,9 @@ class ReviewFindings:
     def apply(self, envelope: Envelope) -> bool:
         """Apply one event; return True if a run has ended that reported findings."""
         match envelope.event:
-            case ToolEnded() as event:
+            case ToolEnded(name=name) as event if name == _REPORT_TOOL:
+                from tui_agent.protocol.facts.finding_facts import findings_of, in_order
+
                 if (found := findings_of(event)) is not None:
                     self._of_run = (*(self._of_run or ()), *found)
                     self.items = in_order(self._of_run)
