@@ -56,6 +56,7 @@ def report(uri: str, version: int) -> None:
                 where = place(uri, number, line.index(word), line.index(word) + 3)["range"]
                 found.append({"range": where, "severity": severity, "message": f"{word} in\u00a0it", "code": number})
     found = found if "--strange" in ARGS else found[3:]
+    uri = unquote(uri) if "--strange" in ARGS else uri
     versions = {} if "--unversioned" in ARGS else {"version": version}
     send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": found, **versions})
 

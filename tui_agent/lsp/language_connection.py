@@ -27,7 +27,7 @@ from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .launched_program import LaunchedProgram
-from .problems import Problem, parse_problems
+from .problems import Problem, parse_problems, path_of
 
 # Its warnings, about servers that break the protocol, would be drawn over the screen.
 logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
@@ -101,7 +101,6 @@ class LanguageConnection:
         # The library keeps requests of both sides in one table, and servers count from 0 or 1.
         self._number = _FIRST_NUMBER
         self._capabilities: JsonObject = {}
-        self._units = "utf-16"
         self._documents: dict[Path, _Document] = {}
         self._locks: dict[Path, asyncio.Lock] = {}
         assert process.stdin is not None
@@ -174,16 +173,6 @@ class LanguageConnection:
             raise ToolError(f"{path} cannot be read as a text of at most {LARGEST_FILE >> 20} MiB")
         async with self._locks.setdefault(path, asyncio.Lock()):
             self._send(path, text, identity)
-
-    def column_sent(self, line: str, column: int) -> int:
-        """Return a column from 0 in characters as the server counts it."""
-        return column if self._units == "utf-32" else len(line[:column].encode("utf-16-le", "surrogatepass")) // 2
-
-    def column_read(self, line: str, column: int) -> int:
-        """Return a column as the server counts it in characters."""
-        if self._units == "utf-32" or line.isascii():
-            return column
-        return len(line.encode("utf-16-le", "surrogatepass")[: 2 * column].decode("utf-16-le", "replace"))
 
     def _send(self, path: Path, text: str, identity: tuple[int, ...] = ()) -> _Document:
         """Let the server know the text of a file."""
@@ -266,8 +255,8 @@ class LanguageConnection:
     def _take_report(self, params: object) -> None:
         if not is_object(params):
             return
-        document = next((one for one in self._documents.values() if one.uri == params.get("uri")), None)
-        version = params.get("version")
+        path, version = path_of(params.get("uri")), params.get("version")
+        document = None if path is None else self._documents.get(path)
         if document is None or (isinstance(version, int) and version < document.version):
             return
         document.is_versioned = isinstance(version, int)
@@ -308,16 +297,11 @@ class LanguageConnection:
             "clientInfo": {"name": "tui-agent"},
             "rootUri": self._root.as_uri(),
             "workspaceFolders": [self._folder],
-            "capabilities": {
-                "textDocument": text_document,
-                "workspace": workspace,
-                "general": {"positionEncodings": ["utf-32", "utf-16"]},
-            },
+            "capabilities": {"textDocument": text_document, "workspace": workspace},
         }
         answer = await self.request("initialize", params, START_SECONDS)
         capabilities = answer.get("capabilities") if is_object(answer) else None
         self._capabilities = capabilities if is_object(capabilities) else {}
-        self._units = str(self._capabilities.get("positionEncoding", self._units))
         self.notify("initialized", {})
 
     async def request(self, method: str, params: JsonObject | None, seconds: float = REQUEST_SECONDS) -> object:

@@ -76,6 +76,8 @@ class LanguageServers:
 
     def file_changed(self, path: Path, change: str) -> None:
         """Let the servers that run know of a change of a file, whatever made it."""
+        if not path.is_absolute():
+            return
         event = {"uri": path.as_uri(), "type": _CHANGES.get(change, 2)}
         for keeper in self.keepers:
             if keeper.running is not None:
