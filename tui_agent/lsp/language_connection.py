@@ -168,10 +168,10 @@ class LanguageConnection:
             ToolError: it cannot be read.
         """
         await self.refresh(but=path)
-        text, identity = await asyncio.to_thread(read_text, path)
-        if text is None:
-            raise ToolError(f"{path} cannot be read as a text of at most {LARGEST_FILE >> 20} MiB")
         async with self._locks.setdefault(path, asyncio.Lock()):
+            text, identity = await asyncio.to_thread(read_text, path)
+            if text is None:
+                raise ToolError(f"{path} cannot be read as a text of at most {LARGEST_FILE >> 20} MiB")
             self._send(path, text, identity)
 
     def _send(self, path: Path, text: str, identity: tuple[int, ...] = ()) -> _Document:
