@@ -53,7 +53,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "acp": {"protocol", "workbench"},
     "fleet": {"protocol", "git"},
     "serve": {"protocol", "tools"},
-    "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"},
+    "library": {
+        *("protocol", "context", "execution", "permissions", "providers", "tools", "trial", "agent"),
+        *("mcp", "tracing"),
+    },
     "workbench": {"protocol", "git", "walls", *SAME_FLOOR, "agent", "session", "rewind"},
     "cli": {
         *("prelude", "protocol", "git", "walls", "agent", "session", "rewind", "workbench", "fleet"),
@@ -70,6 +73,10 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "textual": "ui",
     "anthropic": "providers",
+    "openai": "providers",
+    "boto3": "providers",
+    "botocore": "providers",
+    "google": "providers",
     "yaml": "definitions",
     "mcp": "mcp",
     "mcp_types": "mcp",
@@ -313,7 +320,7 @@ ENGINE = (
     [
         (("tui_agent",), {"pydantic", "textual", "anthropic"}),
         # In one process: what the first of them loads, all others may load for nothing.
-        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "httpx2", "distributed"}),
+        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "openai", "httpx2", "distributed"}),
         (("tui_agent.acp.editor_agent",), {"textual", "anthropic", "httpx2", "mcp"}),
         (("tui_agent.serve.browser_server",), {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         (
@@ -410,6 +417,7 @@ READS_WITHOUT_BLOCKING = {
 
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
+        "rewind.session_changes",
         "tools.search.content_search",
         "tools.search.unsearched",
         "tools.file_states",

@@ -10,10 +10,11 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -26,10 +27,12 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
 from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
@@ -68,10 +71,14 @@ NEVER_FROM_PROJECT = (
     "env.pass",
     "hooks",
     "hook_files",
+    "notify",
     "keys",
     "otel.endpoint",
     "ui.mouse",
     "ui.vim_keys",
+    "ui.status",
+    "ui.status_command",
+    "ui.title",
     "providers",
     "models.small",
     "plugins.disabled",
@@ -164,6 +171,58 @@ class HookSettings(_Section):
         return command
 
 
+def _is_own_machine(host: str) -> bool:
+    # Imported only for such a setting.
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class NotifySettings(_Section):
+    """One `[[notify]]`: sends each question that waits for the user elsewhere. It has one of the first three."""
+
+    command: str = ""
+    """Command line for bash that gets the question as JSON on stdin; it may run as long as the question waits."""
+    url: str = ""
+    """URL that gets the question as JSON by POST; it may answer as late as the question waits."""
+    ntfy: str = ""
+    """URL of a topic of an ntfy server, which gets the question as text."""
+    name: str = ""
+    """Name for rows and the journal; empty for the host or the command."""
+    answers: bool = False
+    """True to accept an answer: it allows or denies one call and never stores a rule."""
+    token_env: str = ""
+    """Name of a variable with a token for the server, sent as `Authorization: Bearer`."""
+    after: float = Field(default=10.0, ge=0, allow_inf_nan=False)
+    """Seconds that a question waits for an answer here before it is sent."""
+    timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds until a command is killed, and no answer counts any more."""
+
+    @property
+    def label(self) -> str:
+        """The name, or what it sends to."""
+        address = self.url or self.ntfy
+        return self.name or (urlsplit(address).hostname or "url" if address else Path(self.command.split()[0]).name)
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Self:
+        targets = [value for value in (self.command.strip(), self.url, self.ntfy) if value]
+        if len(targets) != 1:
+            raise ValueError("a notifier has one of command, url and ntfy")
+        if self.command and (reader := script_reader_of_line(self.command)) is not None:
+            raise ValueError(f"{reader} would run its input as a script; name the script that it is to run")
+        if not self.command:
+            _address(targets[0])
+        if self.answers and self.ntfy:
+            raise ValueError("ntfy only informs: everyone who knows its topic could answer; use a command or a url")
+        if self.answers and self.url.startswith("http:") and not _is_own_machine(urlsplit(self.url).hostname or ""):
+            raise ValueError("answers of another machine need https")
+        return self
+
+
 class ModelSettings(_Section):
     """`[models]`: models for parts of the work."""
 
@@ -224,6 +283,14 @@ class UiSettings(_Section):
     """False to leave the mouse to the terminal, for its own selection. Never taken from a project."""
     vim_keys: bool = False
     """True for the modes of vim while typing. Never taken from a project."""
+    status: tuple[StatusItem, ...] = STATUS
+    """Facts of the status line after the state, in order: `step`, `context`, `cost`, `time`, `tokens`, `model`, `mode`,
+    `folder`, `branch`, `command`. Never taken from a project."""
+    status_command: str = ""
+    """Command line for bash whose first line of output is the fact `command`. Never taken from a project."""
+    title: tuple[TitleItem, ...] = TITLE
+    """Parts of the terminal's title, in order: `state`, `folder`, `model`, `mode`, `program`; none for no title. Never
+    taken from a project."""
     reduced_motion: bool = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
 
@@ -305,6 +372,8 @@ class Settings(_Section):
     permissions: PermissionSettings = PermissionSettings()
     hooks: tuple[HookSettings, ...] = ()
     """Commands that decide about calls, in order. Never taken from a project."""
+    notify: tuple[NotifySettings, ...] = ()
+    """Commands and URLs that get the questions which wait for the user. Never taken from a project."""
     hook_files: bool = True
     """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project. Never taken from a
     project."""
@@ -440,6 +509,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: JsonObject | None = None,
     option_rules: Sequence[tuple[Verdict, str]] = (),
+    own: bool = True,
 ) -> LoadedSettings:
     """Read and merge all layers.
 
@@ -450,6 +520,7 @@ def load_settings(
         environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
+        own: False to leave out the user's file.
 
     Raises:
         ConfigurationError: a key is unknown, a value has the wrong type, or a file is broken; the text has file, line
@@ -457,7 +528,7 @@ def load_settings(
     """
     layers: list[_Layer] = []
     ignored: list[str] = []
-    user = _file_layer("user", locations.user_file)
+    user = _file_layer("user", locations.user_file) if own else None
     if user is not None:
         layers.append(user)
     if project is not None and (found := _project_layer(project, trust, ignored)):
@@ -478,6 +549,34 @@ def load_settings(
     files = tuple(Path(layer.source) for layer in layers if layer.name in ("user", "project"))
     unknown = tuple(_unknown_variables(variables))
     return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored), unknown)
+
+
+def settings_mistakes(
+    locations: Locations, project: Path, environment: Mapping[str, str]
+) -> tuple[list[str], list[str], list[RuleSetting]]:
+    """Return every mistake of the user's file and the environment, those of the project's file, trusted or not, and the
+    rules of both files."""
+    mistakes: list[list[str]] = [[], []]
+    rules: list[RuleSetting] = []
+
+    def add(at: int, read: Callable[[], _Layer | None]) -> None:
+        try:
+            layer = read()
+        except ConfigurationError as error:
+            mistakes[at].append(str(error))
+            return
+        if layer is None:
+            return
+        mistakes[at] += _mistakes(layer)
+        with suppress(ValidationError):  # The rules themselves are among the mistakes.
+            rules.extend(_rules_of([layer]))
+
+    add(0, lambda: _file_layer("user", locations.user_file))
+    add(0, lambda: _environment_layer(environment))
+    path = project / PROJECT_FILE
+    if not target_outside(path, project):
+        add(1, lambda: _file_layer("project", path))
+    return mistakes[0], mistakes[1], rules
 
 
 def check_value(key: str, value: object) -> None:
@@ -639,22 +738,39 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def _check(layer: _Layer) -> None:
-    """Validate one layer alone, so that an error names its file."""
+    """Validate one layer alone, so that an error names its file.
+
+    Raises:
+        ConfigurationError: something is wrong; the text has the first mistake.
+    """
+    if found := _mistakes(layer):
+        raise ConfigurationError(found[0])
+
+
+def _mistakes(layer: _Layer) -> list[str]:
+    """Return every mistake of a layer, with its origin and the closest key."""
     try:
         Settings.model_validate(layer.values)
     except ValidationError as error:
-        first = error.errors()[0]
-        loc, inner = first["loc"], first.get("ctx", {}).get("error")
-        if isinstance(inner, ValidationError):
-            first = inner.errors()[0]
-            loc = (*loc, *first["loc"])
-        wrong = ".".join(str(part) for part in loc)
-        origin = _origin_near(layer, loc)
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise ConfigurationError(f"{origin}: unknown key `{wrong}`{hint}") from error
-        raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
+        found: list[str] = []
+        for one in error.errors():
+            inner = one.get("ctx", {}).get("error")
+            if isinstance(inner, ValidationError):
+                found += [_mistake(layer, (*one["loc"], *below["loc"]), dict(below)) for below in inner.errors()]
+            else:
+                found.append(_mistake(layer, one["loc"], dict(one)))
+        return found
+    return []
+
+
+def _mistake(layer: _Layer, loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
+    wrong = ".".join(str(part) for part in loc)
+    origin = _origin_near(layer, loc)
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        return f"{origin}: unknown key `{wrong}`{hint}"
+    return f"{origin}: `{wrong}`: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:

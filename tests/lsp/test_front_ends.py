@@ -1,4 +1,4 @@
-"""What language servers found after an edit, where there is no screen."""
+"""Findings of language servers after an edit, where there is no screen."""
 
 from pathlib import Path
 

@@ -153,7 +153,7 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
         yield Finding("key", "bad", str(error))
     else:
         credentials = Credentials.of_environment(os.environ, settings.base_url)
-        host = credentials.host if target is None else f"{target.provider}, {target.endpoint.base_url}"
+        host = credentials.host if target is None else f"{target.provider}, {target.endpoint.place}"
         yield Finding("endpoint", "ok", f"the plugin {plugin}" if plugin else host)
     yield Finding("model", "ok", settings.model)
     if settings.models.small:

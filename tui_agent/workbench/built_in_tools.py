@@ -3,18 +3,23 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import is_read_only_command
 from tui_agent.protocol.code_lookup import LookUp
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.settings import Locations
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
+
+from .configuration.permission_rules import RULE_TOOL_NAMES, rule_tool_names
 
 if TYPE_CHECKING:
     from .sessions.side_requests import SideRequests
@@ -94,6 +99,25 @@ def _web_tools(side_requests: "SideRequests | None") -> list[Tool]:
     if side_requests is None:
         return web_tools()
     return web_tools(side_requests.answer, side_requests.search if side_requests.can_search else None)
+
+
+def offered_tools(patterns: Sequence[str] | None) -> Callable[[str], bool] | None:
+    """Return a function that is true for the names of the tools that patterns offer; None for all tools.
+
+    Raises:
+        ConfigurationError: a name without `*` belongs to no tool; tools of servers are not known yet.
+    """
+    if patterns is None:
+        return None
+    for name in patterns:
+        if "*" not in name and "__" not in name:
+            known = (*RULE_TOOL_NAMES, "skill")
+            known = known if name in known else (*rule_tool_names(), "skill")
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(known)}"
+                raise ConfigurationError(f"--tools: no tool is named {name!r}{hint}")
+    return lambda tool: any(fnmatchcase(tool, pattern) for pattern in patterns)
 
 
 def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool | None]:

@@ -192,7 +192,9 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         place=place_of(state),
         resumed_from=state.run.resumed_from,
         propose=execution.propose,
+        answers=state.approval.answers,
         extra_seconds=lambda: execution.extra_seconds,
+        resources=services.resources,
     )
 
 

@@ -33,7 +33,7 @@ from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
 from .definition_files import counts_of, link_problems, project_definitions, trust_sections, used
-from .found_hooks import FoundHooks, project_hooks, without_effect
+from .found_hooks import NO_HOOKS, FoundHooks, project_hooks, without_effect
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -297,6 +297,12 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     return FolderTrust(
         used_layers, is_trusted, tuple(left_out), definitions, servers, servers_refusal, hooks, hooks_refusal
     )
+
+
+def without_files(trust: FolderTrust) -> FolderTrust:
+    """Return the trust in a folder of which, and of the user's own files, nothing is used."""
+    nothing = {"instructions": (), "left_out": (), "definitions": (), "servers": None, "servers_refusal": ""}
+    return replace(trust, **nothing, hooks=NO_HOOKS, hooks_refusal="")
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
