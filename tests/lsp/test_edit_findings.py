@@ -187,6 +187,24 @@ async def test_a_server_that_does_not_run_costs_one_warning(
     assert warning in text
 
 
+async def test_a_server_that_reports_nothing_about_a_file_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.lsp.language_connection.CHECK_SECONDS", 0.1)
+    (tmp_path / "a.txt").write_text("1\n", "utf-8")
+    script = [call("read", path="a.txt"), *(change("a.txt", str(one), str(one + 1)) for one in range(1, 5))]
+
+    async with session(tmp_path, [*script, call("lookup", kind="symbols", name="fo")], odd=odd("--silent")) as (
+        engine,
+        events,
+    ):
+        await engine.loop.run("Go")
+
+    assert results(events) == ["Changed a.txt (+1 −1 lines)."] * 4
+    assert results(events, "lookup") == ["a.txt:1:1: function found"]
+    assert warnings(events) == []
+
+
 async def test_a_server_that_died_starts_again(tmp_path: Path) -> None:
     flag = tmp_path.parent / f"{tmp_path.name}-died"
     script = [call("write", path=f"{number}.txt", content="BAD") for number in range(3)]
