@@ -2,7 +2,7 @@
 
 Flags: `--hold FILE` reports nothing before the file exists; `--die` ends at each change, `--die-once FILE` at the first
 one, `--never-start` before the first answer; `--unversioned` names no versions; `--silent` reports nothing; `--strange`
-reports first that there is nothing, then what is no problem, too; `--child FILE` starts a program in a session of its
+reports first that there is nothing, then broken entries, too; `--child FILE` starts a program in a session of its
 own and writes its id; `--try-to-write FILE` writes a file; `--noise` writes what is not a message after each answer.
 """
 
