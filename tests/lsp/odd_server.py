@@ -1,9 +1,9 @@
 """A language server written by hand, with odd habits by flag. Each line with BAD is an error, with ODD a warning.
 
 Flags: `--hold FILE` reports nothing before the file exists; `--die` ends at each change, `--die-once FILE` at the first
-one, `--never-start` before the first answer; `--unversioned` names no versions; `--child FILE` starts a program in a
-session of its own and writes its id; `--try-to-write FILE` writes a file, `--noise` writes what is not a message to its
-output after the first answer.
+one, `--never-start` before the first answer; `--unversioned` names no versions; `--silent` reports nothing; `--strange`
+reports first that there is nothing, then broken entries, too; `--child FILE` starts a program in a session of its
+own and writes its id; `--try-to-write FILE` writes a file; `--noise` writes what is not a message after each answer.
 """
 
 import json
@@ -47,6 +47,8 @@ def place(uri: str, line: int, start: int, end: int) -> dict[str, Any]:
 
 def report(uri: str, version: int) -> None:
     held, text = value_of("--hold"), TEXTS[uri]
+    if "--silent" in ARGS:
+        return
     while held is not None and not held.exists():
         time.sleep(0.01)
     found: list[Any] = [{"range": None, "severity": "high", "message": 1}, "not an object", None]
@@ -56,6 +58,9 @@ def report(uri: str, version: int) -> None:
                 where = place(uri, number, line.index(word), line.index(word) + 3)["range"]
                 found.append({"range": where, "severity": severity, "message": f"{word} in\u00a0it", "code": number})
     found = found if "--strange" in ARGS else found[3:]
+    if "--strange" in ARGS:
+        uri = unquote(uri)
+        send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": [], "version": version})
     versions = {} if "--unversioned" in ARGS else {"version": version}
     send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": found, **versions})
 

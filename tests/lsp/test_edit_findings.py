@@ -115,8 +115,9 @@ async def test_new_problems_of_an_edit_are_in_its_result(tmp_path: Path, sandbox
 
 @pytest.mark.parametrize("flag", ["--versioned", "--unversioned", "--strange"])
 async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flag: str) -> None:
-    (tmp_path / "a.txt").write_text("ODD\nline\nHINT\n", "utf-8")
-    script = [call("read", path="a.txt"), change("a.txt", "line", "BAD ODD"), change("a.txt", "BAD ODD", "fine")]
+    name = "a (1)+@é.txt"
+    (tmp_path / name).write_text("ODD\nline\nHINT\n", "utf-8")
+    script = [call("read", path=name), change(name, "line", "BAD ODD"), change(name, "BAD ODD", "fine")]
 
     async with session(tmp_path, script, odd=odd(flag)) as (engine, events):
         await engine.loop.run("Go")
@@ -124,8 +125,8 @@ async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flag: str) -> 
     first, second = results(events)
     assert first.splitlines()[1:] == [
         "New problems after this change (1 that were there before are not listed):",
-        "a.txt:2:1: error: BAD in it (odd 1)",
-        "a.txt:2:5: warning: ODD in it (odd 1)",
+        f"{name}:2:1: error: BAD in it (odd 1)",
+        f"{name}:2:5: warning: ODD in it (odd 1)",
     ]
     assert len(second.splitlines()) == 1
 
@@ -184,6 +185,24 @@ async def test_a_server_that_does_not_run_costs_one_warning(
     (text,) = warnings(events)
     assert text.startswith("The language server odd does not run: ")
     assert warning in text
+
+
+async def test_a_server_that_reports_nothing_about_a_file_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.lsp.language_connection.CHECK_SECONDS", 0.1)
+    (tmp_path / "a.txt").write_text("1\n", "utf-8")
+    script = [call("read", path="a.txt"), *(change("a.txt", str(one), str(one + 1)) for one in range(1, 5))]
+
+    async with session(tmp_path, [*script, call("lookup", kind="symbols", name="fo")], odd=odd("--silent")) as (
+        engine,
+        events,
+    ):
+        await engine.loop.run("Go")
+
+    assert results(events) == ["Changed a.txt (+1 −1 lines)."] * 4
+    assert results(events, "lookup") == ["a.txt:1:1: function found"]
+    assert warnings(events) == []
 
 
 async def test_a_server_that_died_starts_again(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ async def test_pyright_answers_and_checks_behind_walls(tmp_path: Path) -> None:
         ({"kind": "hover", "path": "/etc/passwd", "name": "root"}, "is outside of the working directory"),
         ({"kind": "hover", "path": "none.txt", "name": "x"}, "none.txt does not exist"),
         ({"kind": "hover", "path": "secret.txt", "name": "x"}, "a rule denies reading secret.txt"),
+        ({"kind": "hover", "path": ".env", "name": "x"}, ".env is read only with an approval"),
         ({"kind": "symbols", "path": "a.txt"}, "odd does not offer it"),
     ],
 )
@@ -67,6 +68,7 @@ async def test_answers_and_refusals(tmp_path: Path, arguments: dict[str, Any], e
     (tmp_path / "a.txt").write_text("😀 word(1)\nmore\n", "utf-8")
     (tmp_path / "b.md").write_text("x\n", "utf-8")
     (tmp_path / "secret.txt").write_text("x\n", "utf-8")
+    (tmp_path / ".env").write_text("x\n", "utf-8")
 
     script = [call("lookup", kind="hover", path="a.txt", name="word"), call("lookup", **arguments)]
     async with session(tmp_path, script, odd=odd()) as (engine, events):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.execution import HookBus
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import FileChanged, RunEnded, ToolData, ToolEnded
@@ -70,9 +71,16 @@ async def run(root: Path, model: Model) -> list[Envelope]:
             protected=ProtectedTree(root),
             jobs=jobs,
         )
+        hooks = HookBus()
+        hooks.add("after_tool", lambda _: None, needs_effects=False)
         loop = AgentLoop(
             AgentLoopConfig(
-                provider=model, tools=tools, bus=bus, before_effects=jobs.settled, effects_published=jobs.settled
+                provider=model,
+                tools=tools,
+                bus=bus,
+                hooks=hooks,
+                before_effects=jobs.settled,
+                effects_published=jobs.settled,
             )
         )
         jobs.notify = lambda agent, text: loop.notify(text)

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from tui_agent.protocol.code_lookup import CodePlace, CodePosition, LookupAnswer, LookupKind
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.regular_file import read_regular_file
 
-from .problems import start_of
+from .problems import path_of, start_of
 
 if TYPE_CHECKING:
     from .language_connection import LanguageConnection
@@ -56,7 +55,8 @@ async def ask_server(
         params = {"textDocument": {"uri": path.as_uri()}}
     if path is not None and position is not None:
         line = (await asyncio.to_thread(_lines_of, path, {position.line})).get(position.line, "")
-        column = connection.column_sent(line, position.column - 1)
+        # Servers count columns in UTF-16 units.
+        column = len(line[: position.column - 1].encode("utf-16-le", "surrogatepass")) // 2
         params["position"] = {"line": position.line - 1, "character": column}
     if kind == "references":
         params["context"] = {"includeDeclaration": True}
@@ -64,7 +64,7 @@ async def ask_server(
     if kind == "hover":
         return LookupAnswer(text="\n".join(_texts(answer.get("contents") if is_object(answer) else None)).strip())
     found = list(_places(answer, path))
-    return LookupAnswer(await asyncio.to_thread(_with_columns, connection, found))
+    return LookupAnswer(await asyncio.to_thread(_with_columns, found))
 
 
 def _places(answer: object, path: Path | None) -> Iterator[CodePlace]:
@@ -76,7 +76,7 @@ def _places(answer: object, path: Path | None) -> Iterator[CodePlace]:
         where: JsonObject = location if is_object(location) else item
         uri = where.get("uri", where.get("targetUri"))
         extent = where.get("range", where.get("targetSelectionRange"))
-        file = _path_of(uri) if isinstance(uri, str) else path
+        file = path if uri is None else path_of(uri)
         # In the outline of a file, a symbol has the place of its name and that of all of it.
         line, column = start_of(item.get("selectionRange", extent))
         if file is not None:
@@ -95,12 +95,7 @@ def _words(item: JsonObject) -> str:
     return f"{words} in {container}" if isinstance(container, str) and container else words
 
 
-def _path_of(uri: str) -> Path | None:
-    parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.path.startswith("/") else None
-
-
-def _with_columns(connection: "LanguageConnection", places: Sequence[CodePlace]) -> list[CodePlace]:
+def _with_columns(places: Sequence[CodePlace]) -> list[CodePlace]:
     """Return the places with columns in characters. Blocks."""
     wanted: dict[Path, set[int]] = {}
     for place in places:
@@ -109,7 +104,8 @@ def _with_columns(connection: "LanguageConnection", places: Sequence[CodePlace])
     found: list[CodePlace] = []
     for place in places:
         line = texts[place.path].get(place.position.line, "")
-        column = connection.column_read(line, place.position.column - 1) + 1
+        units = line.encode("utf-16-le", "surrogatepass")[: 2 * (place.position.column - 1)]
+        column = len(units.decode("utf-16-le", "replace")) + 1
         found.append(CodePlace(place.path, CodePosition(place.position.line, column), place.words))
     return found
 

@@ -27,7 +27,7 @@ from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.regular_file import read_regular_file
 
 from .launched_program import LaunchedProgram
-from .problems import Problem, parse_problems
+from .problems import Problem, parse_problems, path_of
 
 # Its warnings, about servers that break the protocol, would be drawn over the screen.
 logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
@@ -35,7 +35,7 @@ logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 START_SECONDS = 30.0
 REQUEST_SECONDS = 20.0
 CHECK_SECONDS = 60.0
-"""Seconds after which a server that has not checked a file counts as dead."""
+"""Seconds to wait for the problems of a file."""
 _EXIT_SECONDS = 1.0
 _EXIT_CHECK = 0.02
 _QUIET_SECONDS = 0.25
@@ -44,6 +44,7 @@ _LONGEST_MESSAGE = 32 * 1024 * 1024
 _LONGEST_HEADER = 64 * 1024
 _MOST_OPEN = 20
 _MOST_CHECKED = 2
+_MOST_SILENT = 3
 _RETRIES = 3
 _FIRST_NUMBER = 1_000_000
 _UNANSWERED = (
@@ -81,6 +82,10 @@ class _Document:
     """Problems of this version; None before the server has reported them."""
     reported: asyncio.Event = field(default_factory=asyncio.Event)
     is_versioned: bool = False
+    is_settled: bool = False
+    """True if `found` is complete, as far as one can tell."""
+    is_silent: bool = False
+    """True if the server reports nothing about this file, such as one that its settings leave out."""
     checked: dict[str, list[Problem]] = field(default_factory=dict[str, list[Problem]])
     """Problems of the last texts, to compare the next ones with."""
 
@@ -101,9 +106,9 @@ class LanguageConnection:
         # The library keeps requests of both sides in one table, and servers count from 0 or 1.
         self._number = _FIRST_NUMBER
         self._capabilities: JsonObject = {}
-        self._units = "utf-16"
         self._documents: dict[Path, _Document] = {}
         self._locks: dict[Path, asyncio.Lock] = {}
+        self._silent_files = 0
         assert process.stdin is not None
         self._protocol.set_writer(process.stdin)
         answers: dict[str, Callable[[object], object]] = dict.fromkeys((*_UNANSWERED, *_IGNORED), _nothing)
@@ -127,7 +132,8 @@ class LanguageConnection:
 
     def offers(self, capability: str) -> bool:
         """Return True if the server named a capability such as `hoverProvider`."""
-        return bool(self._capabilities.get(capability)) or is_object(self._capabilities.get(capability))
+        offer = self._capabilities.get(capability)
+        return bool(offer) or is_object(offer)
 
     # --- documents ----------------------------------------------------------------------------------------------------
 
@@ -169,21 +175,11 @@ class LanguageConnection:
             ToolError: it cannot be read.
         """
         await self.refresh(but=path)
-        text, identity = await asyncio.to_thread(read_text, path)
-        if text is None:
-            raise ToolError(f"{path} cannot be read as a text of at most {LARGEST_FILE >> 20} MiB")
         async with self._locks.setdefault(path, asyncio.Lock()):
+            text, identity = await asyncio.to_thread(read_text, path)
+            if text is None:
+                raise ToolError(f"{path} cannot be read as a text of at most {LARGEST_FILE >> 20} MiB")
             self._send(path, text, identity)
-
-    def column_sent(self, line: str, column: int) -> int:
-        """Return a column from 0 in characters as the server counts it."""
-        return column if self._units == "utf-32" else len(line[:column].encode("utf-16-le", "surrogatepass")) // 2
-
-    def column_read(self, line: str, column: int) -> int:
-        """Return a column as the server counts it in characters."""
-        if self._units == "utf-32" or line.isascii():
-            return column
-        return len(line.encode("utf-16-le", "surrogatepass")[: 2 * column].decode("utf-16-le", "replace"))
 
     def _send(self, path: Path, text: str, identity: tuple[int, ...] = ()) -> _Document:
         """Let the server know the text of a file."""
@@ -199,7 +195,7 @@ class LanguageConnection:
             }
             self.notify("textDocument/didOpen", {"textDocument": item})
         elif text != document.text:
-            document.text, document.found = text, None
+            document.text, document.found, document.is_settled = text, None, False
             document.version += 1
             document.reported.clear()
             changed = {"uri": document.uri, "version": document.version}
@@ -221,11 +217,10 @@ class LanguageConnection:
         if (document := self._documents.get(path)) is not None and text in document.checked:
             return document.checked[text]
         document = self._send(path, text)
-        if document.found is None:
-            if self.offers("diagnosticProvider"):
-                document.found = await self._pulled(document.uri)
-            else:
-                await self._wait_for_report(document)
+        if self.offers("diagnosticProvider"):
+            document.found = await self._pulled(document.uri)
+        elif not (document.is_settled or document.is_silent):
+            await self._wait_for_report(document)
         found = document.checked[text] = document.found or []
         for old in list(document.checked)[:-_MOST_CHECKED]:
             del document.checked[old]
@@ -259,19 +254,20 @@ class LanguageConnection:
             is_final = document.is_versioned and document.version > 1
             quiet = is_final or not document.reported.is_set()
             document.reported.clear()
-        if document.found is None:
-            self.fail(f"it did not check a file within {CHECK_SECONDS:g} s")
-            raise ToolError(self.end_text)
+        document.is_settled, document.is_silent = document.found is not None, document.found is None
+        self._silent_files = self._silent_files + 1 if document.is_silent else 0
+        if self._silent_files == _MOST_SILENT:
+            self.fail(f"it did not check {_MOST_SILENT} files within {CHECK_SECONDS:g} s each")
 
     def _take_report(self, params: object) -> None:
         if not is_object(params):
             return
-        document = next((one for one in self._documents.values() if one.uri == params.get("uri")), None)
-        version = params.get("version")
+        path, version = path_of(params.get("uri")), params.get("version")
+        document = None if path is None else self._documents.get(path)
         if document is None or (isinstance(version, int) and version < document.version):
             return
         document.is_versioned = isinstance(version, int)
-        document.found = parse_problems(params.get("diagnostics"), self.name)
+        document.found, document.is_silent = parse_problems(params.get("diagnostics"), self.name), False
         document.reported.set()
 
     # --- messages -----------------------------------------------------------------------------------------------------
@@ -308,16 +304,11 @@ class LanguageConnection:
             "clientInfo": {"name": "tui-agent"},
             "rootUri": self._root.as_uri(),
             "workspaceFolders": [self._folder],
-            "capabilities": {
-                "textDocument": text_document,
-                "workspace": workspace,
-                "general": {"positionEncodings": ["utf-32", "utf-16"]},
-            },
+            "capabilities": {"textDocument": text_document, "workspace": workspace},
         }
         answer = await self.request("initialize", params, START_SECONDS)
         capabilities = answer.get("capabilities") if is_object(answer) else None
         self._capabilities = capabilities if is_object(capabilities) else {}
-        self._units = str(self._capabilities.get("positionEncoding", self._units))
         self.notify("initialized", {})
 
     async def request(self, method: str, params: JsonObject | None, seconds: float = REQUEST_SECONDS) -> object:

@@ -45,6 +45,7 @@ class LanguageServers:
         self._tasks: asyncio.TaskGroup | None = None
         self._checks: dict[tuple[str, Path], _Check] = {}
         """The checks that still run, by server and file."""
+        self._preparing: dict[tuple[str, Path], asyncio.Task[None]] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["LanguageServers"]:
@@ -57,7 +58,8 @@ class LanguageServers:
                     yield self
                 finally:
                     self._tasks = None
-                    for task in (*(check.task for check in self._checks.values()), *owners):
+                    checks = [check.task for check in self._checks.values()]
+                    for task in (*checks, *self._preparing.values(), *owners):
                         task.cancel()
         except BaseExceptionGroup as group:
             # The tasks never fail, so this is an error of the caller, which expects no group.
@@ -70,12 +72,18 @@ class LanguageServers:
         return any(not keeper.is_given_up for keeper in self._for(path))
 
     def prepare_named(self, path: str) -> None:
-        """Start the servers for a file that a call names: it is going to be changed."""
-        for keeper in self._for(Path(os.path.normpath(self._root / Path(path).expanduser()))):
-            keeper.start()
+        """Let the servers read a file that a call is going to change, while it waits for an approval."""
+        file = Path(os.path.normpath(self._root / Path(path).expanduser()))
+        for keeper in self._for(file):
+            key = (keeper.name, file)
+            if self._tasks is not None and not keeper.is_given_up and key not in self._preparing:
+                self._preparing[key] = task = self._tasks.create_task(_prepared(keeper, file))
+                task.add_done_callback(lambda _, key=key: self._preparing.pop(key, None))
 
     def file_changed(self, path: Path, change: str) -> None:
         """Let the servers that run know of a change of a file, whatever made it."""
+        if not path.is_absolute():
+            return
         event = {"uri": path.as_uri(), "type": _CHANGES.get(change, 2)}
         for keeper in self.keepers:
             if keeper.running is not None:
@@ -175,6 +183,16 @@ def matches(keeper: ServerKeeper, path: Path) -> bool:
         return False
     relative = str(path.relative_to(keeper.directory))
     return any(fnmatchcase(relative if "/" in one else path.name, one) for one in keeper.server.files)
+
+
+async def _prepared(keeper: ServerKeeper, path: Path) -> None:
+    """Let a server have a file open as it is now."""
+
+    async def work() -> None:
+        connection = await keeper.connection()
+        await connection.open(path)
+
+    await run_service(f"preparation of {keeper.name}", work())
 
 
 async def _checked(keeper: ServerKeeper, path: Path, before: str | None, after: str) -> Findings | None:

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
@@ -108,6 +110,13 @@ def _problem(item: object, server: str) -> Problem | None:
     origin = [source if isinstance(source, str) and source else server]
     origin += [str(code)] if isinstance(code, str | int) else []
     return Problem(line + 1, column + 1, severity, text[:_LONGEST], " ".join(" ".join(origin).split()))
+
+
+def path_of(uri: object) -> Path | None:
+    """Return the path of a file's address, which servers may encode in another way than we do; None if it is none."""
+    parts = urlsplit(uri) if isinstance(uri, str) else None
+    is_file = parts is not None and parts.scheme == "file" and parts.path.startswith("/")
+    return Path(unquote(parts.path)) if parts is not None and is_file else None
 
 
 def start_of(extent: object) -> tuple[int, int]:

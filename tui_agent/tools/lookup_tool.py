@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -87,7 +87,9 @@ class LookupTool(TypedTool[LookupArguments]):
         noun = "symbol" if args.kind == "symbols" else "place"
         found = counted(len(places), noun)
         shown = places[:_MOST_PLACES]
-        lines = await asyncio.to_thread(self._lines, shown)
+        readable = {place.path for place in shown if self._workspace.contains(place.path)}
+        readable = {path for path in readable if _may_read(path, context)}
+        lines = await asyncio.to_thread(self._lines, shown, readable)
         if not places:
             lines = [f"No {noun} found."]
         elif len(places) > len(shown):
@@ -108,6 +110,8 @@ class LookupTool(TypedTool[LookupArguments]):
             )
         if self._is_denied(path, context):
             raise ToolError(f"a rule denies reading {shown}")
+        if not _may_read(path, context):
+            raise ToolError(f"{shown} is read only with an approval; read it with `read`")
         if not path.is_file():
             raise missing_file_error(path, shown)
         return path
@@ -116,21 +120,25 @@ class LookupTool(TypedTool[LookupArguments]):
         root = self._workspace.root
         return path.is_relative_to(root) and context.is_denied(str(path.relative_to(root)))
 
-    def _lines(self, places: Sequence[CodePlace]) -> list[str]:
-        """Return a line for each place, with the text of the line if it is in the workspace. Blocks."""
+    def _lines(self, places: Sequence[CodePlace], readable: Collection[Path]) -> list[str]:
+        """Return a line for each place, with the text of the line if its file may be read without asking. Blocks."""
         texts: dict[Path, list[str]] = {}
         found: list[str] = []
         for place in places:
             where = f"{self._workspace.display(place.path)}:{place.position.line}:{place.position.column}"
             words = place.words
-            # What is elsewhere is read by `read`, which asks.
-            if not words and self._workspace.contains(place.path):
+            if not words and place.path in readable:
                 if place.path not in texts:
                     texts[place.path] = _lines_of(place.path)
                 lines = texts[place.path]
                 words = lines[place.position.line - 1].strip() if place.position.line <= len(lines) else ""
             found.append(f"{where}: {printable(words[:_SHOWN_WIDTH])}" if words else where)
         return found
+
+
+def _may_read(path: Path, context: ToolContext) -> bool:
+    """Return True if `read` may read a file without asking."""
+    return context.can_use("read", {"path": str(path)}) == "allow"
 
 
 def _position_of(path: Path, args: LookupArguments) -> CodePosition:
