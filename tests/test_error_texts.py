@@ -196,7 +196,7 @@ RETRIED: dict[str, tuple[Reply, str]] = {
     ),
     "502 with a page": (
         raw("<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"}),
-        f"A proxy, firewall or web server answered with a page for {HERE} (502)",
+        f"A proxy, firewall or web server answered with a page for {HERE} (502): Bad gateway",
     ),
     "504": (fails(504, "timeout_error", "upstream"), "The model's server did not answer in time (504): upstream"),
     "529": (fails(529, "overloaded_error", "Overloaded"), "The model's server is overloaded (529)"),

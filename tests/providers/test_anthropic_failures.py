@@ -362,11 +362,24 @@ async def test_the_last_event_of_other_apis_is_skipped() -> None:
     assert facts[-1] == StreamEnded("end_turn")
 
 
-@pytest.mark.parametrize(("reason", "known"), [("length", "max_tokens"), ("MAX_TOKENS", "max_tokens")])
-async def test_stop_reasons_of_other_apis_are_known(reason: str, known: StopReason) -> None:
-    facts, _ = await answered({"blocks": [TEXT], "stop_reason": reason})
+async def test_stop_reasons_of_other_apis_are_known() -> None:
+    names: dict[str, tuple[StopReason, str]] = {
+        "length": ("max_tokens", ""),
+        "MAX_TOKENS": ("max_tokens", ""),
+        "STOP": ("end_turn", ""),
+        "eos_token": ("end_turn", ""),
+        "tool_calls": ("tool_use", ""),
+        "pause": ("pause_turn", ""),
+        "model_length": ("model_context_window_exceeded", ""),
+        "context_length_exceeded": ("model_context_window_exceeded", ""),
+        "content_filter": ("refusal", "content_filter"),
+        "SAFETY": ("refusal", "SAFETY"),
+        "refusal": ("refusal", ""),
+        "compute_lost": ("other", "compute_lost"),
+    }
+    seen = {name: (await answered({"blocks": [TEXT], "stop_reason": name}))[0][-1] for name in names}
 
-    assert facts[-1] == StreamEnded(known)
+    assert seen == {name: StreamEnded(*known) for name, known in names.items()}
 
 
 async def test_an_answer_that_only_pings_is_abandoned() -> None:

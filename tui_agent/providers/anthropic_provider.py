@@ -167,25 +167,31 @@ class AnthropicProvider:
         """
         client = await self._ready()
         answer, is_taken = await self._open_with_key(client, request)
-        async with answer, aclosing(answer.chunks()) as chunks:
-            fold = ResponseDecoder(client.errors, answer.request_id, is_taken, answer.content_type)
-            heard, limit = time.monotonic(), self._silence_timeout * _PINGS
-            async for chunk in chunks:
-                before = fold.events
-                for fact in fold.facts(chunk):
-                    if isinstance(fact, StreamEnded):
-                        await _drain(chunks)
+        try:
+            async with answer, aclosing(answer.chunks()) as chunks:
+                fold = ResponseDecoder(client.errors, answer.request_id, is_taken, answer.content_type)
+                heard, limit = time.monotonic(), self._silence_timeout * _PINGS
+                async for chunk in chunks:
+                    before = fold.events
+                    for fact in fold.facts(chunk):
+                        if isinstance(fact, StreamEnded):
+                            await _drain(chunks)
+                        yield fact
+                    if fold.complete:
+                        return
+                    if fold.events > before:
+                        heard = time.monotonic()
+                    elif time.monotonic() - heard > limit:
+                        raise answer.failure("timeout", f"nothing but pings for {limit:g} s", BROKE_OFF)
+                for fact in fold.finish(is_whole=answer.broken is None):
                     yield fact
-                if fold.complete:
-                    return
-                if fold.events > before:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > limit:
-                    raise answer.failure("timeout", f"nothing but pings for {limit:g} s", BROKE_OFF)
-            for fact in fold.finish(is_whole=answer.broken is None):
-                yield fact
-            if not fold.complete:
-                raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
+                if not fold.complete:
+                    raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
+        except ProviderError as error:
+            if error.kind == "invalid_request" and not error.subject:
+                # Gateways that stream from another server report its refusal within the answer.
+                error.subject = refusal_subject([error.summary], (await self._build(request))[0])
+            raise
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """Return the input tokens of a request as the endpoint counts them; None if it does not count.

@@ -154,7 +154,7 @@ class SdkClient:
                 failure = self.errors.of_redirect(status, str(error.request.url), location, headers)
             else:
                 failure = self.errors.of_status(status, error.body, headers)
-                if status in (400, 422) and failure.kind == "invalid_request":
+                if failure.kind == "invalid_request":
                     return Refusal(failure, error.body)
         except APITimeoutError as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
