@@ -119,7 +119,7 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
         fails(401, "authentication_error", "invalid x-api-key"),
         "The model's server did not accept the key",
         "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
-        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header.",
+        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header; for keys that expire, set `key_command`.",
     ),
     "403": refused(
         fails(403, "permission_error", "not yours"),
@@ -269,7 +269,8 @@ async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
 async def test_a_server_that_does_not_run_is_named_at_once() -> None:
     seen = await shown_after([], "http://127.0.0.1:1")
 
-    text = f"No server answers at {HERE}: Connection refused{KEPT}is the server running? Start it, then try again."
+    advice = "start it there, such as with `llama-server --jinja -m MODEL.gguf --port 1`, then try again."
+    text = f"No server answers at {HERE}: Connection refused{KEPT}{advice}"
     assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.FAILED)
 
 

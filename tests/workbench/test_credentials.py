@@ -9,14 +9,17 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
+from tui_agent.protocol.endpoint import Endpoint
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import error_body
+from tui_agent.providers.endpoint_profiles import find_target
 from tui_agent.settings import Settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.effective_settings import Credentials
+from tui_agent.workbench.configuration.named_endpoints import key_of
 
 CANARY = "sk-ant-canary-1234"
 
@@ -104,6 +107,31 @@ async def test_keys_are_sent_as_keys_and_tokens_as_tokens(monkeypatch: pytest.Mo
                 wrong.append((environment, answer, sent))
 
     assert wrong == []
+
+
+@table(
+    ("variable", "key", "bearer"), [("BOX_API_KEY", "secret", "Bearer secret"), ("BOX_TOKEN", None, "Bearer secret")]
+)
+async def test_a_named_endpoint_gets_a_token_as_a_token_and_a_key_in_both_headers(
+    monkeypatch: pytest.MonkeyPatch, variable: str, key: str | None, bearer: str
+) -> None:
+    monkeypatch.setenv(variable, "secret")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "other")
+    async with FussyServer() as server, AsyncExitStack() as stack:
+        providers = {"box": Endpoint(base_url=server.base_url, key_env=variable)}
+        provider = ProviderBuilder(stack).build(Settings(model="box/m", providers=providers))
+        await heard(provider.stream(HELLO))
+
+        assert [(one.get("x-api-key"), one.get("authorization")) for one in server.headers] == [(key, bearer)]
+
+
+def test_the_api_by_its_name_gets_a_key_as_a_key_and_a_token_as_a_token() -> None:
+    target = find_target("anthropic/claude-opus-5-5", {})
+    assert target is not None
+    both = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t"}
+
+    assert key_of("anthropic", target.endpoint, both) == ("k", None)
+    assert key_of("anthropic", target.endpoint, {"ANTHROPIC_AUTH_TOKEN": "t"}) == (None, "t")
 
 
 async def test_a_gateway_that_refuses_the_key_names_the_ways_to_send_one(monkeypatch: pytest.MonkeyPatch) -> None:

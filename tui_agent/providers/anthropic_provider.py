@@ -84,6 +84,8 @@ class EndpointTraits:
     """Fields that requests leave out."""
     counts_tokens: bool = True
     """True if the endpoint counts the tokens of a request."""
+    profile: str | None = None
+    """Name of the profile of its server."""
 
 
 class AnthropicProvider:
@@ -129,13 +131,14 @@ class AnthropicProvider:
         """
         _check_times(connect_timeout, silence_timeout)
         _check_settings(model, base_url, max_tokens, thinking, cache)
-        _check_credentials(endpoint, api_key=api_key, auth_token=auth_token)
+        _check_credentials(api_key=api_key, auth_token=auth_token)
         traits = endpoint or EndpointTraits(model_info(model))
         self.model: ModelInfo = traits.info
         self._api_key, self._auth_token = _sendable(api_key), _sendable(auth_token)
         self._base_url, self._headers = _plain_address(base_url), _sendable_headers(headers)
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
+        self._profile = traits.profile
         limit, extra = max_tokens or default_max_tokens(self.model), _extra_fields(extra_body)
         self._builder = RequestBuilder(
             RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
@@ -305,6 +308,7 @@ class AnthropicProvider:
             connect_timeout=self._connect_timeout,
             silence_timeout=self._silence_timeout,
             isolated=self._isolated,
+            profile=self._profile,
         )
 
     def _credential(self) -> tuple[str | None, str | None]:
@@ -395,13 +399,13 @@ def _extra_fields(fields: Mapping[str, object] | None) -> dict[str, object]:
         raise ConfigurationError(f"AnthropicProvider.extra_body: {error}") from error
 
 
-def _check_credentials(endpoint: EndpointTraits | None, **credentials: object) -> None:
+def _check_credentials(**credentials: object) -> None:
     for name, value in credentials.items():
         if value is not None and not isinstance(value, str):
             # The message must not contain the value, which is a secret.
             raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
-    if credentials["api_key"] and (credentials["auth_token"] or endpoint):
-        raise ConfigurationError("give an API key or an auth token, not both; a named endpoint has an auth token")
+    if credentials["api_key"] and credentials["auth_token"]:
+        raise ConfigurationError("give an API key or an auth token, not both")
 
 
 def _check_times(connect_timeout: float, silence_timeout: float) -> None:

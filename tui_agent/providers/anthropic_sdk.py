@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, cast
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -56,27 +57,32 @@ class SdkClient:
         connect_timeout: float,
         silence_timeout: float,
         isolated: bool = False,
+        profile: str | None = None,
     ) -> None:
         """Create the SDK's client; send nothing.
 
         Without `api_key` and `auth_token` the SDK looks for credentials in its usual places. An `isolated` client
-        sends no credential but `auth_token`, and no header that the environment sets for another endpoint.
+        sends no credential but its own, and no header that the environment sets for another endpoint. `profile` names
+        the kind of server.
 
         Raises:
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
-        sent = _isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
+        sent = _key_headers(headers, api_key)
         timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
         address = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_ADDRESS
+        if isolated:
+            sent = _isolated_headers(headers, api_key, auth_token, both=not is_own_api(address))
         network = _network(address)
         proxy = None if network.proxy is None else network.proxy.url
         try:
             self._client = AsyncAnthropic(
-                api_key=api_key,
+                api_key=None if isolated else api_key,
                 # With a token, the SDK reads no credential of the environment.
-                auth_token=auth_token or (_NO_TOKEN if isolated else None),
-                base_url=base_url,
+                auth_token=auth_token or (api_key or _NO_TOKEN if isolated else None),
+                # The SDK would take an empty variable for an address.
+                base_url=address if os.environ.get("ANTHROPIC_BASE_URL") == "" else base_url,
                 default_headers=cast(Mapping[str, str], sent),
                 # A retry is a decision of the loop, and an event on the screen.
                 max_retries=0,
@@ -95,8 +101,8 @@ class SdkClient:
         self._proxy = network.proxy
         self._key: str | None = None
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        known = _known(self._client.api_key, self._client.auth_token, proxy, *_secret_values(headers))
-        self.errors = ErrorFactory(known, _address(self._client))
+        known = _known(self._client.api_key, self._client.auth_token, *_passwords(proxy), *_secret_values(headers))
+        self.errors = ErrorFactory(known, _address(self._client), profile=profile)
         if isolated or not is_own_api(address):
             advice = ISOLATED_KEY_ADVICE if isolated else GATEWAY_KEY_ADVICE
             self.errors = replace(self.errors, key_advice=advice)
@@ -306,18 +312,31 @@ def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str |
     return {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
 
 
-def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
-    """Return the headers of a client that sends nothing of the environment, with its credential if it has one."""
+def _isolated_headers(
+    headers: Mapping[str, str], key: str | None, token: str | None, *, both: bool
+) -> dict[str, str | Omit]:
+    """Return the headers of a client that sends nothing of the environment, with its credential if it has one.
+
+    With `both`, a key is also sent as a token: servers of other makers read the one or the other.
+    """
     lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
-    credential: str | Omit = f"Bearer {token}" if token else Omit()
+    bearer = token or (key if both else None)
+    credential: str | Omit = f"Bearer {bearer}" if bearer else Omit()
     # The order matters: a later header replaces an earlier one of the same name in other letters.
     foreign = {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
-    return {**foreign, "Authorization": credential, **headers}
+    own: dict[str, str | Omit] = {"X-Api-Key": key} if key else {}
+    return {**foreign, **own, "Authorization": credential, **headers}
 
 
 def _secret_values(headers: Mapping[str, str]) -> list[str]:
     """Return the values of the headers that may contain a credential."""
     return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
+
+
+def _passwords(address: str | None) -> tuple[str | None, ...]:
+    """Return the secret parts of a proxy's address."""
+    parts = urlsplit(address or "")
+    return parts.netloc.rpartition("@")[0], parts.password
 
 
 def _known(*secrets: str | None) -> tuple[str, ...]:

@@ -28,11 +28,11 @@ _PROXY_PASSWORD_ADVICE = "add them to the proxy's address, as in HTTPS_PROXY=htt
 _FINAL_ADVICE = "the server says that another attempt would fail, too"
 GATEWAY_KEY_ADVICE = (
     "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
-    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header"
+    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header; for keys that expire, set `key_command`"
 )
 ISOLATED_KEY_ADVICE = (
-    "check the endpoint's key, which is sent as Authorization: Bearer; `headers` of `[providers.NAME]` adds any other "
-    "header"
+    "check the endpoint's key, which is sent as x-api-key and Authorization: Bearer; `headers` of `[providers.NAME]` "
+    "adds any other header, and `key_command` prints keys that expire"
 )
 _MEDIA_ADVICE = "use a model that takes images and PDF files, or remove them from the conversation with /rewind"
 _SPENT = re.compile(
@@ -120,6 +120,8 @@ class ErrorFactory:
     """Address of the requests, without user name and password."""
     key_advice: str = _ADVICE["authentication"]
     """Advice about a key that the server does not accept."""
+    profile: str | None = None
+    """Name of the server's profile, if it has one."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""

@@ -101,16 +101,24 @@ class ProviderBuilder:
     def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
         endpoint = target.endpoint
+        key, token = key_of(target.provider, endpoint, os.environ)
+        traits = EndpointTraits(
+            target.info,
+            frozenset(endpoint.drop),
+            endpoint.count_tokens is not False,
+            endpoint.profile or target.provider,
+        )
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         return AnthropicProvider(
             target.name,
-            auth_token=key_of(target.provider, endpoint, os.environ),
+            api_key=key,
+            auth_token=token,
             base_url=endpoint.base_url,
             headers={**version, **endpoint.headers},
             betas=endpoint.betas,
             extra_body=endpoint.extra_body,
             key_source=_key_source(endpoint.key_command),
-            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+            endpoint=traits,
         )
 
     def _notice(self, text: str) -> None:
