@@ -174,6 +174,21 @@ async def test_a_command_prints_the_key_and_runs_again_once_when_it_expires(tmp_
     assert "key-3" not in str(answers[-1][1])
 
 
+@table(("lifetime", "keys"), [(1e-9, ["key-1", "key-2"]), (3600.0, ["key-1", "key-1"])])
+async def test_a_key_with_a_lifetime_is_printed_anew_before_it_is_refused(
+    tmp_path: Path, lifetime: float, keys: list[str]
+) -> None:
+    command = f"echo run >> {tmp_path}/runs; echo key-$(wc -l < {tmp_path}/runs)"
+    (tmp_path / "runs").unlink(missing_ok=True)
+    async with FussyServer() as server, AsyncExitStack() as stack:
+        chosen = Settings(model="m", base_url=server.base_url, key_command=command, key_lifetime=lifetime)
+        provider = ProviderBuilder(stack).build(chosen)
+        for _ in keys:
+            await heard(provider.stream(HELLO))
+
+        assert [one.get("x-api-key") for one in server.headers] == keys
+
+
 @table(
     ("command", "words"),
     [

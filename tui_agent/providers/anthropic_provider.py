@@ -9,9 +9,9 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
@@ -32,7 +32,7 @@ from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
-from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, countable
+from .request_builder import CacheSetting, RequestBuilder, RequestSettings, ThinkingMode, countable
 from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
@@ -43,15 +43,22 @@ _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs 
 _PLACEHOLDER_TOKEN = "none"
 """Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
 
-KeySource: TypeAlias = Callable[[], Awaitable[str]]
-"""Returns a key for requests.
 
-Raises:
-    ProviderError: there is none now.
-"""
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Source of keys that expire."""
+
+    ask: Callable[[], Awaitable[str]]
+    """Returns a key, or raises a `ProviderError`; called again once after a 401 or 403."""
+    lifetime: float | None = None
+    """Seconds after which it is called again before a request."""
+
 
 _PINGS = 2
 """Silences after which an answer is abandoned that only sends pings: some models think for minutes without a word."""
+
+_HOUR_PRICE = 2.0
+"""Price of a token that is written to the cache for an hour, in prices of an input token."""
 
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the end of a complete answer, so that its connection can be reused."""
@@ -100,7 +107,7 @@ class AnthropicProvider:
         base_url: str | None = None,
         max_tokens: int | None = None,
         thinking: ThinkingMode = "default",
-        cache: bool = True,
+        cache: CacheSetting = True,
         headers: Mapping[str, str] | None = None,
         betas: Sequence[str] = (),
         extra_body: Mapping[str, object] | None = None,
@@ -118,10 +125,10 @@ class AnthropicProvider:
             base_url: address without `/v1`; None: `ANTHROPIC_BASE_URL`, or the API's own.
             max_tokens: longest answer in tokens, unless a request sets its own limit.
             thinking: reasoning mode of a request without a budget.
-            cache: use the prompt cache; turn it off for servers that do not know `cache_control`.
+            cache: use the prompt cache, `"1h"` for an hour; turn it off for servers that do not know `cache_control`.
             headers: headers for each request, such as another `anthropic-version`.
             betas, extra_body: values of the header `anthropic-beta`, and more fields of each request.
-            key_source: returns the key, instead of `api_key` and `auth_token`; called again once after a 401 or 403.
+            key_source: has the key, instead of `api_key` and `auth_token`.
             connect_timeout: seconds to connect.
             silence_timeout: seconds without a byte until an answer is abandoned; twice as many with pings alone.
             endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
@@ -133,7 +140,7 @@ class AnthropicProvider:
         _check_settings(model, base_url, max_tokens, thinking, cache)
         _check_credentials(api_key=api_key, auth_token=auth_token)
         traits = endpoint or EndpointTraits(model_info(model))
-        self.model: ModelInfo = traits.info
+        self.model: ModelInfo = _priced(traits.info, cache)
         self._api_key, self._auth_token = _sendable(api_key), _sendable(auth_token)
         self._base_url, self._headers = _plain_address(base_url), _sendable_headers(headers)
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
@@ -149,7 +156,7 @@ class AnthropicProvider:
         self.on_warning: Callable[[str], object] | None = None
         """Called with a warning for the user, such as that something that they set has no effect."""
         self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
-        self._key_source, self._key, self._closed = key_source, "", False
+        self._key_source, self._key, self._key_since, self._closed = key_source, "", 0.0, False
 
     def __repr__(self) -> str:
         return f"AnthropicProvider({self.model.name!r})"
@@ -241,9 +248,12 @@ class AnthropicProvider:
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
                 self._warnings += here.client.warnings
-            if self._key_source is not None and here.client.key is None:
-                self._key = self._key or await self._key_source()
-                here.client.use_key(self._key)
+            if self._key_source is not None:
+                age, lifetime = time.monotonic() - self._key_since, self._key_source.lifetime
+                if not self._key or (lifetime is not None and age >= lifetime):
+                    await self._take_key(self._key_source)
+                if here.client.key != self._key:
+                    here.client.use_key(self._key)
         self._warn()
         return here.client
 
@@ -267,9 +277,13 @@ class AnthropicProvider:
                 raise
         async with self._here().loading:
             if client.key == sent:
-                self._key = await self._key_source() if self._key == sent else self._key
+                if self._key == sent:
+                    await self._take_key(self._key_source)
                 client.use_key(self._key)
         return await self._open(client, request)
+
+    async def _take_key(self, source: KeySource) -> None:
+        self._key, self._key_since = await source.ask(), time.monotonic()
 
     def _here(self) -> "_LoopClient":
         """Return the client of the running loop, and drop those of loops that were closed."""
@@ -388,7 +402,15 @@ def _check_settings(model: object, base_url: object, max_tokens: object, thinkin
     if max_tokens is not None:
         expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
     expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
-    expect_flag("AnthropicProvider.cache", cache)
+    if cache != "1h":
+        expect_flag("AnthropicProvider.cache", cache)
+
+
+def _priced(info: ModelInfo, cache: CacheSetting) -> ModelInfo:
+    """Return the facts about a model with the price of what is written to its cache for an hour."""
+    if cache != "1h" or info.input_price is None or info.cache_write_price is not None:
+        return info
+    return replace(info, cache_write_price=info.input_price * _HOUR_PRICE)
 
 
 def _extra_fields(fields: Mapping[str, object] | None) -> dict[str, object]:

@@ -81,7 +81,7 @@ class ProviderBuilder:
         if key not in self._built:
             # Kept, because a provider remembers which fields its endpoint refuses.
             self._built[key] = self._keep_own(
-                self._build_default(settings) if target is None else self._build_for(target)
+                self._build_default(settings) if target is None else self._build_for(target, settings)
             )
         return self._built[key]
 
@@ -95,10 +95,11 @@ class ProviderBuilder:
             base_url=found.base_url,
             betas=settings.betas,
             extra_body=settings.extra_body,
-            key_source=_key_source(settings.key_command),
+            key_source=_key_source(settings.key_command, settings.key_lifetime),
+            cache=settings.cache_lifetime == "5m" or "1h",
         )
 
-    def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
+    def _build_for(self, target: "ModelTarget", settings: Settings) -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
         endpoint = target.endpoint
         key, token = key_of(target.provider, endpoint, os.environ)
@@ -117,7 +118,8 @@ class ProviderBuilder:
             headers={**version, **endpoint.headers},
             betas=endpoint.betas,
             extra_body=endpoint.extra_body,
-            key_source=_key_source(endpoint.key_command),
+            key_source=_key_source(endpoint.key_command, endpoint.key_lifetime),
+            cache=(endpoint.cache_lifetime or settings.cache_lifetime) == "5m" or "1h",
             endpoint=traits,
         )
 
@@ -139,9 +141,9 @@ class ProviderBuilder:
         return provider
 
 
-def _key_source(command: str) -> KeySource | None:
+def _key_source(command: str, lifetime: float | None) -> KeySource | None:
     """Return the key source of a command of the settings; None without one."""
-    return partial(printed_key, command) if command else None
+    return KeySource(partial(printed_key, command), lifetime) if command else None
 
 
 async def printed_key(command: str) -> str:
