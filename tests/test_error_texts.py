@@ -327,6 +327,18 @@ async def test_an_empty_answer_is_not_called_the_second_one_before_it_is() -> No
     assert (await shown_after([{}, {}])).screen == (first, second)
 
 
+async def test_an_empty_answer_says_why_the_model_stopped() -> None:
+    limit, lost = {"stop_reason": "max_tokens"}, {"stop_reason": "compute_lost"}
+    advice = "raise `max_tokens`, or let it think less with /effort."
+
+    assert (await shown_after([limit, limit])).screen[-1] == (
+        f"The model reached its output limit before it said anything{KEPT}{advice}"
+    )
+    assert (await shown_after([lost, lost])).screen[-1] == (
+        f"The model gave an empty answer twice: compute_lost{KEPT}send another message."
+    )
+
+
 async def test_without_a_key_no_server_is_blamed() -> None:
     provider = AnthropicProvider("claude-opus-5-5")
     report = await AgentLoop(AgentLoopConfig(provider=provider)).run("hello")

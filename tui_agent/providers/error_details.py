@@ -163,7 +163,7 @@ _MEDIA = re.compile(
 _THINKING = re.compile(r"thinking|reasoning|thoughts?\b|thought[_ ]?signature|encrypted[ _]content", re.IGNORECASE)
 _SIGNATURE = re.compile(r"signature", re.IGNORECASE)
 _HISTORY = re.compile(
-    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|\bitems?\b|\btags?\b|signature|passed back|history",
+    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|\bitems?\b|\btags?\b|signature|passed back|history|decrypt",
     re.IGNORECASE,
 )
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
