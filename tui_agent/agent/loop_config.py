@@ -143,7 +143,7 @@ class AgentLoopConfig:
     """Tokens this conversation has used before."""
     cost: float | None = None
     """Dollars it has cost before; None if unknown."""
-    on_spend: Callable[[Usage, float | None], None] | None = None
+    on_spend: Callable[[Usage, float | None, str], None] | None = None
     """Called with the usage and cost of each answer in place of `usage.updated`; set by a sub-agent's parent."""
     parent_overrun: Callable[[], str | None] | None = None
     """Returns the limit that the parent agent has reached, as text; checked together with the own budget."""
