@@ -79,16 +79,17 @@ def test_the_tables_have_a_row_for_each_sum(tmp_path: Path) -> None:
     long = "/" + "x" * 60
     path = journal(tmp_path, "one", event("session.created", cwd=long), used(1200, 40, 0.5, "big", cached=800))
 
-    lines = read_statistics([path]).lines()
+    lines = read_statistics([path]).lines(80)
 
+    assert max(map(len, lines)) == 80
     assert [line.split() for line in lines if line] == [
-        ["All", "sessions", "read", "cached", "written", "cost"],
-        ["1", "2k", "40", "%", "40", "$0.50"],
+        ["sessions", "read", "cached", "written", "cost"],
+        ["All", "1", "2k", "40", "%", "40", "$0.50"],
         ["Day"],
         ["2026-03-01", "1", "2k", "40", "%", "40", "$0.50"],
         ["Model"],
         ["big", "1", "2k", "40", "%", "40", "$0.50"],
         ["Folder"],
-        ["…" + "x" * 39, "1", "2k", "40", "%", "40", "$0.50"],
+        ["…" + "x" * 33, "1", "2k", "40", "%", "40", "$0.50"],
     ]
-    assert read_statistics([]).lines() == ["No saved session has used any tokens."]
+    assert read_statistics([]).lines(80) == ["No saved session has used any tokens."]

@@ -17,7 +17,9 @@ UNKNOWN = "unknown"
 """Name of a model or folder that a journal does not state."""
 
 _WANTED = re.compile(rb'"type":\s*"(?:usage\.updated|run\.started|session\.(?:created|loaded|forked))"')
-_NAME_WIDTH = 40
+_FIGURES_WIDTH = 46
+"""Cells of the figures of a row."""
+_LEAST_NAME = 10
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -65,15 +67,16 @@ class UsageStatistics:
             "folders": [{"folder": name, **figures.to_json()} for name, figures in _by_size(self.folders)],
         }
 
-    def lines(self) -> list[str]:
-        """Return the sums as lines of text, a table for days, models and folders each."""
+    def lines(self, width: int) -> list[str]:
+        """Return the sums as lines of text of a width, a table for days, models and folders each."""
         if not self.total.sessions:
             return ["No saved session has used any tokens."]
         tables = (("Day", self._by_day()), ("Model", _by_size(self.models)), ("Folder", _by_size(self.folders)))
         head = f"{'sessions':>8}  {'read':>7}  {'cached':>6}  {'written':>7}  {'cost':>8}"
-        found = [f"{'All':<{_NAME_WIDTH}}  {head}", _row("", self.total)]
+        room = max(width - _FIGURES_WIDTH, _LEAST_NAME)
+        found = [f"{'':<{room}}  {head}", _row("All", self.total, room)]
         for title, rows in tables:
-            found += ["", title, *(_row(name, figures) for name, figures in rows)]
+            found += ["", title, *(_row(name, figures, room) for name, figures in rows)]
         return found
 
     def _by_day(self) -> list[tuple[str, UsageFigures]]:
@@ -146,12 +149,12 @@ def _add(
             figures.cost = (figures.cost or 0.0) + cost
 
 
-def _row(name: str, figures: UsageFigures) -> str:
-    shown = name if len(name) <= _NAME_WIDTH else f"…{name[1 - _NAME_WIDTH :]}"
+def _row(name: str, figures: UsageFigures, room: int) -> str:
+    shown = name if len(name) <= room else f"…{name[1 - room :]}"
     cached = share_text(figures.cache_read_tokens, figures.read_tokens) or "–"
     read, written = tokens_text(figures.read_tokens), tokens_text(figures.output_tokens)
     cost = money_text(figures.cost) or "–"
-    return f"{shown:<{_NAME_WIDTH}}  {len(figures.sessions):>8,}  {read:>7}  {cached:>6}  {written:>7}  {cost:>8}"
+    return f"{shown:<{room}}  {len(figures.sessions):>8,}  {read:>7}  {cached:>6}  {written:>7}  {cost:>8}"
 
 
 def _by_size(groups: dict[str, UsageFigures]) -> list[tuple[str, UsageFigures]]:

@@ -11,6 +11,8 @@ from tui_agent.session import SessionStore
 from tui_agent.session.usage_statistics import read_statistics
 from tui_agent.settings import Locations
 
+_WIDTH = 100
+
 
 @click.command()
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only the last N days. Default: all.")
@@ -23,5 +25,5 @@ def stats(days: int | None, as_json: bool) -> None:
     if as_json:
         say_json(found.to_json())
         return
-    for line in found.lines():
+    for line in found.lines(_WIDTH):
         say(escaped(line))

@@ -72,8 +72,8 @@ class PageActions:
         except TuiAgentError as error:
             self._context.say(str(error), wrong=True)
             return
-        text = sanitise("\n".join(found.lines()))
-        self._context.show_page("Tokens and cost of all sessions", lambda _: Content(text))
+        title = "Tokens and cost of all sessions"
+        self._context.show_page(title, lambda width: Content(sanitise("\n".join(found.lines(width)))))
 
     def _show_context_page(self, _: str) -> None:
         agent, status = self._context.bridge.agent, self._state().status
