@@ -163,7 +163,8 @@ class ResponseDecoder:
             # A server may report its failure in a last event without the blank line after it.
             yield from self._read(self._last_events())
             if not self.events and self._media_type and not self._media_type.startswith(_EVENT_STREAM):
-                raise self._bad(f"its content type is {self._media_type}, not {_EVENT_STREAM}")
+                said = words_of(self._strange)
+                raise self._bad(f"{self._wrong_type()} (“{said}”)" if said else self._wrong_type())
         yield from self._reader.finish()
         if is_whole and self._strange and not self.complete and (words := words_of(self._strange)):
             # A gateway that loses its server may say so in any form.
@@ -174,6 +175,8 @@ class ResponseDecoder:
             self.events += event.get("type") not in ("ping", _STRAY)
             if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
+            if (foreign := self._foreign(event)) is not None:
+                raise foreign
             if event.get("type") != "ping":
                 self._strange = {} if self._reader.knows(event) else event
             yield from self._reader.read(event)
@@ -181,18 +184,16 @@ class ResponseDecoder:
     def _read_whole(self, body: bytes, *, is_whole: bool) -> Iterator[StreamEvent]:
         """Yield the events of a whole message; a body that is none is an error, in the server's words."""
         text = body.decode("utf-8", "replace")
-        try:
-            message: object = json.loads(text)
-        except (ValueError, RecursionError):
-            message = None
-        if is_object(message) and _is_answer(message):
-            yield from self._read(_events_of(message))
+        message = _json_of(text)
+        if is_object(message) and (answer := _answer_in(message)) is not None:
+            yield from self._read(_events_of(answer))
         elif is_object(message):
-            raise self._errors.of_event(message, self._request_id)
+            raise self._foreign(message) or self._errors.of_event(message, self._request_id)
+        elif any(map(self._reader.knows, events := _listed_events(message, text))):
+            yield from self._read(events)
         elif is_whole:
             title = ErrorDetails.of(text).words if text.startswith("<") else ""
-            named = f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
-            raise self._bad(f"{named} (page “{title}”)" if title else named)
+            raise self._bad(f"{self._wrong_type()} (page “{title}”)" if title else self._wrong_type())
 
     def _last_events(self) -> Iterator[JsonObject]:
         with suppress(ValueError, RecursionError):
@@ -206,6 +207,15 @@ class ResponseDecoder:
         except (ValueError, RecursionError) as error:
             raise self._bad(_fault(error)) from None
 
+    def _foreign(self, event: JsonObject) -> ProviderError | None:
+        """Return the error for an answer of another API; None for any other object."""
+        if event.get("error") or not str(event.get("object", "")).startswith("chat.completion"):
+            return None
+        return self._bad("it is an answer of the Chat Completions API")
+
+    def _wrong_type(self) -> str:
+        return f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
+
     def _bad(self, words: str) -> ProviderError:
         return self._errors.write("bad_response", words, status=200, request_id=self._request_id)
 
@@ -214,6 +224,25 @@ def _is_answer(message: JsonObject) -> bool:
     """True for a whole message of the API, also one with a text instead of blocks."""
     is_message = message.get("type") == "message" or message.get("role") == "assistant"
     return is_message and isinstance(message.get("content"), list | str)
+
+
+def _answer_in(body: JsonObject) -> JsonObject | None:
+    """Return the whole message in a body, which may be wrapped in one more object; None if there is none."""
+    inner = (one for one in body.values() if is_object(one))
+    return next((one for one in (body, *inner) if _is_answer(one)), None)
+
+
+def _json_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _listed_events(body: object, text: str) -> list[JsonObject]:
+    """Return the events of a stream that came as an array, or one a line, without the form of events."""
+    listed = body if is_array(body) else [_json_of(line) for line in text.splitlines()]
+    return [event for event in listed if is_object(event)]
 
 
 def _events_of(message: JsonObject) -> Iterator[JsonObject]:
