@@ -1,7 +1,7 @@
 """The configuration of an agent (S4-15). Only the provider is required; the defaults of the rest are safe."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, Protocol, TypeAlias
@@ -11,11 +11,12 @@ from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, H
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.function_tool import expect_deps
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from tui_agent.protocol.past_state import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool import Tool, ToolResources
 from tui_agent.protocol.value_checks import (
     expect_flag,
     expect_function,
@@ -68,6 +69,8 @@ class AgentLoopConfig:
     """The model provider; it holds the credentials, which the loop never sees (S4-7)."""
     tools: Sequence[ToolLike] = ()
     """Tools, or functions, which `function_tool` turns into tools."""
+    only_tools: Callable[[str], bool] | None = None
+    """Returns True for the names of the tools that are offered, sub-agents included; None: all are."""
     system: SystemText = DEFAULT_SYSTEM
     """The system prompt: the layer `agentloop.system`. An empty text means no such layer."""
     context: str = ""
@@ -76,6 +79,8 @@ class AgentLoopConfig:
     """More layers of the system prompt, such as those of `load_instructions`."""
     workspace: Path | str | None = None
     """The directory in which the agent works; the system prompt names it."""
+    resources: ToolResources = field(default_factory=lambda: ToolResources(None))
+    """Objects that tools find in their context: `deps`, and the workspace if they name no other."""
     bus: EventBus | None = None
     """The bus for events; None: a bus of its own."""
     policy: PermissionChecker | None = None
@@ -159,6 +164,10 @@ class AgentLoopConfig:
         self._check_sequences()
         self._check_limits()
         self._check_functions()
+        if self.workspace is not None and self.resources.workspace is None:
+            self.resources = replace(self.resources, workspace=Path(self.workspace).resolve())
+        for tool in self.tools:
+            expect_deps(tool, self.resources.deps)
 
     def _check_parts(self) -> None:
         expect_provider("AgentLoopConfig.provider", self.provider)
@@ -204,7 +213,7 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend")
+        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend", "only_tools")
         for name in (*functions, "parent_overrun", "summary_provider", "fallback_provider"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
@@ -212,6 +221,7 @@ class AgentLoopConfig:
 _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "context": (str, "text"),
     "workspace": ((Path, str, NoneType), "a path or None"),
+    "resources": (ToolResources, "ToolResources"),
     "bus": ((EventBus, NoneType), "an EventBus or None"),
     "gate": ((ApprovalGate, NoneType), "an ApprovalGate or None"),
     "hooks": ((HookBus, NoneType), "a HookBus or None"),

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -32,6 +32,7 @@ _PROXY_REFUSES = re.compile(
     r"^4(?!08|25|29)\d\d\b|AUTHENTICATION|username/password|not allowed|malformed", re.IGNORECASE
 )
 """Answers of a proxy that it would repeat."""
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _WRONG_HOST, _WRONG_TIME = (62, 64), (9, 10)
 """Codes of OpenSSL for certificates that no further authority helps."""
 
@@ -78,6 +79,30 @@ def _tls_context() -> tuple[ssl.SSLContext, str]:
             except OSError as error:
                 problems.append(f"{name}: {more} cannot be read ({error.strerror or error}); it has no effect.")
     return context, " ".join(problems)
+
+
+def network_of(address: str) -> Network:
+    """Return the same.
+
+    Raises:
+        ProviderError: a variable names a proxy or certificates that cannot be used.
+    """
+    try:
+        return network_for(address)
+    except ConfigurationError as error:
+        what = f"No connection is possible: {error}"
+        raise ErrorFactory().write("unavailable", what=what, advice="then start again") from None
+
+
+def secret_values(headers: Mapping[str, str]) -> list[str]:
+    """Return the values of the headers that may contain a credential."""
+    return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
+
+
+def proxy_secrets(proxy: WebProxy | None) -> tuple[str, ...]:
+    """Return the secret parts of a proxy's address."""
+    parts = urlsplit("" if proxy is None else proxy.url)
+    return tuple(filter(None, (parts.netloc.rpartition("@")[0], parts.password)))
 
 
 def root_cause(error: BaseException) -> str:

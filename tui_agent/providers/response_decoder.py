@@ -10,7 +10,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.provider import StreamEvent
 
 from .error_details import ErrorDetails, words_of
-from .provider_failures import ErrorFactory
+from .provider_failures import MESSAGES_API, ErrorFactory
 from .response_reader import ResponseReader
 
 LONGEST_EVENT = 64 * 1024 * 1024
@@ -24,6 +24,8 @@ _STRAY = "stray"
 _FIELDS = ("data", "event", "id", "retry")
 _DONE = "[DONE]"
 """Last event of other APIs, which converting servers pass on."""
+DONE: JsonObject = {"type": "ping", "is_last": True}
+"""The same as an event; the Messages API ends with another one, and takes it for a ping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +172,17 @@ class ResponseDecoder:
             # A gateway that loses its server may say so in any form.
             raise self._errors.write("stream_cut", words, status=200, request_id=self._request_id)
 
+    def translated(self, event: JsonObject) -> Iterable[JsonObject]:
+        """Return the events of the Messages API for one event of the stream."""
+        return (event,)
+
+    def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
+        """Return the events that a stream of a whole message would have; None if it is not a message."""
+        answer = _answer_in(message)
+        return None if answer is None else _events_of(answer)
+
     def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
-        for event in events:
+        for event in (inner for outer in events for inner in self.translated(outer)):
             self.events += event.get("type") not in ("ping", _STRAY)
             if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
@@ -185,12 +196,11 @@ class ResponseDecoder:
         """Yield the events of a whole message; a body that is none is an error, in the server's words."""
         text = body.decode("utf-8", "replace")
         message = _json_of(text)
-        if is_object(message) and (answer := _answer_in(message)) is not None:
-            yield from self._read(_events_of(answer))
+        events = self.events_of(message) if is_object(message) else _listed_events(message, text)
+        if events is not None and (is_object(message) or any(map(self._reader.knows, events))):
+            yield from self._read(events)
         elif is_object(message):
             raise self._foreign(message) or self._errors.of_event(message, self._request_id)
-        elif any(map(self._reader.knows, events := _listed_events(message, text))):
-            yield from self._read(events)
         elif is_whole:
             title = ErrorDetails.of(text).words if text.startswith("<") else ""
             raise self._bad(f"{self._wrong_type()} (page “{title}”)" if title else self._wrong_type())
@@ -209,9 +219,10 @@ class ResponseDecoder:
 
     def _foreign(self, event: JsonObject) -> ProviderError | None:
         """Return the error for an answer of another API; None for any other object."""
-        if event.get("error") or not str(event.get("object", "")).startswith("chat.completion"):
+        is_chat = str(event.get("object", "")).startswith("chat.completion")
+        if event.get("error") or not is_chat or self._errors.api != MESSAGES_API:
             return None
-        return self._bad("it is an answer of the Chat Completions API")
+        return self._bad('it is an answer of the Chat Completions API, which `kind = "openai"` speaks')
 
     def _wrong_type(self) -> str:
         return f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
@@ -273,6 +284,7 @@ def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
     Some servers mark an error only by the event's name, or send plain text instead of JSON.
     """
     if event.data.strip() == _DONE:
+        yield DONE
         return
     if event.name == _STRAY:
         yield {"type": _STRAY, "message": ErrorDetails.of(event.data).words}
