@@ -96,7 +96,7 @@ class ProviderBuilder:
             api_key=found.api_key,
             auth_token=found.auth_token,
             base_url=found.base_url,
-            betas=settings.betas,
+            betas=(*settings.betas, *_betas_of_environment()),
             extra_body=settings.extra_body,
             key_source=_key_source(settings.key_command, settings.key_lifetime),
             cache=settings.cache_lifetime == "5m" or "1h",
@@ -146,6 +146,12 @@ class ProviderBuilder:
         """Have the stack close the provider."""
         self._stack.push_async_callback(provider.aclose)
         return provider
+
+
+def _betas_of_environment() -> tuple[str, ...]:
+    """Return the betas that users of another agent have set, for the default endpoint."""
+    listed = os.environ.get("ANTHROPIC_BETAS", "").split(",")
+    return tuple(dict.fromkeys(name.strip() for name in listed if name.strip().isprintable() and name.strip()))
 
 
 def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
