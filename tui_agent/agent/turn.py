@@ -280,7 +280,9 @@ class Turn:
             self._spend(attempt.state.usage, attempt.provider.model)
         if attempt.answer is not None:
             self.answer = attempt.answer
-            self._tally.final_text = attempt.answer.text or self._tally.final_text
+            # The answer continues one that the model paused.
+            begun = self._tally.final_text if self._place.trigger == "pause" else ""
+            self._tally.final_text = "\n".join(filter(None, (begun, attempt.answer.text))) or self._tally.final_text
             self._agent.publish_context_usage()
             self._end_step()
 
