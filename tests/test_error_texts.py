@@ -119,7 +119,7 @@ ONE_ERROR: dict[str, tuple[Reply, str]] = {
         fails(401, "authentication_error", "invalid x-api-key"),
         "The model's server did not accept the key",
         "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
-        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header.",
+        "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header; for keys that expire, set `key_command`.",
     ),
     "403": refused(
         fails(403, "permission_error", "not yours"),
@@ -196,7 +196,7 @@ RETRIED: dict[str, tuple[Reply, str]] = {
     ),
     "502 with a page": (
         raw("<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"}),
-        f"A proxy, firewall or web server answered with a page for {HERE} (502)",
+        f"A proxy, firewall or web server answered with a page for {HERE} (502): Bad gateway",
     ),
     "504": (fails(504, "timeout_error", "upstream"), "The model's server did not answer in time (504): upstream"),
     "529": (fails(529, "overloaded_error", "Overloaded"), "The model's server is overloaded (529)"),
@@ -269,7 +269,8 @@ async def test_the_wait_that_the_server_asks_for_is_in_the_sentence() -> None:
 async def test_a_server_that_does_not_run_is_named_at_once() -> None:
     seen = await shown_after([], "http://127.0.0.1:1")
 
-    text = f"No server answers at {HERE}: Connection refused{KEPT}is the server running? Start it, then try again."
+    advice = "start it there, such as with `llama-server --jinja -m MODEL.gguf --port 1`, then try again."
+    text = f"No server answers at {HERE}: Connection refused{KEPT}{advice}"
     assert (seen.screen, seen.printed, seen.code) == ((text,), (f"error: {text}",), ExitCode.FAILED)
 
 
@@ -324,6 +325,18 @@ async def test_an_empty_answer_is_not_called_the_second_one_before_it_is() -> No
 
     assert (await shown_after([{}, FINE])).screen == (first,)
     assert (await shown_after([{}, {}])).screen == (first, second)
+
+
+async def test_an_empty_answer_says_why_the_model_stopped() -> None:
+    limit, lost = {"stop_reason": "max_tokens"}, {"stop_reason": "compute_lost"}
+    advice = "raise `max_tokens`, or let it think less with /effort."
+
+    assert (await shown_after([limit, limit])).screen[-1] == (
+        f"The model reached its output limit before it said anything{KEPT}{advice}"
+    )
+    assert (await shown_after([lost, lost])).screen[-1] == (
+        f"The model gave an empty answer twice: compute_lost{KEPT}send another message."
+    )
 
 
 async def test_without_a_key_no_server_is_blamed() -> None:

@@ -30,7 +30,7 @@ from pydantic import (
     model_validator,
 )
 
-from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
+from tui_agent.protocol.endpoint import ENDPOINT_NAME, CacheLifetime, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
 from tui_agent.protocol.language_server import LanguageServer
@@ -58,6 +58,7 @@ MOST = 10**15
 NEVER_FROM_PROJECT = (
     "base_url",
     "key_command",
+    "key_lifetime",
     "betas",
     "extra_body",
     "permissions.mode",
@@ -81,6 +82,7 @@ NEVER_FROM_PROJECT = (
     "ui.title",
     "providers",
     "models.small",
+    "models.fallback",
     "plugins.disabled",
     "web.search",
 )
@@ -229,6 +231,8 @@ class ModelSettings(_Section):
     small: str = ""
     """Model for compaction, for questions about fetched pages and for sub-agents that ask for it; empty for the model
     of the session. Never taken from a project."""
+    fallback: str = ""
+    """Model that answers the rest of a run whose model stays overloaded; empty for none. Never taken from a project."""
 
 
 def _references(value: object) -> object:
@@ -346,12 +350,17 @@ class Settings(_Section):
     key_command: str = ""
     """Command line for bash that prints the key of this endpoint; it runs again once after a 401 or 403. Never taken
     from a project."""
+    key_lifetime: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds after which `key_command` runs again before a request; if not set, only once the server refuses the key.
+    Never taken from a project."""
     betas: Annotated[tuple[str, ...], BeforeValidator(_references)] = ()
     """Values of the header `anthropic-beta` for this endpoint. Never taken from a project."""
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """More fields of each request to this endpoint. Never taken from a project."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Maximum tokens of an answer; if not set, the model's limit."""
+    cache_lifetime: CacheLifetime = "5m"
+    """Time for which the endpoint keeps the beginning of a request in its cache. An hour costs more to write."""
     strategy: str = "auto"
     """Scheduling of calls: auto, sequential, parallel or batched:N."""
     max_steps: int | None = Field(default=None, gt=0, le=MOST)

@@ -208,7 +208,7 @@ async def test_a_paused_answer_is_continued_by_a_user_message(
     report = await b.loop.run("Go")
 
     assert b.sent(1) == ["user: Go", "assistant: Searching", "user: Please continue."]
-    assert (report.reason, report.final_text) == ("done", "found it.")
+    assert (report.reason, report.final_text) == ("done", "Searching\nfound it.")
     assert [step.type for step in report.steps] == ["initial", "tool_followup"]
 
 

@@ -201,6 +201,17 @@ async def test_refused_reasoning_leaves_the_conversation_whatever_the_words() ->
     assert wrong == {}
 
 
+async def test_a_refusal_of_reasoning_within_an_answer_counts_like_one_with_a_status() -> None:
+    thought = answer(ThinkingBlock(thinking="hm", signature="c2ln"), TextBlock(text="Yes."))
+    words = error_body("invalid_request_error", "messages.1.content.0: Invalid `signature` in `thinking` block")
+    wrapped = error_body("api_error", f"upstream said: {json.dumps(words)}")
+    for status, body in ((200, words), (500, wrapped)):
+        server = FussyServer(refuses=refusing(status, body, has("thinking")))
+        seen = await outcome(server, [text_message("hi"), thought], "Go on")
+
+        assert (seen.reasons, len(seen.sent)) == (["done"], 2)
+
+
 async def test_a_server_that_misses_reasoning_is_asked_without_any() -> None:
     words = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`."
     enabled: Callable[[Any], bool] = lambda request: request.get("thinking") != {"type": "disabled"}  # noqa: E731
@@ -242,6 +253,23 @@ async def test_a_conversation_that_is_too_long_is_compacted_once_whatever_the_wo
         checks = (seen.reasons == ["done", "done"], seen.compacted == 1, seen.folded == seen.history)
         if not all(checks):
             wrong[name] = (checks, seen.reports[0].error)
+
+    assert wrong == {}
+
+
+async def test_long_messages_of_the_user_are_shortened_if_nothing_else_is_long() -> None:
+    refuses = refusing(400, "prompt is too long: 9999 tokens > 8000 maximum", is_longer(30_000))
+    long, longer = text_message("a " * 10_000), text_message("a " * 12_500)
+    cases: dict[str, tuple[Message, ...]] = {
+        "one": (text_message("hi"), answer(), long, answer()),
+        "after others": (text_message("hi"), answer(), text_message("and?"), answer(), long, answer()),
+        "the first": (longer, answer()),
+    }
+    wrong: dict[str, object] = {}
+    for name, history in cases.items():
+        seen = await outcome(FussyServer(refuses=refuses), history, "b " * 10_000, "And now?")
+        if (seen.reasons, seen.compacted, seen.folded == seen.history) != (["done", "done"], 1, True):
+            wrong[name] = (seen.reasons, seen.compacted, seen.reports[0].error)
 
     assert wrong == {}
 

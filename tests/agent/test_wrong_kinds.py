@@ -96,6 +96,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "only_tools": [("x", "only_tools must be a function or None, got 'x'")],
     "update_tools": [("x", "update_tools must be a function or None, got 'x'")],
     "summary_provider": [("x", "summary_provider must be a function or None, got 'x'")],
+    "fallback_provider": [("x", "fallback_provider must be a function or None, got 'x'")],
     "effects_published": [("x", "effects_published must be a function or None, got 'x'")],
     "run_hooks": [(print, "run_hooks must be RunHooks or None")],
     "session_id": [(None, "session_id must be text, got None")],

@@ -374,7 +374,7 @@ async def test_s3_19_the_result_becomes_a_block_with_the_id_of_its_call() -> Non
     message = AssistantMessage(content=tuple(calls("act", "act")), stop_reason="tool_use")
     ran = await run([ScriptedTool()], message.tool_calls, LITERAL)
 
-    conversation = WireConversation(marks=False).to_json([user_message("go"), message, *ran.result.tool_results])
+    conversation = WireConversation(mark=b"").to_json([user_message("go"), message, *ran.result.tool_results])
     wire = json.loads(b"[" + b"".join(conversation) + b"]")
     blocks = [block for one in wire for block in one["content"] if block["type"] == "tool_result"]
     assert [block["tool_use_id"] for block in blocks] == ["c0", "c1"]

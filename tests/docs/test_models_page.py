@@ -22,7 +22,7 @@ def test_the_example_configures_what_the_page_says(tmp_path: Path) -> None:
 
     assert target is not None
     assert (target.name, target.endpoint.base_url) == ("qwen3-coder", "http://box.local:8080")
-    assert key_of("box", target.endpoint, {"BOX_KEY": "k", "ANTHROPIC_API_KEY": "other"}) == "k"
+    assert key_of("box", target.endpoint, {"BOX_KEY": "k", "ANTHROPIC_API_KEY": "other"}) == ("k", None)
     assert target.endpoint.drop == shipped_profiles()["llamacpp"].endpoint.drop
     assert target.info.context_window == 65_536
     assert settings.models.small == "box/tiny"

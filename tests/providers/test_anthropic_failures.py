@@ -279,6 +279,7 @@ STREAM = "".join(
         *closing_frames("end_turn", 2, None),
     )
 )
+EVENTS = [line.removeprefix("data: ") for line in STREAM.splitlines() if line.startswith("data: ")]
 MESSAGE = json.dumps(
     {
         "id": "msg_1",
@@ -312,16 +313,36 @@ async def test_a_proper_answer_is_read_whatever_its_wrapping() -> None:
         "whole message": (MESSAGE, "application/json"),
         "whole message, called a stream": ("\n" + MESSAGE, "text/event-stream"),
         "whole message without a type": (PLAIN_MESSAGE, "application/json"),
+        "wrapped message": (f'{{"code": 0, "message": "ok", "data": {MESSAGE}}}', "application/json"),
+        "one event a line": ("\n".join(EVENTS), "application/x-ndjson"),
+        "array of events": (f"[{', '.join(EVENTS)}]", "application/json"),
     }
     wrong: dict[str, object] = {}
     for name, (text, kind) in wrappings.items():
         facts, error = await answered({"raw_body": text, "headers": {"content-type": kind}})
-        calls = [ToolCall(id="c1", name="read", arguments={"path": "a"})] if text.strip() == MESSAGE else []
+        calls = [ToolCall(id="c1", name="read", arguments={"path": "a"})] if MESSAGE in text else []
         usages = [fact.usage.output_tokens for fact in facts if isinstance(fact, UsageReported)]
         if error or text_of(facts) != "WHOLE" or calls_of(facts) != calls or usages[-1:] != [2]:
             wrong[name] = (error, facts)
 
     assert wrong == {}
+
+
+async def test_an_answer_of_another_api_is_named_and_not_asked_for_again() -> None:
+    whole = '{"object": "chat.completion", "choices": [{"message": {"content": "Hi"}}]}'
+    part = 'data: {"object":"chat.completion.chunk","choices":[{"delta":{"content":"Hi"}}]}\n\n'
+    for text, kind in ((whole, "application/json"), (part, "text/event-stream")):
+        _, error = await failed({"raw_body": text, "headers": {"content-type": kind}})
+
+        assert (error.kind, error.retryable) == ("bad_response", False)
+        assert "an answer of the Chat Completions API" in str(error)
+
+
+async def test_a_text_instead_of_a_stream_is_quoted() -> None:
+    _, error = await failed({"raw_body": "Moved to another place", "headers": {"content-type": "text/plain"}})
+
+    assert error.kind == "bad_response"
+    assert "(“Moved to another place”)" in str(error)
 
 
 async def test_an_error_inside_an_answer_is_quoted_whatever_its_shape() -> None:
@@ -362,11 +383,24 @@ async def test_the_last_event_of_other_apis_is_skipped() -> None:
     assert facts[-1] == StreamEnded("end_turn")
 
 
-@pytest.mark.parametrize(("reason", "known"), [("length", "max_tokens"), ("MAX_TOKENS", "max_tokens")])
-async def test_stop_reasons_of_other_apis_are_known(reason: str, known: StopReason) -> None:
-    facts, _ = await answered({"blocks": [TEXT], "stop_reason": reason})
+async def test_stop_reasons_of_other_apis_are_known() -> None:
+    names: dict[str, tuple[StopReason, str]] = {
+        "length": ("max_tokens", ""),
+        "MAX_TOKENS": ("max_tokens", ""),
+        "STOP": ("end_turn", ""),
+        "eos_token": ("end_turn", ""),
+        "tool_calls": ("tool_use", ""),
+        "pause": ("pause_turn", ""),
+        "model_length": ("model_context_window_exceeded", ""),
+        "context_length_exceeded": ("model_context_window_exceeded", ""),
+        "content_filter": ("refusal", "content_filter"),
+        "SAFETY": ("refusal", "SAFETY"),
+        "refusal": ("refusal", ""),
+        "compute_lost": ("other", "compute_lost"),
+    }
+    seen = {name: (await answered({"blocks": [TEXT], "stop_reason": name}))[0][-1] for name in names}
 
-    assert facts[-1] == StreamEnded(known)
+    assert seen == {name: StreamEnded(*known) for name, known in names.items()}
 
 
 async def test_an_answer_that_only_pings_is_abandoned() -> None:

@@ -40,7 +40,7 @@ from tui_agent.protocol.provider import (
     UsageReported,
 )
 from tui_agent.protocol.tool import ToolSpec
-from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.anthropic_provider import EndpointTraits, KeySource
 from tui_agent.providers.kinds.openai_provider import OpenAiProvider
 
 READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
@@ -374,7 +374,7 @@ async def test_a_key_that_expired_is_printed_anew() -> None:
         async def printed() -> str:
             return next(keys)
 
-        async with asking(server, auth_token=None, key_source=printed) as provider:
+        async with asking(server, auth_token=None, key_source=KeySource(printed)) as provider:
             facts, error = await heard(provider.stream(HELLO))
 
     assert error is None

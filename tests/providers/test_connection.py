@@ -1,6 +1,7 @@
 """The environment of real machines: proxies, exceptions to them, certificates, and servers that are not there."""
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -21,8 +22,10 @@ from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import find_proxy
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import TextOut, UsageOut, block_frames, closing_frames, opening_frames
+from tui_agent.providers.endpoint_profiles import how_to_start
 
-VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS")
+MORE_AUTHORITIES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", *MORE_AUTHORITIES)
 STREAM = b"".join(
     (
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n",
@@ -194,15 +197,83 @@ async def test_a_proxy_with_an_unread_exception_says_so_once_and_works(monkeypat
     assert notices == ["NO_PROXY: '[::1' cannot be read and has no effect."]
 
 
-async def test_the_error_asks_if_a_server_of_this_machine_runs() -> None:
+@asynccontextmanager
+async def saying(reply: bytes) -> AsyncGenerator[int]:
+    """Run a server that gives every client the same reply, and yield its port."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.write(reply)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+NOTHING = b"\r\ncontent-length: 0\r\n\r\n"
+PROXY_ANSWERS: tuple[tuple[str, bytes, bool, str], ...] = (
+    ("HTTPS_PROXY=http", b"HTTP/1.1 407 Proxy Authentication Required" + NOTHING, False, "does not connect to"),
+    ("HTTPS_PROXY=http", b"HTTP/1.1 403 Forbidden" + NOTHING, False, "does not connect to"),
+    ("HTTPS_PROXY=http", b"HTTP/1.1 502 Bad Gateway" + NOTHING, True, "does not connect to"),
+    ("HTTPS_PROXY=http", b"", True, "was lost by the proxy http://127.0.0.1"),
+    ("ALL_PROXY=socks5", b"\x05\xff", False, "does not connect to"),
+    ("ALL_PROXY=socks5", b"HTTP/1.1 400 Bad Request" + NOTHING, False, "does not connect to"),
+    ("HTTP_PROXY=http", b"HTTP/1.1 407 Proxy Authentication Required" + NOTHING, False, "A proxy wants a user name"),
+)
+
+
+# The SOCKS client of the HTTP library leaves the connection to a proxy that refuses to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+async def test_a_proxy_that_refuses_is_named_and_only_asked_again_if_that_may_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong: dict[bytes, object] = {}
+    for setting, reply, is_retried, words in PROXY_ANSWERS:
+        variable, _, scheme = setting.partition("=")
+        async with saying(reply) as port:
+            with monkeypatch.context() as patch:
+                patch.setenv(variable, f"{scheme}://127.0.0.1:{port}")
+                _, error = await asked(f"http{'s' * (variable == 'HTTPS_PROXY')}://model.example")
+        if error is None or error.retryable is not is_retried or words not in str(error):
+            wrong[reply] = error
+    del error
+    gc.collect()
+
+    assert wrong == {}
+
+
+async def test_the_error_says_how_to_start_a_server_of_this_machine() -> None:
     _, error = await asked("http://localhost:1")
 
     assert error is not None
     assert not error.retryable
     assert str(error) == (
-        "No server answers at http://localhost:1: Connection refused. The conversation is kept; is the server running? "
-        "Start it, then try again."
+        "No server answers at http://localhost:1: Connection refused. The conversation is kept; start it there, such "
+        "as with `llama-server --jinja -m MODEL.gguf --port 1`, then try again."
     )
+
+
+@table(
+    ("address", "profile", "phrase"),
+    [
+        ("http://localhost:11434", None, "start Ollama there (`ollama serve`)"),
+        ("http://127.0.0.1:8080", "box", "start llama.cpp there (`llama-server --jinja -m MODEL.gguf`)"),
+        ("http://[::1]:9000", "ollama", "start Ollama there (`OLLAMA_HOST=127.0.0.1:9000 ollama serve`)"),
+        ("http://localhost:1234", "vllm", "start vLLM there (`vllm serve MODEL --port 1234`)"),
+    ],
+)
+def test_a_server_is_named_by_its_profile_or_its_port(address: str, profile: str | None, phrase: str) -> None:
+    assert how_to_start(address, profile) == phrase
+
+
+async def test_an_empty_address_of_the_environment_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    async with aclosing(AnthropicProvider("some-model")) as provider:
+        _, error = await heard(provider.stream(HELLO))
+
+    assert "does not connect to https://api.anthropic.com" in str(error)
 
 
 async def test_an_unknown_host_is_not_asked_again() -> None:
@@ -238,7 +309,7 @@ async def test_a_certificate_of_a_private_authority_names_the_variable_that_help
     async with answering(certificate) as address:
         _, error = await asked(address)
         answers: dict[str, object] = {}
-        for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"):
+        for name in ("SSL_CERT_FILE", *MORE_AUTHORITIES):
             with monkeypatch.context() as patch:
                 patch.setenv(name, str(authority))
                 answers[name] = await asked(address)
@@ -252,7 +323,7 @@ async def test_a_certificate_of_a_private_authority_names_the_variable_that_help
     assert not error.retryable
     assert f"The certificate of the server at {address} cannot be trusted: self-signed certificate" in str(error)
     assert "set SSL_CERT_FILE" in str(error)
-    assert answers == dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), ("Hello.", None))
+    assert answers == dict.fromkeys(("SSL_CERT_FILE", *MORE_AUTHORITIES), ("Hello.", None))
     assert [notice for notice in notices if notice.startswith("NODE_EXTRA_CA_CERTS: ")] == notices
     assert notices
     assert "SSL_CERT_FILE: " in str(missing)

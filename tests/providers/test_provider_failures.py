@@ -99,6 +99,17 @@ string_above_max_length
 Malformed input request: expected maxLength: 400000, actual: 500000, please reformat your input and try again.
 no slot has enough space: prompt of 9000 tokens, n_ctx = 8192
 KV cache is full
+prompt_too_long
+INPUT_TOO_LONG
+ContentLengthExceeded
+The text is too long for the model
+The model's context is full
+not enough context space for 9000 tokens
+the prompt has 10000 tokens but the model only allows 8192
+This model supports at most 8192 tokens, but got 9000.
+Requested 9000 tokens, only 8192 available
+prompt length (9000) + max_tokens (100) > max_seq_len (8192)
+Your conversation has grown beyond what this model can handle
 """.strip().splitlines()
 OTHER_REFUSALS = """
 max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens
@@ -116,6 +127,8 @@ Your account's monthly token limit is reached
 Concurrent requests exceed the limit for your organization
 At least one of the image dimensions exceed max allowed size: 8000 pixels
 messages.1.content.1.document: The PDF specified is too large
+max_tokens (9000) is too large. The model supports 8192 tokens
+max_completion_tokens is over the limit of 8192 tokens
 """.strip().splitlines()
 
 
@@ -138,8 +151,32 @@ def test_a_model_that_takes_no_images_or_documents_is_named_as_the_cause(words: 
     assert "remove them from the conversation with /rewind" in str(error)
 
 
-def test_overload_is_recognised_whatever_its_status() -> None:
-    assert WRITER.of_status(503, body("overloaded_error"), {}).kind == "overloaded"
+def test_overload_is_recognised_whatever_its_status_and_words() -> None:
+    answers = (
+        (503, body("overloaded_error")),
+        (429, {"error": {"type": "engine_overloaded_error", "message": "The engine is currently overloaded"}}),
+        (503, {"error": {"message": "The model is at capacity"}}),
+        (500, {"error": {"message": "Server is busy, please try again later"}}),
+        (503, {"error": {"code": 503, "status": "UNAVAILABLE", "message": "The model is overloaded."}}),
+    )
+
+    assert {WRITER.of_status(status, answer, {}).kind for status, answer in answers} == {"overloaded"}
+    assert WRITER.of_event({"error": {"message": "overloaded"}}, None).kind == "overloaded"
+    assert WRITER.of_status(400, {"error": {"message": "operator overloaded"}}, {}).kind == "invalid_request"
+
+
+def test_a_gateway_that_calls_a_refusal_its_own_failure_is_not_asked_again() -> None:
+    words = 'litellm.BadRequestError: {"type":"error","error":{"type":"invalid_request_error","message":"no"}}'
+
+    assert WRITER.of_status(500, {"error": {"message": words}}, {}).kind == "invalid_request"
+    assert WRITER.of_status(502, body("invalid_request_error", "no"), {}).kind == "invalid_request"
+
+
+def test_a_proxy_that_wants_a_password_is_named_as_the_cause() -> None:
+    error = WRITER.of_status(407, "", {})
+
+    assert (error.kind, error.retryable) == ("unavailable", False)
+    assert "A proxy wants a user name and a password (407)" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +262,7 @@ SHAPES: tuple[tuple[object, str], ...] = (
     ([{"error": {"code": 400, "message": "in a list"}}], "in a list"),
     ({"code": 7, "hint": None}, '"code": 7'),
     ('{"message": "JSON as text"}', "JSON as text"),
+    ("\ufeff" + '{"message": "after a mark"}', "after a mark"),
     ("<?xml version='1.0'?><Error><Code>A</Code><Message>Access &amp; deny</Message></Error>", "Access & deny"),
 )
 
@@ -247,6 +285,8 @@ def test_a_page_of_a_proxy_is_not_taken_for_an_answer_of_the_server() -> None:
     )
     assert failed.retryable
     assert "Bad Gateway" in str(failed)
+    untitled = "<html><style>a {}</style><!-- x --><body><p>Your network blocks this site</p></body></html>"
+    assert "(403): Your network blocks this site. The" in str(WRITER.of_status(403, untitled, {}))
 
 
 def test_a_server_that_only_repeats_its_status_is_not_quoted() -> None:

@@ -80,6 +80,31 @@ def test_the_words_of_known_servers_are_understood(body: Any, fields: set[str]) 
     assert refused_fields(body, ALL) == fields
 
 
+def test_fields_and_betas_of_the_user_are_found_in_any_words() -> None:
+    sent, betas = frozenset({"context_management", "anthropic-beta", "thinking"}), ("new-2026-01-01",)
+    words = {
+        "context_management": (
+            "Unknown parameter: 'context_management'.",
+            "Unrecognized request argument supplied: context_management",
+            "Additional properties are not allowed ('context_management' was unexpected)",
+            'Invalid JSON payload received. Unknown name "context_management": Cannot find field.',
+            "property context_management should not exist",
+            "Invalid parameter: context_management",
+            "'context_management' is not a valid parameter",
+            "extraneous key [context_management] is not permitted",
+        ),
+        "anthropic-beta": (
+            "invalid beta flag",
+            "Unknown beta: new-2026-01-01",
+            "The anthropic-beta header is not supported",
+            "Unexpected value(s) `new-2026-01-01` for the `anthropic-beta` header.",
+        ),
+    }
+    found = {text: refused_fields(api(text), sent, betas) for texts in words.values() for text in texts}
+
+    assert found == {text: {name} for name, texts in words.items() for text in texts}
+
+
 def test_only_fields_that_were_sent_are_refused() -> None:
     assert refused_fields(api("thinking: Extra inputs are not permitted"), frozenset({"cache_control"})) == set()
 
@@ -87,6 +112,7 @@ def test_only_fields_that_were_sent_are_refused() -> None:
 WORDS: dict[str, Any] = {
     "thinking": {"error": '"qwen3" does not support thinking'},
     "output_config": api('json: unknown field "output_config"'),
+    "cache_lifetime": "tools.0.cache_control.ephemeral.ttl: Extra inputs are not permitted",
     "cache_control": {"detail": [{"type": "extra_forbidden", "loc": ["body", "cache_control"], "msg": "Extra inputs"}]},
     "temperature": "Unsupported parameter: 'temperature' is not supported with this model.",
     "system_blocks": {"object": "error", "message": "system: Input should be a valid string", "code": 400},
@@ -120,6 +146,7 @@ def provider_for(server: FussyServer, notices: list[str]) -> AnthropicProvider:
         base_url=server.base_url,
         endpoint=EndpointTraits(info),
         betas=["new-2026-01-01"],
+        cache="1h",
         extra_body={"context_management": {"edits": []}},
     )
     provider.on_notice = provider.on_warning = notices.append
@@ -139,7 +166,8 @@ async def test_a_refused_field_is_left_out_from_then_on(name: str) -> None:
     assert server.refused == len(refusals), "each field is refused once, and never sent again"
     assert len(notices) == 1
     last = server.bodies[-1]
-    assert {one for one in WORDS if has_field(last, server.headers[-1], one)} == set(WORDS) - set(refusals)
+    gone = {*refusals, *({"cache_lifetime"} if name == "cache_control" else ())}
+    assert {one for one in WORDS if has_field(last, server.headers[-1], one)} == set(WORDS) - gone
     assert "Be brief." in str(last["system"])
     assert "Today." in str(last["system"])
 

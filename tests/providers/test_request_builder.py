@@ -13,6 +13,7 @@ from tests.support.wire_rules import problems_of, read_body
 from tui_agent.protocol.messages import Message, user_message
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 from tui_agent.protocol.tool import ToolSpec
+from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
 
 MARK = {"type": "ephemeral"}
@@ -59,6 +60,22 @@ def test_each_request_decides_whether_it_is_marked() -> None:
     bodies = [builder.build(replace(marked, cache=cache)) for cache in (True, False, True)]
 
     assert [body.count(b"cache_control") for body in bodies] == [3, 0, 3]
+
+
+def test_every_mark_of_a_request_has_the_same_lifetime() -> None:
+    request = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
+
+    text = json.dumps(body_of(request, cache="1h"))
+
+    assert (text.count('"cache_control"'), text.count('"ttl": "1h"')) == (3, 3)
+
+
+def test_a_cache_of_an_hour_costs_twice_the_input_to_write() -> None:
+    usual = AnthropicProvider("claude-opus-5-5", api_key="k").model
+    hour = AnthropicProvider("claude-opus-5-5", api_key="k", cache="1h").model
+
+    assert usual.input_price is not None
+    assert hour.cache_write_price == 2 * usual.input_price
 
 
 @pytest.mark.parametrize(("budget", "sent"), [(1, 1024), (5000, 5000)])

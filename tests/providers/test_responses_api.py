@@ -161,7 +161,7 @@ async def test_items_that_are_not_streamed_are_read_when_they_end() -> None:
 CUT = {"type": "tool_use", "name": "read", "raw_input": '{"pa', "unfinished": True}
 ENDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "limit": ({"blocks": [CUT], "stop_reason": "max_output_tokens"}, "max_tokens", ""),
-    "filter": ({"blocks": [], "stop_reason": "content_filter"}, "refusal", ""),
+    "filter": ({"blocks": [], "stop_reason": "content_filter"}, "refusal", "content_filter"),
     "refused": (
         {"blocks": [{"type": "frame", "event": "response.refusal.delta", "data": {"delta": "No."}}]},
         "refusal",

@@ -29,6 +29,8 @@ def has_field(body: Any, headers: Mapping[str, str], name: str) -> bool:
             return name in headers
         case "system_blocks":
             return isinstance(body.get("system"), list)
+        case "cache_lifetime":
+            return '"ttl"' in text
         case "cache_control" | "is_error":
             return f'"{name}"' in text
         case _:

@@ -9,14 +9,17 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
+from tui_agent.protocol.endpoint import Endpoint
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import StreamEvent
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.demo_server import error_body
+from tui_agent.providers.endpoint_profiles import find_target
 from tui_agent.settings import Settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.effective_settings import Credentials
+from tui_agent.workbench.configuration.named_endpoints import key_of
 
 CANARY = "sk-ant-canary-1234"
 
@@ -106,6 +109,42 @@ async def test_keys_are_sent_as_keys_and_tokens_as_tokens(monkeypatch: pytest.Mo
     assert wrong == []
 
 
+async def test_betas_of_the_environment_go_to_the_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BETAS", "one-2026-01-01, two-2026-01-01,")
+    async with FussyServer() as server, AsyncExitStack() as stack:
+        await asked(server, {"betas": ("mine-2026-01-01",)})
+        named = Settings(model="box/m", providers={"box": Endpoint(base_url=server.base_url)})
+        await heard(ProviderBuilder(stack).build(named).stream(HELLO))
+
+        betas = [headers.get("anthropic-beta") for headers in server.headers]
+    assert betas == ["mine-2026-01-01,one-2026-01-01,two-2026-01-01", None]
+
+
+@table(
+    ("variable", "key", "bearer"), [("BOX_API_KEY", "secret", "Bearer secret"), ("BOX_TOKEN", None, "Bearer secret")]
+)
+async def test_a_named_endpoint_gets_a_token_as_a_token_and_a_key_in_both_headers(
+    monkeypatch: pytest.MonkeyPatch, variable: str, key: str | None, bearer: str
+) -> None:
+    monkeypatch.setenv(variable, "secret")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "other")
+    async with FussyServer() as server, AsyncExitStack() as stack:
+        providers = {"box": Endpoint(base_url=server.base_url, key_env=variable)}
+        provider = ProviderBuilder(stack).build(Settings(model="box/m", providers=providers))
+        await heard(provider.stream(HELLO))
+
+        assert [(one.get("x-api-key"), one.get("authorization")) for one in server.headers] == [(key, bearer)]
+
+
+def test_the_api_by_its_name_gets_a_key_as_a_key_and_a_token_as_a_token() -> None:
+    target = find_target("anthropic/claude-opus-5-5", {})
+    assert target is not None
+    both = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_AUTH_TOKEN": "t"}
+
+    assert key_of("anthropic", target.endpoint, both) == ("k", None)
+    assert key_of("anthropic", target.endpoint, {"ANTHROPIC_AUTH_TOKEN": "t"}) == (None, "t")
+
+
 async def test_a_gateway_that_refuses_the_key_names_the_ways_to_send_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "t")
     refused = error_body("authentication_error", "no key")
@@ -144,6 +183,21 @@ async def test_a_command_prints_the_key_and_runs_again_once_when_it_expires(tmp_
     assert runs.read_text().count("run") == 3, "first, after the key had expired, and once more in vain"
     assert requests == 1 + 1 + 2 + 2
     assert "key-3" not in str(answers[-1][1])
+
+
+@table(("lifetime", "keys"), [(1e-9, ["key-1", "key-2"]), (3600.0, ["key-1", "key-1"])])
+async def test_a_key_with_a_lifetime_is_printed_anew_before_it_is_refused(
+    tmp_path: Path, lifetime: float, keys: list[str]
+) -> None:
+    command = f"echo run >> {tmp_path}/runs; echo key-$(wc -l < {tmp_path}/runs)"
+    (tmp_path / "runs").unlink(missing_ok=True)
+    async with FussyServer() as server, AsyncExitStack() as stack:
+        chosen = Settings(model="m", base_url=server.base_url, key_command=command, key_lifetime=lifetime)
+        provider = ProviderBuilder(stack).build(chosen)
+        for _ in keys:
+            await heard(provider.stream(HELLO))
+
+        assert [one.get("x-api-key") for one in server.headers] == keys
 
 
 @table(

@@ -11,9 +11,10 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.table import table
 from tests.tools.web.conftest import Site, site
+from tui_agent.agent import RetryPolicy
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import CompactionEnded, ContextUsage, Noticed, UsageUpdated
-from tui_agent.providers.demo.demo_server import TextOut, block_frames, frame
+from tui_agent.providers.demo.demo_server import TextOut, block_frames, error_body, frame
 from tui_agent.tools.fetch_tool import FetchTool
 from tui_agent.workbench.build_engine import Engine, open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
@@ -69,6 +70,23 @@ async def test_the_small_model_summarises_and_costs_its_own_price(tmp_path: Path
         assert [body["model"] for body in server.bodies] == ["big"] * 6 + ["tiny"]
         assert len(str(server.bodies[-1]["messages"])) < 2_500 * 4, "half of the small window"
         assert engine.loop.dump().cost == before
+
+
+async def test_the_fallback_of_the_settings_answers_for_an_overloaded_model(tmp_path: Path) -> None:
+    overloaded = (529, error_body("overloaded_error", "Overloaded"))
+    async with (
+        FussyServer(refuses=lambda body: overloaded if body["model"] == "big" else None) as server,
+        engine_with(server, tmp_path, models={"fallback": "box/tiny"}) as engine,
+    ):
+        engine.loop.config.retry = RetryPolicy(first_wait=0)
+        with engine.bus.subscribe() as heard:
+            report = await engine.loop.run("Hi")
+            events = [envelope.event for envelope in heard.drain()]
+
+    assert (report.reason, report.final_text) == ("done", "Hello.")
+    assert [body["model"] for body in server.bodies] == ["big"] * 3 + ["tiny"]
+    assert [event.model for event in events if isinstance(event, UsageUpdated)] == ["box/tiny"]
+    assert engine.loop.provider.model.name == "box/big"
 
 
 async def test_a_long_first_request_is_counted_where_the_endpoint_does(tmp_path: Path) -> None:

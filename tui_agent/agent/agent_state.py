@@ -171,17 +171,17 @@ class AgentState:
     def spend(self, usage: Usage, model: ModelInfo) -> float | None:
         """Count the tokens of an answer by `model`, kept or not. Return its cost in dollars."""
         cost = model.cost_of(usage)
-        self.count(usage, cost)
+        self.count(usage, cost, model.name)
         return cost
 
-    def count(self, usage: Usage, cost: float | None) -> None:
+    def count(self, usage: Usage, cost: float | None, model: str) -> None:
         """Add to the sums. A sub-agent passes them to its parent; the root agent publishes them."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
         if self.config.on_spend is not None:
-            self.config.on_spend(usage, cost)
+            self.config.on_spend(usage, cost, model)
         else:
-            self.publisher.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
+            self.publisher.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost, model=model))
 
     def publish_context_usage(self) -> None:
         """Publish how full the context window is; the only figure, which compaction and the screen use, too."""

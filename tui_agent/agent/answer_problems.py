@@ -10,7 +10,7 @@ from tui_agent.execution.contained_calls import Crash
 from tui_agent.execution.pipeline.tool_execution import ToolExecution
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import ContentDropped, Warned
-from tui_agent.protocol.messages import AssistantMessage, DroppedContent, Message, has_content, without
+from tui_agent.protocol.messages import AssistantMessage, DroppedContent, Message, StopReason, has_content, without
 from tui_agent.protocol.tool import ToolResult
 
 from .agent_state import AgentState
@@ -41,12 +41,19 @@ _THINKING_DROPPED = (
 class EmptyAnswerError(ProviderError):
     """The answer has no text and no call, at most reasoning."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The model gave an empty answer twice. The conversation is kept; send another message.",
-            kind="bad_response",
-            summary="The model gave an empty answer",
-        )
+    def __init__(self, stop_reason: StopReason | None = None, detail: str = "") -> None:
+        """
+        Args:
+            stop_reason: why the model stopped.
+            detail: the provider's explanation of it; empty if there is none.
+        """
+        why = f": {' '.join(detail.split()).rstrip('.')}" if detail.strip() else ""
+        once, twice = f"The model gave an empty answer{why}", f"The model gave an empty answer twice{why}"
+        advice = "send another message"
+        if stop_reason == "max_tokens":
+            once = twice = "The model reached its output limit before it said anything"
+            advice = "raise `max_tokens`, or let it think less with /effort"
+        super().__init__(f"{twice}. The conversation is kept; {advice}.", kind="bad_response", summary=once)
 
 
 def missing_stop_reason() -> ProviderError:

@@ -78,7 +78,9 @@ class Attempt:
         if self.state.stop_reason == "model_context_window_exceeded":
             return full_window()
         # A refusal ends the run with a message of its own.
-        return EmptyAnswerError() if self.state.is_empty and self.state.stop_reason != "refusal" else None
+        if not self.state.is_empty or self.state.stop_reason == "refusal":
+            return None
+        return EmptyAnswerError(self.state.stop_reason, self.state.detail)
 
     def keep(self) -> AssistantMessage:
         """Append the complete answer to the conversation, submit all of its calls, and return it.

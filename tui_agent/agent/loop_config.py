@@ -111,6 +111,8 @@ class AgentLoopConfig:
     """Compacts the conversation before it exceeds the model's context window (S4-91); None: it is never compacted."""
     summary_provider: Callable[[], ModelProvider] | None = None
     """Returns the model that summarises a conversation to compact it; None: the agent's own."""
+    fallback_provider: Callable[[], ModelProvider] | None = None
+    """Returns the model that answers the rest of a run whose model stays overloaded; None: there is none."""
     budget: Budget = field(default_factory=Budget)
     """The budget of one run."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
@@ -146,7 +148,7 @@ class AgentLoopConfig:
     """Tokens this conversation has used before."""
     cost: float | None = None
     """Dollars it has cost before; None if unknown."""
-    on_spend: Callable[[Usage, float | None], None] | None = None
+    on_spend: Callable[[Usage, float | None, str], None] | None = None
     """Called with the usage and cost of each answer in place of `usage.updated`; set by a sub-agent's parent."""
     parent_overrun: Callable[[], str | None] | None = None
     """Returns the limit that the parent agent has reached, as text; checked together with the own budget."""
@@ -212,7 +214,7 @@ class AgentLoopConfig:
 
     def _check_functions(self) -> None:
         functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend", "only_tools")
-        for name in (*functions, "parent_overrun", "summary_provider"):
+        for name in (*functions, "parent_overrun", "summary_provider", "fallback_provider"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 

@@ -25,6 +25,7 @@ from tui_agent.protocol.tool_result import FINAL_TEXT
 
 from .agent_state import OWNER, AgentState
 from .message_delivery import MessageDelivery
+from .model_fallback import ModelFallback
 from .run_hooks import MAX_CONTINUATIONS, ask_run_hooks
 from .run_input import CONTINUE_TEXT, Trigger, text_of
 from .run_limits import RunLimits
@@ -68,6 +69,7 @@ class AgentRun:
         self._turn: Turn | None = None
         self._next = TurnPosition(0, trigger, "initial")
         self._ending: Ending | None = None
+        self._fallback = ModelFallback(agent)
         self._delivery = MessageDelivery(agent, self._stop_tokens.now)
         self._limits = RunLimits(agent, self._tally)
         self._is_repaired = False
@@ -83,7 +85,7 @@ class AgentRun:
             self._ending = await self._resume_calls() or await self._add_input() or await self._refresh_system()
             while self._ending is None:
                 self._stop_tokens.soon.raise_if_set()
-                turn = self._turn = Turn(self._agent, self._tally, self._next, self._stop_tokens)
+                turn = self._turn = Turn(self._agent, self._tally, self._next, self._stop_tokens, self._fallback)
                 self._agent.publisher.move(run_id=self.id, turn=self._next.index, step=self._next.index)
                 await turn.take()
                 self._ending = turn.ending or await self._ending_after(turn)
@@ -349,6 +351,7 @@ class AgentRun:
         """Repair the conversation, requeue undelivered messages, and publish `run.ended` as the run's last event."""
         ending = self._ending or _broken_off_ending()
         self._turn = None
+        self._fallback.end()
         self._agent.queue.requeue(f"the run ended first ({ending.reason})")
         self._repair("this run broke off")
         self._agent.publisher.move(run_id=self.id)

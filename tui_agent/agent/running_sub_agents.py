@@ -146,7 +146,7 @@ class SubAgents(Generic[AgentT]):
         for child in self:
             child.abort(reason)
 
-    def count(self, usage: Usage, cost: float | None) -> None:
+    def count(self, usage: Usage, cost: float | None, model: str) -> None:
         """Add the usage of a sub-agent to the parent's and its run's."""
-        self._agent.count(usage, cost)
+        self._agent.count(usage, cost, model)
         self._run.count(usage, cost)

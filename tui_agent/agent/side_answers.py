@@ -53,7 +53,7 @@ async def answer_beside(
             await stream.aclose()
         if state.usage != Usage():
             cost = provider.model.cost_of(state.usage)
-            agent.count(state.usage, cost)
+            agent.count(state.usage, cost, provider.model.name)
             run.count(state.usage, cost)
     if state.stop_reason is None:
         raise ProviderError("the answer was cut off", kind="stream_cut")

@@ -30,6 +30,7 @@ from .answer_problems import (
 from .attempt import Attempt, Problem
 from .conversation_editor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
+from .model_fallback import ModelFallback
 from .output_format import SchemaFormat
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
@@ -49,13 +50,21 @@ class TurnPosition:
 class Turn:
     """One model response and its calls. Call `take` once; then read `answer`, `calls` and `ending`."""
 
-    def __init__(self, agent: AgentState, tally: RunTally, place: TurnPosition, stop_tokens: StopTokens) -> None:
+    def __init__(
+        self,
+        agent: AgentState,
+        tally: RunTally,
+        place: TurnPosition,
+        stop_tokens: StopTokens,
+        fallback: ModelFallback,
+    ) -> None:
         """
         Args:
             agent: the agent.
             tally: counts the usage of the run.
             place: the position in the run.
             stop_tokens: end the run.
+            fallback: replaces an overloaded model.
         """
         self.answer: AssistantMessage | None = None
         """The answer in the conversation, in part if it broke off; None without one."""
@@ -70,6 +79,7 @@ class Turn:
         self._tally = tally
         self._place = place
         self._stop_tokens = stop_tokens
+        self._fallback = fallback
         self._usage = Usage()
         self._model_ms = 0.0
         self._empty_answers = 0
@@ -226,7 +236,7 @@ class Turn:
         if isinstance(problem, EmptyAnswerError):
             self._empty_answers += 1
             wait = 0.0 if self._empty_answers == 1 else None
-        elif await self._repair.after(problem):
+        elif await self._repair.after(problem) or self._fallback.takes_over(problem, number):
             wait = 0.0
         else:
             wait = self._agent.config.retry.wait_before(number + 1, problem)
@@ -270,7 +280,9 @@ class Turn:
             self._spend(attempt.state.usage, attempt.provider.model)
         if attempt.answer is not None:
             self.answer = attempt.answer
-            self._tally.final_text = attempt.answer.text or self._tally.final_text
+            # The answer continues one that the model paused.
+            begun = self._tally.final_text if self._place.trigger == "pause" else ""
+            self._tally.final_text = "\n".join(filter(None, (begun, attempt.answer.text))) or self._tally.final_text
             self._agent.publish_context_usage()
             self._end_step()
 

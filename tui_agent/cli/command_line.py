@@ -45,6 +45,7 @@ _COMMANDS = {
     "plugins": ".subcommands.plugins_command",
     "serve": ".subcommands.serve_command",
     "sessions": ".subcommands.sessions_command",
+    "stats": ".subcommands.stats_command",
     "tools": ".subcommands.tools_command",
     "update-check": ".subcommands.update_command",
 }
@@ -64,6 +65,7 @@ _SUMMARIES = {
     "plugins": "Show the plugins of installed packages.",
     "serve": "Show the app in a browser.",
     "sessions": "Manage stored sessions.",
+    "stats": "Show tokens and cost of all sessions by day, model and folder.",
     "tools": "Show the tools.",
     "update-check": "Ask the package index for a newer version.",
 }

@@ -161,6 +161,8 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
     yield Finding("model", "ok", settings.model)
     if settings.models.small:
         yield Finding("model", "ok", f"{settings.models.small} for small tasks")
+    if settings.models.fallback:
+        yield Finding("model", "ok", f"{settings.models.fallback} while the model is overloaded")
 
 
 def _program(name: str, state: Literal["note", "bad"], missing: str) -> Finding:

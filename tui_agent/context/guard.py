@@ -20,7 +20,16 @@ from tui_agent.protocol.value_checks import (
     refuse_unknown_fields,
 )
 
-from .compaction import LEFT_OUT, build_replacement, condensed, cut_result, find_plan, goal_end, tail_start
+from .compaction import (
+    LEFT_OUT,
+    build_replacement,
+    condensed,
+    cut_result,
+    find_plan,
+    goal_end,
+    safe_cuts,
+    tail_start,
+)
 from .history import ConversationHistory
 from .tokens import CHARACTERS_PER_TOKEN, estimate_message
 from .transcript_text import as_transcript, digest, shortened
@@ -219,6 +228,8 @@ class ContextGuard:
         done: Compaction | None = None
         if strategy != "trim" and not (cuts and sizes.without(cuts) <= sizes.target):
             chosen = self._range(messages, sizes)
+            if forced and (chosen is None or sizes.beside(messages[slice(*chosen)]) > sizes.target):
+                chosen = _last_range(messages) or chosen
             if chosen is not None:
                 done = await self._replace(history, messages[slice(*chosen)], chosen[0], sizes, summarise, strategy)
         if done is None:
@@ -244,7 +255,8 @@ class ContextGuard:
         plan = find_plan(taken, self.options.plan_tool)
 
         def put_together(text: str) -> UserMessage | None:
-            made = build_replacement(taken, text, plan, limit, with_goal=start == 0)
+            # A goal at the start of the range was too long to be kept whole.
+            made = build_replacement(taken, text, plan, limit, with_goal=start == 0 and not goal_end(taken))
             return made if estimate_message(made) < taken_tokens else None
 
         if put_together("") is None:
@@ -273,7 +285,7 @@ class ContextGuard:
             if end - start < 2:
                 continue
             best = (start, end)
-            if sizes.before - sum(map(estimate_message, messages[start:end])) * sizes.scale <= sizes.target:
+            if sizes.beside(messages[start:end]) <= sizes.target:
                 break
         return best
 
@@ -290,6 +302,22 @@ class ContextGuard:
 
     def _record(self, history: ConversationHistory) -> _Record:
         return self._records.setdefault(history, _Record())
+
+
+def _last_range(messages: Sequence[Message]) -> tuple[int, int] | None:
+    """Return all but the newest user messages, and but the goal if that leaves enough; None if there is no answer
+    before them.
+
+    A server has refused the conversation, and each later one would be refused, too.
+    """
+    end = len(messages)
+    while end and isinstance(messages[end - 1], UserMessage):
+        end -= 1
+    start = goal_end(messages)
+    if end == len(messages) or end not in safe_cuts(messages) or end <= start:
+        return None
+    sizes = [estimate_message(message) for message in messages]
+    return 0 if sum(sizes[:start]) > sum(sizes[start:end]) else start, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +348,10 @@ class _Sizes:
     def without(self, cuts: Cuts) -> float:
         """Return the tokens that would remain after these cuts."""
         return self.before - sum(map(_saved, cuts)) * self.scale
+
+    def beside(self, taken: Iterable[Message]) -> float:
+        """Return the tokens of the conversation without these messages."""
+        return self.before - sum(map(estimate_message, taken)) * self.scale
 
     def now(self, history: ConversationHistory) -> int:
         """Return the current tokens of the conversation."""

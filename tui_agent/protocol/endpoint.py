@@ -21,6 +21,9 @@ LIBRARIES = {"openai": "openai", "bedrock": "boto3", "vertex": "google.auth"}
 ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of endpoints, the first part of `PROVIDER/MODEL`."""
 
+CacheLifetime: TypeAlias = Literal["5m", "1h"]
+"""Time for which an endpoint keeps the beginning of a request in its cache."""
+
 NEEDED_FIELDS = frozenset({"model", "messages", "max_tokens", "stream"})
 """Fields without which a request is none, so that no configuration leaves them out."""
 
@@ -112,6 +115,10 @@ class Endpoint(FrozenModel):
     """True if the endpoint has the server-side tool `web_search`."""
     key_command: str = ""
     """Command line for bash that prints the key; it runs again once after a 401 or 403."""
+    key_lifetime: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds after which `key_command` runs again before a request."""
+    cache_lifetime: CacheLifetime | None = None
+    """Time for which the endpoint keeps the beginning of a request; if not set, as the settings say."""
     betas: tuple[str, ...] = ()
     """Values of the header `anthropic-beta`."""
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])

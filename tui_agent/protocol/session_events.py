@@ -72,6 +72,8 @@ class UsageUpdated(FrozenModel):
     delta: Usage
     total: Usage
     cost: float | None = None
+    model: str = ""
+    """Model that the tokens of `delta` are of; empty in sessions of earlier versions."""
 
 
 class CheckpointSaved(FrozenModel):

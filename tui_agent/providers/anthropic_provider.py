@@ -9,9 +9,9 @@ import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
@@ -32,7 +32,7 @@ from .error_details import refusal_subject
 from .model_table import default_max_tokens, model_info
 from .provider_failures import BROKE_OFF, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal, dropped_text, refused_fields, statements
-from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, countable
+from .request_builder import CacheSetting, RequestBuilder, RequestSettings, ThinkingMode, countable
 from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
@@ -45,15 +45,22 @@ _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs 
 _PLACEHOLDER_TOKEN = "none"
 """Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
 
-KeySource: TypeAlias = Callable[[], Awaitable[str]]
-"""Returns a key for requests.
 
-Raises:
-    ProviderError: there is none now.
-"""
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Source of keys that expire."""
+
+    ask: Callable[[], Awaitable[str]]
+    """Returns a key, or raises a `ProviderError`; called again once after a 401 or 403."""
+    lifetime: float | None = None
+    """Seconds after which it is called again before a request."""
+
 
 _PINGS = 2
 """Silences after which an answer is abandoned that only sends pings: some models think for minutes without a word."""
+
+_HOUR_PRICE = 2.0
+"""Price of a token that is written to the cache for an hour, in prices of an input token."""
 
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the end of a complete answer, so that its connection can be reused."""
@@ -86,6 +93,8 @@ class EndpointTraits:
     """Fields that requests leave out."""
     counts_tokens: bool = True
     """True if the endpoint counts the tokens of a request."""
+    profile: str | None = None
+    """Name of the profile of its server."""
 
 
 class AnthropicProvider:
@@ -106,7 +115,7 @@ class AnthropicProvider:
         base_url: str | None = None,
         max_tokens: int | None = None,
         thinking: ThinkingMode = "default",
-        cache: bool = True,
+        cache: CacheSetting = True,
         headers: Mapping[str, str] | None = None,
         betas: Sequence[str] = (),
         extra_body: Mapping[str, object] | None = None,
@@ -124,10 +133,10 @@ class AnthropicProvider:
             base_url: address without `/v1`; None: `ANTHROPIC_BASE_URL`, or the API's own.
             max_tokens: longest answer in tokens, unless a request sets its own limit.
             thinking: reasoning mode of a request without a budget.
-            cache: use the prompt cache; turn it off for servers that do not know `cache_control`.
+            cache: use the prompt cache, `"1h"` for an hour; turn it off for servers that do not know `cache_control`.
             headers: headers for each request, such as another `anthropic-version`.
             betas, extra_body: values of the header `anthropic-beta`, and more fields of each request.
-            key_source: returns the key, instead of `api_key` and `auth_token`; called again once after a 401 or 403.
+            key_source: has the key, instead of `api_key` and `auth_token`.
             connect_timeout: seconds to connect.
             silence_timeout: seconds without a byte until an answer is abandoned; twice as many with pings alone.
             endpoint: facts about a named endpoint, which gets no credential and no header of the environment.
@@ -137,13 +146,14 @@ class AnthropicProvider:
         """
         _check_times(connect_timeout, silence_timeout)
         _check_settings(model, base_url, max_tokens, thinking, cache)
-        _check_credentials(endpoint, api_key=api_key, auth_token=auth_token)
+        _check_credentials(api_key=api_key, auth_token=auth_token)
         traits = endpoint or EndpointTraits(model_info(model))
-        self.model: ModelInfo = traits.info
+        self.model: ModelInfo = _priced(traits.info, cache)
         self._api_key, self._auth_token = _sendable(api_key), _sendable(auth_token)
         self._base_url, self._headers = _plain_address(base_url), _sendable_headers(headers)
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
+        self._profile = traits.profile
         limit, extra = max_tokens or default_max_tokens(self.model), _extra_fields(extra_body)
         self._builder = self.builder_type(
             RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
@@ -154,7 +164,7 @@ class AnthropicProvider:
         self.on_warning: Callable[[str], object] | None = None
         """Called with a warning for the user, such as that something that they set has no effect."""
         self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
-        self._key_source, self._key, self._closed = key_source, "", False
+        self._key_source, self._key, self._key_since, self._closed = key_source, "", 0.0, False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model.name!r})"
@@ -175,25 +185,31 @@ class AnthropicProvider:
         """
         client = await self._ready()
         answer, is_taken = await self._open_with_key(client, request)
-        async with answer, aclosing(answer.chunks()) as chunks:
-            fold = self.decoder(client.errors, answer, is_taken)
-            heard, limit = time.monotonic(), self._silence_timeout * _PINGS
-            async for chunk in chunks:
-                before = fold.events
-                for fact in fold.facts(chunk):
-                    if isinstance(fact, StreamEnded):
-                        await _drain(chunks)
+        try:
+            async with answer, aclosing(answer.chunks()) as chunks:
+                fold = self.decoder(client.errors, answer, is_taken)
+                heard, limit = time.monotonic(), self._silence_timeout * _PINGS
+                async for chunk in chunks:
+                    before = fold.events
+                    for fact in fold.facts(chunk):
+                        if isinstance(fact, StreamEnded):
+                            await _drain(chunks)
+                        yield fact
+                    if fold.complete:
+                        return
+                    if fold.events > before:
+                        heard = time.monotonic()
+                    elif time.monotonic() - heard > limit:
+                        raise answer.failure("timeout", f"nothing but pings for {limit:g} s", BROKE_OFF)
+                for fact in fold.finish(is_whole=answer.broken is None):
                     yield fact
-                if fold.complete:
-                    return
-                if fold.events > before:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > limit:
-                    raise answer.failure("timeout", f"nothing but pings for {limit:g} s", BROKE_OFF)
-            for fact in fold.finish(is_whole=answer.broken is None):
-                yield fact
-            if not fold.complete:
-                raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
+                if not fold.complete:
+                    raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
+        except ProviderError as error:
+            if error.kind == "invalid_request" and not error.subject:
+                # Gateways that stream from another server report its refusal within the answer.
+                error.subject = refusal_subject([error.summary], (await self._build(request))[0])
+            raise
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         """Return the input tokens of a request as the endpoint counts them; None if it does not count.
@@ -257,9 +273,12 @@ class AnthropicProvider:
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
                 self._warnings += here.client.warnings
-            if self._key_source is not None and here.client.key is None:
-                self._key = self._key or await self._key_source()
-                here.client.use_key(self._key)
+            if self._key_source is not None:
+                age, lifetime = time.monotonic() - self._key_since, self._key_source.lifetime
+                if not self._key or (lifetime is not None and age >= lifetime):
+                    await self._take_key(self._key_source)
+                if here.client.key != self._key:
+                    here.client.use_key(self._key)
         self._warn()
         return here.client
 
@@ -283,9 +302,13 @@ class AnthropicProvider:
                 raise
         async with self._here().loading:
             if client.key == sent:
-                self._key = await self._key_source() if self._key == sent else self._key
+                if self._key == sent:
+                    await self._take_key(self._key_source)
                 client.use_key(self._key)
         return await self._open(client, request)
+
+    async def _take_key(self, source: KeySource) -> None:
+        self._key, self._key_since = await source.ask(), time.monotonic()
 
     def _here(self) -> "_LoopClient":
         """Return the client of the running loop, and drop those of loops that were closed."""
@@ -315,7 +338,7 @@ class AnthropicProvider:
 
     def _connect(self, make: "type[EndpointClient]") -> "EndpointClient":
         key, token = self._credential()
-        return make(
+        client = make(
             api_key=key,
             auth_token=token,
             base_url=self._base_url,
@@ -324,6 +347,8 @@ class AnthropicProvider:
             silence_timeout=self._silence_timeout,
             isolated=self._isolated,
         )
+        client.errors = replace(client.errors, profile=self._profile)
+        return client
 
     def _credential(self) -> tuple[str | None, str | None]:
         """Return the key and the token of requests, at most one of them; without both, the SDK looks in its profiles.
@@ -404,7 +429,15 @@ def _check_settings(model: object, base_url: object, max_tokens: object, thinkin
     if max_tokens is not None:
         expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
     expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
-    expect_flag("AnthropicProvider.cache", cache)
+    if cache != "1h":
+        expect_flag("AnthropicProvider.cache", cache)
+
+
+def _priced(info: ModelInfo, cache: CacheSetting) -> ModelInfo:
+    """Return the facts about a model with the price of what is written to its cache for an hour."""
+    if cache != "1h" or info.input_price is None or info.cache_write_price is not None:
+        return info
+    return replace(info, cache_write_price=info.input_price * _HOUR_PRICE)
 
 
 def _extra_fields(fields: Mapping[str, object] | None) -> dict[str, object]:
@@ -415,13 +448,13 @@ def _extra_fields(fields: Mapping[str, object] | None) -> dict[str, object]:
         raise ConfigurationError(f"AnthropicProvider.extra_body: {error}") from error
 
 
-def _check_credentials(endpoint: EndpointTraits | None, **credentials: object) -> None:
+def _check_credentials(**credentials: object) -> None:
     for name, value in credentials.items():
         if value is not None and not isinstance(value, str):
             # The message must not contain the value, which is a secret.
             raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
-    if credentials["api_key"] and (credentials["auth_token"] or endpoint):
-        raise ConfigurationError("give an API key or an auth token, not both; a named endpoint has an auth token")
+    if credentials["api_key"] and credentials["auth_token"]:
+        raise ConfigurationError("give an API key or an auth token, not both")
 
 
 def _check_times(connect_timeout: float, silence_timeout: float) -> None:

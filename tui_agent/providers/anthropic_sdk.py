@@ -15,7 +15,7 @@ from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import is_array, is_object
 
-from .connection import connection_failure, network_of, root_cause, secret_values
+from .connection import connection_failure, network_of, proxy_secrets, root_cause, secret_values
 from .endpoint_client import EndpointClient
 from .lean_import import hidden_package, load_names
 from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
@@ -59,23 +59,26 @@ class SdkClient(EndpointClient):
         """Create the SDK's client; send nothing.
 
         Without `api_key` and `auth_token` the SDK looks for credentials in its usual places. An `isolated` client
-        sends no credential but `auth_token`, and no header that the environment sets for another endpoint.
+        sends no credential but its own, and no header that the environment sets for another endpoint.
 
         Raises:
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
-        sent = isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
+        sent = _key_headers(headers, api_key)
         timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
         address = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_ADDRESS
+        if isolated:
+            sent = isolated_headers(headers, auth_token, api_key, both=not is_own_api(address))
         network = network_of(address)
         proxy = None if network.proxy is None else network.proxy.url
         try:
             self._client = AsyncAnthropic(
-                api_key=api_key,
+                api_key=None if isolated else api_key,
                 # With a token, the SDK reads no credential of the environment.
-                auth_token=auth_token or (_NO_TOKEN if isolated else None),
-                base_url=base_url,
+                auth_token=auth_token or (api_key or _NO_TOKEN if isolated else None),
+                # The SDK would take an empty variable for an address.
+                base_url=address if os.environ.get("ANTHROPIC_BASE_URL") == "" else base_url,
                 default_headers=cast(Mapping[str, str], sent),
                 # A retry is a decision of the loop, and an event on the screen.
                 max_retries=0,
@@ -93,7 +96,9 @@ class SdkClient(EndpointClient):
         """Sentences for the user about variables that could not be used in whole."""
         self._proxy = network.proxy
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        known = _known(self._client.api_key, self._client.auth_token, proxy, *secret_values(headers))
+        known = _known(
+            self._client.api_key, self._client.auth_token, *proxy_secrets(network.proxy), *secret_values(headers)
+        )
         self.errors = ErrorFactory(known, address_of(self._client))
         if isolated or not is_own_api(address):
             advice = ISOLATED_KEY_ADVICE if isolated else GATEWAY_KEY_ADVICE
@@ -133,7 +138,7 @@ class SdkClient(EndpointClient):
                 failure = self.errors.of_redirect(status, str(error.request.url), location, headers)
             else:
                 failure = self.errors.of_status(status, error.body, headers)
-                if status in (400, 422) and failure.kind == "invalid_request":
+                if failure.kind == "invalid_request":
                     return Refusal(failure, error.body)
         except APITimeoutError as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
@@ -245,13 +250,20 @@ def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str |
     return {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
 
 
-def isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
-    """Return the headers of a client that sends nothing of the environment, with its credential if it has one."""
+def isolated_headers(
+    headers: Mapping[str, str], token: str | None, key: str | None = None, *, both: bool = True
+) -> dict[str, str | Omit]:
+    """Return the headers of a client that sends nothing of the environment, with its credential if it has one.
+
+    With `both`, a key is also sent as a token: servers of other makers read the one or the other.
+    """
     lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
-    credential: str | Omit = f"Bearer {token}" if token else Omit()
+    bearer = token or (key if both else None)
+    credential: str | Omit = f"Bearer {bearer}" if bearer else Omit()
     # The order matters: a later header replaces an earlier one of the same name in other letters.
     foreign = {line.partition(":")[0].strip(): Omit() for line in lines if ":" in line}
-    return {**foreign, "Authorization": credential, **headers}
+    own: dict[str, str | Omit] = {"X-Api-Key": key} if key else {}
+    return {**foreign, **own, "Authorization": credential, **headers}
 
 
 def _known(*secrets: str | None) -> tuple[str, ...]:

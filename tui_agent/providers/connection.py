@@ -20,12 +20,18 @@ import httpx2
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.web_address import WebProxy, find_proxy
 
+from .endpoint_profiles import how_to_start
 from .provider_failures import ErrorFactory
 
 _GROUP: type[BaseException] = BaseExceptionGroup
-_MORE_AUTHORITIES = "NODE_EXTRA_CA_CERTS"
-"""Variable with more certificate authorities, which users of Node programs have set."""
+_MORE_AUTHORITIES = ("NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables with more certificate authorities, which users of other programs have set."""
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_BEFORE_PROXY = (httpx2.ProxyError, httpx2.ConnectError, httpx2.ConnectTimeout)
+_PROXY_REFUSES = re.compile(
+    r"^4(?!08|25|29)\d\d\b|AUTHENTICATION|username/password|not allowed|malformed", re.IGNORECASE
+)
+"""Answers of a proxy that it would repeat."""
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _WRONG_HOST, _WRONG_TIME = (62, 64), (9, 10)
 """Codes of OpenSSL for certificates that no further authority helps."""
@@ -57,7 +63,7 @@ def network_for(address: str) -> Network:
 
 
 def _tls_context() -> tuple[ssl.SSLContext, str]:
-    """Return the context that checks certificates, and a sentence about a file that could not be read."""
+    """Return the context that checks certificates, and sentences about files that could not be read."""
     try:
         context = httpx2.create_ssl_context()
     except OSError as error:
@@ -65,13 +71,14 @@ def _tls_context() -> tuple[ssl.SSLContext, str]:
         if named is None:
             raise
         raise ConfigurationError(f"{named}: {os.environ[named]} has no certificates that can be read") from error
-    more = os.environ.get(_MORE_AUTHORITIES)
-    if more:
-        try:
-            context.load_verify_locations(cafile=more)
-        except OSError as error:
-            return context, f"{_MORE_AUTHORITIES}: {more} cannot be read ({error.strerror or error}); it has no effect."
-    return context, ""
+    problems: list[str] = []
+    for name in _MORE_AUTHORITIES:
+        if more := os.environ.get(name):
+            try:
+                context.load_verify_locations(**{"capath" if os.path.isdir(more) else "cafile": more})
+            except OSError as error:
+                problems.append(f"{name}: {more} cannot be read ({error.strerror or error}); it has no effect.")
+    return context, " ".join(problems)
 
 
 def network_of(address: str) -> Network:
@@ -92,6 +99,12 @@ def secret_values(headers: Mapping[str, str]) -> list[str]:
     return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
 
 
+def proxy_secrets(proxy: WebProxy | None) -> tuple[str, ...]:
+    """Return the secret parts of a proxy's address."""
+    parts = urlsplit("" if proxy is None else proxy.url)
+    return tuple(filter(None, (parts.netloc.rpartition("@")[0], parts.password)))
+
+
 def root_cause(error: BaseException) -> str:
     """Return the message of the innermost error: outer ones only say that something failed."""
     inner = list(_causes(error))[-1]
@@ -110,10 +123,8 @@ def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy |
     refused = any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes)
     unknown = any(isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME for cause in causes)
     words = root_cause(error)
-    if proxy is not None and isinstance(
-        error.__cause__, httpx2.ProxyError | httpx2.ConnectError | httpx2.ConnectTimeout
-    ):
-        is_final = refused or unknown or "407" in words
+    if proxy is not None and (isinstance(error.__cause__, _BEFORE_PROXY) or any(map(_is_of_socks, causes))):
+        is_final = refused or unknown or _PROXY_REFUSES.search(words) is not None
         advice = f"correct or unset {proxy.variable}, or name the server in NO_PROXY"
         what = f"The proxy {proxy} does not connect to {errors.address}"
         return errors.write("unavailable" if is_final else "network", words, what=what, advice=advice)
@@ -122,10 +133,18 @@ def connection_failure(errors: ErrorFactory, error: Exception, proxy: WebProxy |
         return errors.write("unavailable", words, what=what, advice="check the base URL and the network")
     if refused and is_loopback(errors.address):
         what = f"No server answers at {errors.address}"
-        return errors.write("unavailable", words, what=what, advice="is the server running? Start it, then try again")
+        advice = f"{how_to_start(errors.address, errors.profile)}, then try again"
+        return errors.write("unavailable", words, what=what, advice=advice)
     lost = isinstance(error.__cause__, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
     what = f"The connection to the model's server at {errors.address} was lost" if lost else ""
+    if lost and proxy is not None:
+        what = f"{what} by the proxy {proxy}"
     return errors.write("network", words, what=what)
+
+
+def _is_of_socks(error: BaseException) -> bool:
+    """True for an answer of a proxy that is not of the SOCKS protocol."""
+    return type(error).__module__.partition(".")[0] == "socksio"
 
 
 def is_loopback(address: str) -> bool:
@@ -143,7 +162,7 @@ def _tls_failure(errors: ErrorFactory, error: ssl.SSLError) -> ProviderError:
         what = f"The server at {errors.address} does not speak TLS as expected"
         advice = "use http:// in the base URL if the server has no certificate, and check the proxy"
         return errors.write("unavailable", error.reason or str(error), what=what, advice=advice)
-    advice = f"set SSL_CERT_FILE to a file with the certificate of its authority ({_MORE_AUTHORITIES} is read, too)"
+    advice = f"set SSL_CERT_FILE to a file with the certificate of its authority ({_MORE_AUTHORITIES[0]} is read, too)"
     if error.verify_code in _WRONG_HOST:
         advice = "check the host in the base URL"
     elif error.verify_code in _WRONG_TIME:

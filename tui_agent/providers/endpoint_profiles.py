@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from urllib.parse import urlsplit
 
 from tui_agent.protocol.endpoint import CLOUDS, ONLY_IN, Endpoint, EndpointModel
 from tui_agent.protocol.errors import ConfigurationError
@@ -15,6 +16,9 @@ from .model_table import knows, model_info
 
 ANTHROPIC = "anthropic"
 """Profile of the API itself, whose key comes from the environment as its SDK defines it."""
+
+_EXAMPLE = "llamacpp"
+"""Profile of the server that is named if nothing says which one it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,10 @@ class Profile:
     """Port of a local server; None for a remote one."""
     advice: str = ""
     """Setting of the server without which agents do not work well."""
+    start: str = ""
+    """Command that starts the server at `port`."""
+    start_at: str = ""
+    """Command that starts it at `{port}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +76,24 @@ def shipped_profiles() -> Mapping[str, Profile]:
     found: dict[str, Profile] = {}
     for name, values in tomllib.loads(text).items():
         title, port, advice = values.pop("title"), values.pop("port", None), values.pop("advice", "")
-        found[name] = Profile(name, title, Endpoint.model_validate(values), port, advice)
+        start, start_at = values.pop("start", ""), values.pop("start_at", "")
+        found[name] = Profile(name, title, Endpoint.model_validate(values), port, advice, start, start_at)
     return found
+
+
+def how_to_start(address: str, profile: str | None = None) -> str:
+    """Return a phrase that says how to start a server of this machine.
+
+    Args:
+        address: its address.
+        profile: name of its profile; None: the one that usually has its port.
+    """
+    port, known = urlsplit(address).port or 80, shipped_profiles()
+    found = known.get(profile or "") or next((one for one in known.values() if one.port == port), None)
+    if found is None or not found.start:
+        return f"start it there, such as with `{known[_EXAMPLE].start_at.format(port=port)}`"
+    command = found.start if port == found.port else found.start_at.format(port=port)
+    return f"start {found.title} there (`{command}`)"
 
 
 def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:

@@ -12,6 +12,8 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 _DEEPEST = 6
 _MOST_PROBLEMS = 3
 _LARGEST_PAGE = 100_000
+_LONGEST_EXCERPT = 200
+"""Characters of a page without a title that are quoted."""
 _LONGEST_WORDS = 4_000
 """Characters of a message that are searched."""
 
@@ -24,6 +26,7 @@ _MESSAGE_KEYS = (
 _TITLE = re.compile(r"<(title|h[1-3])\b[^>]*>(.*?)</\1\s*>", re.IGNORECASE | re.DOTALL)
 _XML_MESSAGE = re.compile(r"<(?:\w+:)?(Message|faultstring|ErrorMessage)\b[^>]*>(.*?)</", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
+_UNSHOWN = re.compile(r"<!--.*?-->|<(script|style)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class ErrorDetails:
     def of(cls, body: object) -> "ErrorDetails":
         """Parse the API's error format, those of other servers, plain text, and the pages of proxies."""
         if not is_object(body):
-            text = body.strip() if isinstance(body, str) else ""
+            text = body.strip().lstrip("\ufeff") if isinstance(body, str) else ""
             if text.startswith("<"):
                 return cls._of_markup(text[:_LARGEST_PAGE])
             return cls(words=words_of(body))
@@ -67,7 +70,9 @@ class ErrorDetails:
         if message := _XML_MESSAGE.search(text):
             return cls(words=_plain(message.group(2)))
         title = _TITLE.search(text)
-        return cls(words=_plain(title.group(2)) if title else "", is_page=True)
+        return cls(
+            words=_plain(title.group(2)) if title else _plain(_UNSHOWN.sub(" ", text))[:_LONGEST_EXCERPT], is_page=True
+        )
 
 
 def _status(value: object) -> int | None:
@@ -85,7 +90,7 @@ def _plain(markup: str) -> str:
 def words_of(value: object, depth: int = 0) -> str:
     """Return what an error says; empty if it says nothing."""
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip().lstrip("\ufeff")
         if text[:1] in ("{", "["):
             try:
                 return words_of(json.loads(text), depth + 1) or text
@@ -118,8 +123,11 @@ _NEAR = r"(?:[^.]|\.(?=\d)){0,80}?"
 """Words of the same sentence."""
 _TOO_LONG = re.compile(
     r"context[ _-]?(?:window|length|limit|size)"
-    rf"|\b{_THING}\b{_NEAR}\btoo (?:long|large|big)"
-    r"|too many (?:\w+ )?tokens|token[_ ]limit|tokens?_limit"
+    rf"|\b{_THING}\b{_NEAR}\btoo (?:long|large|big)|\btoo (?:long|large|big) for (?:the|this|our) (?:model|server)"
+    r"|(?:prompt|input|context|conversation|request|messages?)_(?:is_)?(?:too_(?:long|large|big)|length|limit|overflow)"
+    r"|too many (?:\w+ )?tokens|token[_ ]limit|tokens?_limit|(?:content|prompt|input|message)Length"
+    r"|\bcontext (?:is|was) (?:full|exhausted)|(?:out of|not enough|insufficient|no more) context"
+    rf"|\b{_THING}\b{_NEAR}\b(?:beyond|above|over) what (?:the|this|our) (?:model|server)"
     r"|max(?:imum)?[ _](?:model[ _]|allowed[ _])?(?:context|prompt|input|sequence|message|model|size|request)"
     r"[ _]?(?:len\w*|tokens|size)?"
     rf"|\b(?:{_THING}|tokens?)\b{_NEAR}\b(?:exceed|(?:longer|larger|greater|more) than\b)"
@@ -129,7 +137,9 @@ _TOO_LONG = re.compile(
     r"|(?:longer|larger|greater) than the (?:model|context|maximum)"
     r"|(?:reduce|shorten|trim|truncate|decrease)[^.]{0,30}?(?:prompt|input|messages?|conversation|context|tokens)"
     r"|tokens?\b[^.]{0,60}?(?:must|should|can(?:not)?) (?:be|have) (?:<=?|less|at most|under|within|more|over)"
-    r"|must have less than \d+ tokens|input[_ ]length|only supports? (?:up to )?\d+|max_tokens must be at least 1\b"
+    r"|must have less than \d+ tokens|input[_ ]length|max_(?:seq(?:uence)?|model)_len|max_tokens must be at least 1\b"
+    r"|\bonly (?:supports?|allows?|accepts?|takes?) (?:up to |at most )?\d|only \d+ (?:\w+ )?(?:available|left)"
+    r"|tokens?\b[^.]{0,60}?\bsupports? (?:up to |at most )?\d|\bsupports? (?:up to |at most )?\d+ tokens"
     r"|context the overflows|overflows?\b|(?:do(?:es)?(?: not|n.t)|cannot|can.t|won.t) fit"
     r"|超长|过长|上下文|超(?:过|出)[^。]{0,20}(?:长度|限制|上限|tokens?)|長すぎ|너무 (?:길|긴|깁)",
     re.IGNORECASE,
@@ -139,11 +149,11 @@ _OTHER_LIMIT = re.compile(
     r"rate[ _-]?limit|quota|time[ -]?out|timed out|time limit|deadline|per[ _-](?:minute|hour|day|second)|concurren"
     r"|\b(?:hourly|daily|weekly|monthly|account|organi[sz]ation|plan)\b"
     r"|\b[tr]p[md]\b|credits?\b|billing|budget_tokens"
-    r"|\b(?:output|completion)[ _]tokens|cache_control|\btools?\.\d",
+    r"|\b(?:output|completion)[ _]tokens|\bmax_(?:\w+_)?tokens\b(?! must be at least 1\b)|cache_control|\btools?\.\d",
     re.IGNORECASE,
 )
 _CONTEXT = re.compile(r"context|input|prompt|token|上下文|超长|过长", re.IGNORECASE)
-_INPUT = re.compile(r"context|input|prompt", re.IGNORECASE)
+_INPUT = re.compile(r"context|input|prompt|messages|conversation", re.IGNORECASE)
 _SIZE = re.compile(r"token|length|size|\blong|large|\blimit|exceed|maxim", re.IGNORECASE)
 _MEDIA = re.compile(
     r"(?<![a-z])(?:images?|pictures?|photos?|media|mime|pdfs?|documents?|vision|visual|multi-?modal|png|jpe?g|gif|webp"
@@ -153,7 +163,7 @@ _MEDIA = re.compile(
 _THINKING = re.compile(r"thinking|reasoning|thoughts?\b|thought[_ ]?signature|encrypted[ _]content", re.IGNORECASE)
 _SIGNATURE = re.compile(r"signature", re.IGNORECASE)
 _HISTORY = re.compile(
-    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|\bitems?\b|\btags?\b|signature|passed back|history",
+    r"\bmessages?\b|\bblocks?\b|\bcontent\b|\bassistant\b|\bitems?\b|\btags?\b|signature|passed back|history|decrypt",
     re.IGNORECASE,
 )
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
@@ -173,7 +183,7 @@ def is_about_length(words: str, *, names_context: bool = False) -> bool:
     if names_context and not _CONTEXT.search(words):
         return False
     other = _OTHER_LIMIT.search(words)
-    is_output = other is not None and other.group().lower().startswith(("output", "completion"))
+    is_output = other is not None and other.group().lower().startswith(("output", "completion", "max_"))
     if other is not None and not (is_output and _INPUT.search(words)):
         return False
     # A picture has a size of its own.

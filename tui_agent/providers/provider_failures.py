@@ -23,19 +23,28 @@ _LONGEST_ADDRESS = 200
 _MESSAGES_PATH = "/v1/messages"
 _PAGE = "A proxy, firewall or web server answered with a page"
 _PAGE_ADVICE = "check the network, the proxy and the base URL"
+_PROXY_WANTS_PASSWORD = "A proxy wants a user name and a password"
+_PROXY_PASSWORD_ADVICE = "add them to the proxy's address, as in HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
 _FINAL_ADVICE = "the server says that another attempt would fail, too"
 GATEWAY_KEY_ADVICE = (
     "check the key: ANTHROPIC_API_KEY is sent as x-api-key, ANTHROPIC_AUTH_TOKEN as Authorization: Bearer, and "
-    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header"
+    "ANTHROPIC_CUSTOM_HEADERS='NAME: VALUE' adds any other header; for keys that expire, set `key_command`"
 )
 ISOLATED_KEY_ADVICE = (
-    "check the endpoint's key, which is sent as Authorization: Bearer; `headers` of `[providers.NAME]` adds any other "
-    "header"
+    "check the endpoint's key; `headers` of `[providers.NAME]` adds any other header, and `key_command` prints keys "
+    "that expire"
 )
 _MEDIA_ADVICE = "use a model that takes images and PDF files, or remove them from the conversation with /rewind"
 _SPENT = re.compile(
     r"spend_limit_reached$|insufficient_(?:quota|balance|credits?)|credit balance|billing", re.IGNORECASE
 )
+
+_OVERLOADED = re.compile(
+    r"overload|\b(?:at|over|exceeds?|no) capacity\b|\bserver (?:is )?(?:too )?busy\b", re.IGNORECASE
+)
+_INVALID_REQUEST = "invalid_request_error"
+
+MESSAGES_API = "the Messages API"
 
 _BY_STATUS: dict[int, ProviderErrorKind] = {
     400: "invalid_request",
@@ -44,6 +53,7 @@ _BY_STATUS: dict[int, ProviderErrorKind] = {
     403: "permission",
     404: "not_found",
     405: "not_found",
+    407: "unavailable",
     408: "timeout",
     409: "server",
     413: "too_large",
@@ -119,8 +129,10 @@ class ErrorFactory:
     """Address of the requests, without user name and password."""
     key_advice: str = _ADVICE["authentication"]
     """Advice about a key that the server does not accept."""
-    api: str = "the Messages API"
+    api: str = MESSAGES_API
     """API that the server is expected to speak."""
+    profile: str | None = None
+    """Name of the server's profile, if it has one."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
@@ -131,6 +143,8 @@ class ErrorFactory:
         if details.is_page:
             place = f" for {self.address}" if self.address else ""
             what, advice = f"{_PAGE}{place}", advice or _PAGE_ADVICE
+        elif status == 407:
+            what, advice = _PROXY_WANTS_PASSWORD, _PROXY_PASSWORD_ADVICE
         elif kind == "invalid_request" and is_about_media(details.words):
             advice = _MEDIA_ADVICE
         failure = self.write(
@@ -181,8 +195,7 @@ class ErrorFactory:
         kind = _BY_TYPE.get(details.kind)
         if kind is None:
             kind = "server" if details.status is None else _kind_of_status(details.status, details)
-        if _is_full(kind, details):
-            kind = "context_exceeded"
+        kind = _kind_of_words(kind, details)
         return self.write(kind, details.words, status=200, request_id=request_id or details.request_id)
 
     def write(
@@ -279,13 +292,22 @@ def _kind_of_status(status: int, details: ErrorDetails) -> ProviderErrorKind:
         # Whatever the body says: the address is wrong, and remains so.
         return "bad_response"
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
-    if details.kind == "overloaded_error":
-        kind = "overloaded"
-    if _is_full(kind, details):
-        kind = "context_exceeded"
+    kind = _kind_of_words(kind, details)
     if kind in ("rate_limit", "invalid_request") and (_SPENT.search(details.code) or _SPENT.search(details.words)):
         # A spent budget looks like a rate limit, yet waiting does not help.
         kind = "permission"
+    return kind
+
+
+def _kind_of_words(kind: ProviderErrorKind, details: ErrorDetails) -> ProviderErrorKind:
+    """Return the kind of an error that its status or its type names too roughly."""
+    if _is_full(kind, details):
+        return "context_exceeded"
+    if kind in ("server", "rate_limit") and _OVERLOADED.search(f"{details.kind}\n{details.words}"):
+        return "overloaded"
+    # Gateways wrap a refusal into a failure of their own; the same request would fail again.
+    if kind == "server" and _INVALID_REQUEST in f"{details.kind}\n{details.words}":
+        return "invalid_request"
     return kind
 
 

@@ -22,6 +22,8 @@ ANSWER_FORMAT = "output_config.format"
 """The JSON schema of the answer."""
 IS_ERROR = "is_error"
 CACHE_CONTROL = "cache_control"
+CACHE_LIFETIME = "cache_lifetime"
+"""The lifetime in `cache_control`."""
 
 LONGEST_TEXT = 100_000
 _DEEPEST = 6
@@ -39,10 +41,12 @@ class Refusal:
 _REFUSAL = re.compile(
     r"extra (?:inputs|fields|field)|extra_forbidden|additional ?propert|un(?:known|expected|supported)"
     r"|un(?:recogni[sz]ed|permitted)"
-    r"|not (?:currently )?(?:supported|permitted|allowed|recogni[sz]ed|implemented|available|a valid version)"
+    r"|not (?:currently )?(?:supported|permitted|allowed|recogni[sz]ed|implemented|available|exist"
+    r"|a (?:valid|known) \w+)"
     r"|(?:does|do|did)(?: not|n.t) (?:support|accept|allow)|deprecated|cannot unmarshal"
     r"|(?:should|must) be (?:a |of type )?(?:valid )?string|expected (?:a |type )?string|type must be string"
-    r"|string_type|invalid[ _](?:type|union|enum|literal|option|discriminator|value|field|key|version|.{0,3}signature)"
+    r"|string_type|invalid[ _](?:type|union|enum|literal|option|discriminator|value|field|key|version"
+    r"|param\w*|argument|propert\w+|beta|flag|header|.{0,3}signature)|no such|extraneous"
     r"|literal_error|union_tag_invalid|does not match any|expected one of|input should be '",
     re.IGNORECASE,
 )
@@ -54,6 +58,7 @@ _NAMES: dict[str, re.Pattern[str]] = {
     "output_config": re.compile(r"\b(?:output_config(?!\.format)|effort)\b", re.IGNORECASE),
     ANSWER_FORMAT: re.compile(r"\boutput_config\.format\b|\bjson_schema\b|\bstructured output", re.IGNORECASE),
     CACHE_CONTROL: re.compile(r"\bcache[_ ]control\b|\bprompt[_ ]caching\b", re.IGNORECASE),
+    CACHE_LIFETIME: re.compile(r"\bttl\b|\bcache[-_ ]?ttl\b", re.IGNORECASE),
     "include": re.compile(r"\binclude\b|\bencrypted[ _]content\b", re.IGNORECASE),
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
@@ -65,6 +70,7 @@ DROPPABLE = frozenset(_NAMES)
 """Fields that are left out once the endpoint refuses them."""
 
 _SHOWN = {
+    CACHE_LIFETIME: "a cache of an hour",
     SYSTEM_BLOCKS: "`system` as blocks",
     VERSION_FIELD: "the newest `anthropic-version`",
 }
@@ -91,7 +97,8 @@ def refused_fields(body: object, sent: Set[str], betas: Iterable[str] = ()) -> f
         found |= {name for name in sent - DROPPABLE if re.search(rf"\b{re.escape(name)}\b", text)}
         if BETA_FIELD in sent and any(beta in text for beta in betas):
             found.add(BETA_FIELD)
-    return frozenset(found)
+    # Without its lifetime, the mark may be welcome.
+    return frozenset(found - {CACHE_CONTROL} if CACHE_LIFETIME in found else found)
 
 
 def dropped_text(model: str, fields: Iterable[str]) -> str:
@@ -105,7 +112,7 @@ def _names(name: str, text: str, *, in_messages: bool) -> bool:
         return False
     if name == SYSTEM_BLOCKS:
         return not in_messages and _TYPE_MISMATCH.search(text) is not None
-    if name in (CACHE_CONTROL, IS_ERROR, VERSION_FIELD, BETA_FIELD):
+    if name in (CACHE_CONTROL, CACHE_LIFETIME, IS_ERROR, VERSION_FIELD, BETA_FIELD):
         return True
     return not in_messages and _SIGNATURE.search(text) is None
 

@@ -18,11 +18,13 @@ from tui_agent.protocol.tool import ToolSpec
 
 from .answer_format import answer_format
 from .model_table import takes_xhigh
-from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS
+from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, CACHE_LIFETIME, IS_ERROR, SYSTEM_BLOCKS
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
 """Replacement for a block's closing brace: the prompt cache may end after this block."""
+HOUR_MARK = b',"cache_control":{"type":"ephemeral","ttl":"1h"}}'
+"""The same for a cache that is kept for an hour."""
 
 _MARKED_TURNS = 2
 """User turns with a cache mark: the newest, and the one that was the newest in the request before."""
@@ -31,6 +33,9 @@ _Role: TypeAlias = Literal["user", "assistant"]
 
 ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
 """Reasoning setting of a request without a budget; with `default` the request has none, and the model decides."""
+
+CacheSetting: TypeAlias = bool | Literal["1h"]
+"""Use of the prompt cache: none, for five minutes, or for an hour."""
 
 _ABOUT_ANSWER = ("max_tokens", "stream", "temperature")
 
@@ -64,12 +69,12 @@ class _Turn:
     covers: list[Message]
     """The messages of this turn, including those without any block."""
 
-    def to_json(self, *, marked: bool) -> bytes:
-        """Return the turn as JSON; tool results come first in it, as the API demands."""
+    def to_json(self, mark: bytes = b"") -> bytes:
+        """Return the turn as JSON with a cache mark; tool results come first in it, as the API demands."""
         parts = sorted(self.parts, key=lambda part: not part.is_result) if len(self.parts) > 1 else self.parts
         blocks = [block for part in parts for block in part.blocks]
-        if marked:
-            blocks[-1] = with_mark(blocks[-1])
+        if mark:
+            blocks[-1] = with_mark(blocks[-1], mark)
         return b'{"role":"' + self.role.encode() + b'","content":[' + b",".join(blocks) + b"]}"
 
 
@@ -81,7 +86,8 @@ class WireConversation:
     because the cache marks move with the end of the conversation. Any other change than growth makes it start over.
     """
 
-    marks: bool = True
+    mark: bytes = CACHE_MARK
+    """Cache mark of the last user turns; empty for none."""
     without: frozenset[str] = frozenset()
     """Fields and kinds of blocks to leave out."""
     _closed: bytearray = field(default_factory=bytearray)
@@ -100,8 +106,9 @@ class WireConversation:
         closing = users[0] if len(users) == _MARKED_TURNS else 0
         for turn in turns[:closing]:
             self._close(turn)
-        marked = users if self.marks else []
-        tail = [turn.to_json(marked=index in marked) for index, turn in enumerate(turns[closing:], closing)]
+        tail = [
+            turn.to_json(self.mark if index in users else b"") for index, turn in enumerate(turns[closing:], closing)
+        ]
         return [self._closed, b",".join(tail)]
 
     def unsent(self, messages: Sequence[Message]) -> int:
@@ -160,7 +167,7 @@ class WireConversation:
         return blocks
 
     def _close(self, turn: _Turn) -> None:
-        self._closed += turn.to_json(marked=False) + b","
+        self._closed += turn.to_json() + b","
         for message in turn.covers:
             self._covered.append(message)
             self._open.pop(message.id, None)
@@ -179,9 +186,9 @@ def countable(body: bytes) -> bytes:
     return encode({name: value for name, value in fields.items() if name not in _ABOUT_ANSWER})
 
 
-def with_mark(block: bytes) -> bytes:
+def with_mark(block: bytes, mark: bytes) -> bytes:
     """Return the JSON of a block with a cache mark."""
-    return block[:-1] + CACHE_MARK
+    return block[:-1] + mark
 
 
 def _call_ids(message: Message) -> list[str]:
@@ -196,7 +203,7 @@ class RequestSettings:
     max_tokens: int
     thinking: ThinkingMode = "default"
     thinking_form: ThinkingForm = "adaptive"
-    cache: bool = True
+    cache: CacheSetting = True
     """Send cache marks; turn it off for servers that do not know the field."""
     drop: frozenset[str] = frozenset()
     """Fields to leave out because the endpoint refuses them."""
@@ -212,26 +219,26 @@ class RequestBuilder:
     def __init__(self, settings: RequestSettings) -> None:
         self._settings = settings
         self._conversations: OrderedDict[str, WireConversation] = OrderedDict()
-        self._tools: tuple[tuple[ToolSpec, ...], bool, bytes] = ((), True, b"")
-        self._system: tuple[tuple[SystemPart, ...], bool, bytes] = ((), True, b"")
+        self._tools: tuple[tuple[ToolSpec, ...], bytes, bytes] = ((), b"", b"")
+        self._system: tuple[tuple[SystemPart, ...], bytes, bytes] = ((), b"", b"")
 
     def build(self, request: ModelRequest) -> bytes:
         """Return the body of a streaming request, as UTF-8 JSON."""
         drop = self._settings.drop
-        cache = self._marks(request)
+        mark = self._mark(request)
         limits = {name: value for name, value in self._limits(request).items() if name not in drop}
         fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
-        tools = [self._tools_json(request.tools, cache)] if request.tools else []
+        tools = [self._tools_json(request.tools, mark)] if request.tools else []
         tools += [encode(_search_tool(request.web_searches))] if request.web_searches else []
         if tools and "tools" not in drop:
             fields.append(b'"tools":[' + b",".join(tools) + b"]")
         if SYSTEM_BLOCKS in drop:
             text = "\n\n".join(part.text for part in _in_order(request.system))
             fields += [_field("system", text)] if text else []
-        elif (system := self._system_json(request.system, cache)) and "system" not in drop:
+        elif (system := self._system_json(request.system, mark)) and "system" not in drop:
             fields.append(b'"system":[' + system + b"]")
         conversation = self._conversation(request.conversation_id)
-        conversation.marks = cache
+        conversation.mark = mark
         messages = conversation.to_json(request.messages)
         return b"".join([b"{", b",".join(fields), b',"messages":[', *messages, b"]}"])
 
@@ -240,7 +247,9 @@ class RequestBuilder:
         found = {name for name in self._limits(request) if name not in BUILT_FIELDS}
         found |= {ANSWER_FORMAT} if self._answer_format(request) else set()
         found |= {BETA_FIELD} if self._settings.betas else set()
-        found |= {CACHE_CONTROL} if self._marks(request) else set()
+        mark = self._mark(request)
+        found |= {CACHE_CONTROL} if mark else set()
+        found |= {CACHE_LIFETIME} if mark == HOUR_MARK else set()
         found |= {SYSTEM_BLOCKS} if request.system else set()
         for message in request.messages:
             if isinstance(message, ToolResultMessage) and message.is_error:
@@ -257,9 +266,12 @@ class RequestBuilder:
         self._settings = replace(self._settings, drop=fields)
         self._conversations.clear()
 
-    def _marks(self, request: ModelRequest) -> bool:
-        """Return True if a request has cache marks."""
-        return self._settings.cache and request.cache and CACHE_CONTROL not in self._settings.drop
+    def _mark(self, request: ModelRequest) -> bytes:
+        """Return the cache mark of a request; empty for none."""
+        settings = self._settings
+        if not settings.cache or not request.cache or CACHE_CONTROL in settings.drop:
+            return b""
+        return HOUR_MARK if settings.cache == "1h" and CACHE_LIFETIME not in settings.drop else CACHE_MARK
 
     def unsent(self, request: ModelRequest) -> int:
         """Return the number of messages that `build` would have to encode."""
@@ -294,18 +306,18 @@ class RequestBuilder:
         has_xhigh = takes_xhigh(settings.model)
         return _effort_fields(budget, can_stop=settings.thinking_form == "adaptive", has_xhigh=has_xhigh)
 
-    def _tools_json(self, tools: tuple[ToolSpec, ...], cache: bool) -> bytes:
-        if self._tools[:2] != (tools, cache):
+    def _tools_json(self, tools: tuple[ToolSpec, ...], mark: bytes) -> bytes:
+        if self._tools[:2] != (tools, mark):
             encoded = [encode(tool.model_dump(mode="json")) for tool in tools]
-            self._tools = (tools, cache, b",".join(_marked(encoded, len(encoded) if cache else 0)))
+            self._tools = (tools, mark, b",".join(_marked(encoded, len(encoded), mark)))
         return self._tools[2]
 
-    def _system_json(self, system: tuple[SystemPart, ...], cache: bool) -> bytes:
-        if self._system[:2] != (system, cache):
+    def _system_json(self, system: tuple[SystemPart, ...], mark: bytes) -> bytes:
+        if self._system[:2] != (system, mark):
             parts = _in_order(system)
             encoded = [encode({"type": "text", "text": part.text}) for part in parts]
-            stable = sum(part.stable for part in parts) if cache else 0
-            self._system = (system, cache, b",".join(_marked(encoded, stable)))
+            stable = sum(part.stable for part in parts)
+            self._system = (system, mark, b",".join(_marked(encoded, stable, mark)))
         return self._system[2]
 
     def _conversation(self, conversation_id: str) -> WireConversation:
@@ -329,10 +341,10 @@ def _search_tool(most: int) -> JsonObject:
     return {"type": "web_search_20250305", "name": "web_search", "max_uses": most}
 
 
-def _marked(blocks: list[bytes], count: int) -> list[bytes]:
-    """Return the blocks with a cache mark on the last of the first `count`."""
-    if count:
-        blocks[count - 1] = with_mark(blocks[count - 1])
+def _marked(blocks: list[bytes], count: int, mark: bytes) -> list[bytes]:
+    """Return the blocks with a cache mark, unless that is empty, on the last of the first `count`."""
+    if count and mark:
+        blocks[count - 1] = with_mark(blocks[count - 1], mark)
     return blocks
 
 

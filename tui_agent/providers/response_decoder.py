@@ -10,7 +10,7 @@ from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.provider import StreamEvent
 
 from .error_details import ErrorDetails, words_of
-from .provider_failures import ErrorFactory
+from .provider_failures import MESSAGES_API, ErrorFactory
 from .response_reader import ResponseReader
 
 LONGEST_EVENT = 64 * 1024 * 1024
@@ -165,7 +165,8 @@ class ResponseDecoder:
             # A server may report its failure in a last event without the blank line after it.
             yield from self._read(self._last_events())
             if not self.events and self._media_type and not self._media_type.startswith(_EVENT_STREAM):
-                raise self._bad(f"its content type is {self._media_type}, not {_EVENT_STREAM}")
+                said = words_of(self._strange)
+                raise self._bad(f"{self._wrong_type()} (“{said}”)" if said else self._wrong_type())
         yield from self._reader.finish()
         if is_whole and self._strange and not self.complete and (words := words_of(self._strange)):
             # A gateway that loses its server may say so in any form.
@@ -177,13 +178,16 @@ class ResponseDecoder:
 
     def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
         """Return the events that a stream of a whole message would have; None if it is not a message."""
-        return _events_of(message) if _is_answer(message) else None
+        answer = _answer_in(message)
+        return None if answer is None else _events_of(answer)
 
     def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
         for event in (inner for outer in events for inner in self.translated(outer)):
             self.events += event.get("type") not in ("ping", _STRAY)
             if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
+            if (foreign := self._foreign(event)) is not None:
+                raise foreign
             if event.get("type") != "ping":
                 self._strange = {} if self._reader.knows(event) else event
             yield from self._reader.read(event)
@@ -191,19 +195,15 @@ class ResponseDecoder:
     def _read_whole(self, body: bytes, *, is_whole: bool) -> Iterator[StreamEvent]:
         """Yield the events of a whole message; a body that is none is an error, in the server's words."""
         text = body.decode("utf-8", "replace")
-        try:
-            message: object = json.loads(text)
-        except (ValueError, RecursionError):
-            message = None
-        events = self.events_of(message) if is_object(message) else None
-        if events is not None:
+        message = _json_of(text)
+        events = self.events_of(message) if is_object(message) else _listed_events(message, text)
+        if events is not None and (is_object(message) or any(map(self._reader.knows, events))):
             yield from self._read(events)
         elif is_object(message):
-            raise self._errors.of_event(message, self._request_id)
+            raise self._foreign(message) or self._errors.of_event(message, self._request_id)
         elif is_whole:
             title = ErrorDetails.of(text).words if text.startswith("<") else ""
-            named = f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
-            raise self._bad(f"{named} (page “{title}”)" if title else named)
+            raise self._bad(f"{self._wrong_type()} (page “{title}”)" if title else self._wrong_type())
 
     def _last_events(self) -> Iterator[JsonObject]:
         with suppress(ValueError, RecursionError):
@@ -217,6 +217,16 @@ class ResponseDecoder:
         except (ValueError, RecursionError) as error:
             raise self._bad(_fault(error)) from None
 
+    def _foreign(self, event: JsonObject) -> ProviderError | None:
+        """Return the error for an answer of another API; None for any other object."""
+        is_chat = str(event.get("object", "")).startswith("chat.completion")
+        if event.get("error") or not is_chat or self._errors.api != MESSAGES_API:
+            return None
+        return self._bad('it is an answer of the Chat Completions API, which `kind = "openai"` speaks')
+
+    def _wrong_type(self) -> str:
+        return f"its content type is {self._media_type or 'missing'}, not {_EVENT_STREAM}"
+
     def _bad(self, words: str) -> ProviderError:
         return self._errors.write("bad_response", words, status=200, request_id=self._request_id)
 
@@ -225,6 +235,25 @@ def _is_answer(message: JsonObject) -> bool:
     """True for a whole message of the API, also one with a text instead of blocks."""
     is_message = message.get("type") == "message" or message.get("role") == "assistant"
     return is_message and isinstance(message.get("content"), list | str)
+
+
+def _answer_in(body: JsonObject) -> JsonObject | None:
+    """Return the whole message in a body, which may be wrapped in one more object; None if there is none."""
+    inner = (one for one in body.values() if is_object(one))
+    return next((one for one in (body, *inner) if _is_answer(one)), None)
+
+
+def _json_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _listed_events(body: object, text: str) -> list[JsonObject]:
+    """Return the events of a stream that came as an array, or one a line, without the form of events."""
+    listed = body if is_array(body) else [_json_of(line) for line in text.splitlines()]
+    return [event for event in listed if is_object(event)]
 
 
 def _events_of(message: JsonObject) -> Iterator[JsonObject]:

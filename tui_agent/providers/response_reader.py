@@ -40,17 +40,21 @@ from tui_agent.protocol.provider import (
     WebSource,
 )
 
+_OTHER_NAMES: dict[StopReason, str] = {
+    "max_tokens": "length max_output_tokens max_completion_tokens max_new_tokens max_length token_limit",
+    "end_turn": "stop eos eos_token eot end_of_turn end complete completed endoftext",
+    "tool_use": "tool_calls tool_call function_call",
+    "pause_turn": "pause paused",
+    "model_context_window_exceeded": "model_length context_length context_length_exceeded context_window_exceeded "
+    "context_window context_limit",
+    "refusal": "content_filter content_filtered safety guardrail_intervened prohibited_content blocklist recitation "
+    "spii sensitive",
+}
+"""Names that other APIs give to stop reasons; converting servers pass them on."""
 _STOP_REASONS: dict[str, StopReason] = {
     **{reason: reason for reason in get_args(StopReason)},
-    "length": "max_tokens",
-    "max_output_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "stop": "end_turn",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "content_filter": "refusal",
+    **{name: reason for reason, names in _OTHER_NAMES.items() for name in names.split()},
 }
-"""Stop reasons by their names here, and by those of other APIs that converting servers pass on."""
 _CUTTING: tuple[StopReason, ...] = ("max_tokens", "model_context_window_exceeded")
 
 
@@ -202,7 +206,7 @@ class ResponseReader:
         self._usage = _usage(self._usage, event.get("usage"))
         found: list[StreamEvent] = []
         if reason := _text(delta, "stop_reason"):
-            self._stop_reason = _STOP_REASONS.get(reason.lower(), "other")
+            self._stop_reason = stop_reason_named(reason)
             self._detail = _detail(delta, reason)
             found = self._flush_unread(cut=self._stop_reason in _CUTTING)
             if self._stop_reason in _CUTTING:
@@ -283,11 +287,17 @@ def _source(found: object) -> WebSource | None:
     return WebSource(url, _text(found, "title"), _text(found, "cited_text"))
 
 
+def stop_reason_named(name: str) -> StopReason:
+    """Return the stop reason that any API names so; `other` for an unknown one."""
+    return _STOP_REASONS.get(name.strip().lower(), "other")
+
+
 def _detail(delta: JsonObject, reason: str) -> str:
-    """Return the model's explanation of a refusal, or an unknown stop reason itself."""
+    """Return the model's explanation of a refusal, or the name of a stop reason that does not say enough."""
     details = _object(delta, "stop_details")
     words = _text(details, "explanation") or _text(details, "category")
-    return words or (reason if reason.lower() not in _STOP_REASONS else "")
+    is_plain = stop_reason_named(reason) not in ("other", "refusal") or reason.lower() in get_args(StopReason)
+    return words or ("" if is_plain else reason)
 
 
 def _usage(before: Usage, reported: object) -> Usage:

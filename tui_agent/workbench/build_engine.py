@@ -86,6 +86,8 @@ HEADLESS_MAX_STEPS = 16
 ONLY_AT_START = (
     "base_url",
     "key_command",
+    "key_lifetime",
+    "cache_lifetime",
     "betas",
     "extra_body",
     "hooks",
@@ -106,6 +108,7 @@ ONLY_AT_START = (
     "ui.status_command",
     "providers",
     "models.small",
+    "models.fallback",
     "plugins.disabled",
     "web.search",
 )
@@ -683,6 +686,7 @@ async def _loop_config(
         waiting=session.waiting,
         max_steps=_max_steps(options, settings),
         summary_provider=side.small if side.has_small else None,
+        fallback_provider=side.fallback if side.has_fallback else None,
         budget=Budget(**dict(settings.budget)),
         max_tokens=settings.max_tokens,
         session_id=session.id,

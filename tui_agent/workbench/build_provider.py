@@ -84,7 +84,7 @@ class ProviderBuilder:
         if key not in self._built:
             # Kept, because a provider remembers which fields its endpoint refuses.
             self._built[key] = self._keep_own(
-                self._build_default(settings) if target is None else self._build_for(target)
+                self._build_default(settings) if target is None else self._build_for(target, settings)
             )
         return self._built[key]
 
@@ -96,28 +96,38 @@ class ProviderBuilder:
             api_key=found.api_key,
             auth_token=found.auth_token,
             base_url=found.base_url,
-            betas=settings.betas,
+            betas=(*settings.betas, *_betas_of_environment()),
             extra_body=settings.extra_body,
-            key_source=_key_source(settings.key_command),
+            key_source=_key_source(settings.key_command, settings.key_lifetime),
+            cache=settings.cache_lifetime == "5m" or "1h",
         )
 
-    def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
+    def _build_for(self, target: "ModelTarget", settings: Settings) -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
         endpoint = target.endpoint
         if endpoint.kind == "openai":
             return _openai_provider(target)
         if endpoint.kind in CLOUDS:
             return _cloud_provider(target)
+        key, token = key_of(target.provider, endpoint, os.environ)
+        traits = EndpointTraits(
+            target.info,
+            frozenset(endpoint.drop),
+            endpoint.count_tokens is not False,
+            endpoint.profile or target.provider,
+        )
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         return AnthropicProvider(
             target.name,
-            auth_token=key_of(target.provider, endpoint, os.environ),
+            api_key=key,
+            auth_token=token,
             base_url=endpoint.base_url,
             headers={**version, **endpoint.headers},
             betas=endpoint.betas,
             extra_body=endpoint.extra_body,
-            key_source=_key_source(endpoint.key_command),
-            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+            key_source=_key_source(endpoint.key_command, endpoint.key_lifetime),
+            cache=(endpoint.cache_lifetime or settings.cache_lifetime) == "5m" or "1h",
+            endpoint=traits,
         )
 
     def _notice(self, text: str) -> None:
@@ -138,6 +148,12 @@ class ProviderBuilder:
         return provider
 
 
+def _betas_of_environment() -> tuple[str, ...]:
+    """Return the betas that users of another agent have set, for the default endpoint."""
+    listed = os.environ.get("ANTHROPIC_BETAS", "").split(",")
+    return tuple(dict.fromkeys(name.strip() for name in listed if name.strip().isprintable() and name.strip()))
+
+
 def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
     """Return the provider for a model of a server with an API of OpenAI."""
     with IMPORTING:
@@ -145,14 +161,15 @@ def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
 
     endpoint = target.endpoint
     make = ResponsesProvider if endpoint.api == "responses" else OpenAiProvider
+    profile = endpoint.profile or target.provider
     return make(
         target.name,
         base_url=endpoint.base_url or "",
-        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),
-        auth_token=key_of(target.provider, endpoint, os.environ),
+        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), profile=profile),
+        auth_token=_token_of(target),
         headers=endpoint.headers,
         extra_body=endpoint.extra_body,
-        key_source=_key_source(endpoint.key_command),
+        key_source=_key_source(endpoint.key_command, endpoint.key_lifetime),
     )
 
 
@@ -161,13 +178,20 @@ def _cloud_provider(target: "ModelTarget") -> "CloudProvider":
     with IMPORTING:
         from tui_agent.providers.kinds.cloud_provider import CloudProvider
 
-    key = key_of(target.provider, target.endpoint, os.environ)
-    return CloudProvider(target, auth_token=key, key_source=_key_source(target.endpoint.key_command))
+    endpoint = target.endpoint
+    source = _key_source(endpoint.key_command, endpoint.key_lifetime)
+    return CloudProvider(target, auth_token=_token_of(target), key_source=source)
 
 
-def _key_source(command: str) -> KeySource | None:
+def _token_of(target: "ModelTarget") -> str | None:
+    """Return the key or token of an endpoint that knows only one of them."""
+    key, token = key_of(target.provider, target.endpoint, os.environ)
+    return token or key
+
+
+def _key_source(command: str, lifetime: float | None) -> KeySource | None:
     """Return the key source of a command of the settings; None without one."""
-    return partial(printed_key, command) if command else None
+    return KeySource(partial(printed_key, command), lifetime) if command else None
 
 
 async def printed_key(command: str) -> str:

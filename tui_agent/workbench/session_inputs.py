@@ -16,6 +16,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.session.usage_statistics import UsageStatistics, read_statistics
 from tui_agent.tools.processes.child_environment import child_environment
 
 from .build_engine import Engine
@@ -166,6 +167,15 @@ class SessionCommands:
         await self._engine.flush_journal()
         store = SessionStore(self._engine.locations.sessions_dir)
         return (await asyncio.to_thread(store.fork, self._engine.bus.origin.session_id, at_seq)).id
+
+    async def statistics(self) -> UsageStatistics:
+        """Return tokens and cost of all saved sessions.
+
+        Raises:
+            SessionError: the directory of the sessions cannot be read.
+        """
+        store = SessionStore(self._engine.locations.sessions_dir)
+        return await asyncio.to_thread(lambda: read_statistics(store.newest_paths()))
 
     async def doctor(self) -> str:
         """Return the checks of `tui-agent doctor`, a line each."""

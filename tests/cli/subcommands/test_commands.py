@@ -220,11 +220,17 @@ def test_sessions_are_listed_shown_and_deleted(
     assert "read note.txt: ok in" in report
     assert json.loads(out_of(capsys, "sessions", "show", "first", "--report", "--json"))["reason"] == "done"
 
+    used = json.loads(out_of(capsys, "stats", "--json"))
+    assert [(one["folder"], one["sessions"]) for one in used["folders"]] == [(str(tmp_path), 1)]
+    assert used["total"]["output_tokens"] > 0
+    assert "Folder" in out_of(capsys, "stats", "--days", "10000")
+
     copy = out_of(capsys, "sessions", "fork", "first").strip()
     out_of(capsys, "sessions", "rename", copy, "the copy")
     titles = {row["id"]: row["title"] for row in json.loads(out_of(capsys, "sessions", "list", "--json"))}
     assert titles == {"first": "show note.txt", copy: "the copy"}
     assert "a red apple" in out_of(capsys, "sessions", "show", copy)
+    assert json.loads(out_of(capsys, "stats", "--json")) == used, "a copy has used nothing itself"
     found = json.loads(out_of(capsys, "sessions", "list", "--search", "THE COPY", "--json"))
     assert [row["id"] for row in found] == [copy]
     out_of(capsys, "sessions", "delete", copy)

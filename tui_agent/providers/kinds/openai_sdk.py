@@ -11,7 +11,7 @@ import httpx2
 
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import is_array, is_object
-from tui_agent.providers.connection import connection_failure, network_of, root_cause, secret_values
+from tui_agent.providers.connection import connection_failure, network_of, proxy_secrets, root_cause, secret_values
 from tui_agent.providers.endpoint_client import EndpointClient
 from tui_agent.providers.lean_import import hidden_package, load_names
 from tui_agent.providers.provider_failures import ISOLATED_KEY_ADVICE, ErrorFactory
@@ -90,7 +90,7 @@ class OpenAiClient(EndpointClient):
         self._proxy = network.proxy
         self._is_open = key is None and "authorization" not in {name.lower() for name in headers}
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        known = tuple(filter(None, (key, proxy, *secret_values(headers))))
+        known = tuple(filter(None, (key, *proxy_secrets(network.proxy), *secret_values(headers))))
         url = self._client.base_url
         origin = f"{url.scheme}://{url.host}{f':{url.port}' if url.port else ''}"
         self.errors = ErrorFactory(known, origin, ISOLATED_KEY_ADVICE, self.api)

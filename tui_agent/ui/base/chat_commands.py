@@ -52,6 +52,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("chat.mode", "/mode [NAME]", "mode", "Choose the permission mode", palette=False),
     row("chat.theme", "/theme [NAME]", "theme", "Choose the colours", palette=False),
     row("chat.cost", "/cost", "cost", "Tokens and cost of this session"),
+    row("chat.stats", "/stats", "all sessions", "Tokens and cost of all sessions, by day, model and folder",
+        needs="session"),
     row("chat.compact", "/compact [KEEP | undo]", "compact",
         "Compact the conversation; KEEP names what the summary must keep, undo reverts"),
     row("chat.context", "/context", "context", "Contents of the model's context window, by part and call"),

@@ -108,18 +108,18 @@ def _credentials(settings: Settings, environment: Mapping[str, str]) -> Credenti
     return Credentials.of_environment(environment, settings.base_url, settings.key_command)
 
 
-def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> str | None:
-    """Return the key of an endpoint; None if it has none.
+def key_of(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Return the key and the token of an endpoint, at most one of them: the name of the variable says which it is.
 
     Raises:
         ConfigurationError: the variable that it names is not set.
     """
     if endpoint.key_env is None or endpoint.key_command:
-        return None
+        return None, None
     # With an address of a gateway, the token is that gateway's.
     other = None if environment.get("ANTHROPIC_BASE_URL") else _TOKEN_VARIABLES.get(endpoint.key_env)
     names = [endpoint.key_env, *([other] if other else [])]
-    key = next((value for name in names if (value := environment.get(name))), None)
-    if key is None:
+    name = next((name for name in names if environment.get(name)), None)
+    if name is None:
         raise ConfigurationError(f"no key for {provider}: set {endpoint.key_env}, as `providers.{provider}` names it")
-    return key
+    return (None, environment[name]) if "TOKEN" in name.upper() else (environment[name], None)

@@ -73,6 +73,19 @@ class SideRequests:
         return self.provider(name) if self.has_small and name != own.model.name else own
 
     @property
+    def has_fallback(self) -> bool:
+        """True if the settings name a model for the time in which the agent's own is overloaded."""
+        return bool(self._settings.models.fallback) and self._build is not None
+
+    def fallback(self) -> ModelProvider:
+        """Return the model for the time in which the agent's own is overloaded.
+
+        Raises:
+            ConfigurationError: its endpoint is unknown, or no key is set.
+        """
+        return self.provider(self._settings.models.fallback)
+
+    @property
     def can_search(self) -> bool:
         """True if the user wants searches, and the endpoint of the first or the small model can make them."""
         names = (self._settings.model, *self._small_name)

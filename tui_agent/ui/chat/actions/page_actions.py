@@ -42,6 +42,7 @@ class PageActions:
             "chat.open_newest": self._open_newest,
             "chat.timeline": lambda _: self.show_timeline(),
             "chat.cost": self._show_cost,
+            "chat.stats": lambda _: self._context.start("stats", self._show_statistics()),
             "chat.doctor": self._doctor,
             "chat.hooks": self._show_hooks,
         }
@@ -64,6 +65,17 @@ class PageActions:
             self._context.say(str(error), wrong=True)
         else:
             self._context.show_page("Doctor", lambda _: Content(text))
+
+    async def _show_statistics(self) -> None:
+        if (bench := self._context.bench()) is None:
+            return
+        try:
+            found = await bench.commands.statistics()
+        except TuiAgentError as error:
+            self._context.say(str(error), wrong=True)
+            return
+        title = "Tokens and cost of all sessions"
+        self._context.show_page(title, lambda width: Content(sanitise("\n".join(found.lines(width)))))
 
     def _show_context_page(self, _: str) -> None:
         agent, status = self._context.bridge.agent, self._state().status
