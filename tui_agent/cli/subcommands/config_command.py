@@ -23,6 +23,12 @@ from tui_agent.workbench.configuration.project_trust import (
 )
 
 
+_MOST_ERRORS = 50
+"""Most mistakes that are listed."""
+_LONGEST_ERROR = 2_000
+"""Most characters of one."""
+
+
 @click.group()
 def config() -> None:
     """Show and check the settings."""
@@ -87,8 +93,10 @@ def check() -> int:
         warnings.extend(wrong_key_settings(loaded))
         files = ", ".join(str(file) for file in loaded.files) or "no file"
         say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
-    for error in errors:
-        say_error(f"tui-agent: {error}")
+    for error in errors[:_MOST_ERRORS]:
+        say_error(f"tui-agent: {' '.join(error.split())[:_LONGEST_ERROR]}")
+    if len(errors) > _MOST_ERRORS:
+        say_error(f"tui-agent: and {len(errors) - _MOST_ERRORS} more mistakes")
     for warning in warnings:
         say(warning)
     return 2 if errors else 0
