@@ -22,7 +22,6 @@ from tui_agent.workbench.configuration.project_trust import (
     trust_for,
 )
 
-
 _MOST_ERRORS = 50
 """Most mistakes that are listed."""
 _LONGEST_ERROR = 2_000
