@@ -233,6 +233,7 @@ class ChatScreen(AnyScreen):
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
     @on(Composer.FileNamed)
+    @on(Composer.ClipboardWanted)
     @on(Composer.PromptsWanted)
     @on(Composer.HelpRequested)
     @on(PromptArea.FileHighlighted)
