@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,9 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel
 
 from tests.support.server_process import ServerProcess
@@ -31,14 +35,18 @@ from tui_agent import (
     ApprovalDecision,
     ApprovalGate,
     ApprovalRequest,
+    Batched,
     CancellationToken,
     ConfigurationError,
     Done,
+    ExecutionOptions,
     PermissionPolicy,
     Rule,
     RunReport,
     ScriptedProvider,
     Tool,
+    ToolCallProgress,
+    ToolContext,
     UserMessage,
     call,
     chain,
@@ -49,6 +57,7 @@ from tui_agent import (
     reply,
 )
 from tui_agent.library import MoreOptions
+from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.providers.scripted_provider import Step
 
 HEED_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -99,7 +108,7 @@ def test_every_option_of_the_loop_can_be_passed() -> None:
     for_sub_agents = {"parent_call_id", "depth", "on_spend", "parent_overrun", "parent_wait_clock", "call_owners"}
     for_sub_agents |= {"request_delay"}
     for_sessions = {"open_calls", "compactions"}
-    renamed = {"provider", "output"}
+    renamed = {"provider", "output", "resources"}
 
     missing = {field.name for field in fields(AgentLoopConfig)} - own
 
@@ -130,13 +139,12 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
 
 
-@table("wrong", [3, b"/tmp", "", None])
+@table("wrong", [3, b"/tmp", ""])
 def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="the workspace of coding_tools must be a directory"):
         coding_tools(wrong)
-    if wrong is not None:
-        with pytest.raises(ConfigurationError, match="workspace must be a directory"):
-            Agent(ScriptedProvider([]), workspace=wrong)
+    with pytest.raises(ConfigurationError, match="workspace must be a directory"):
+        Agent(ScriptedProvider([]), workspace=wrong)
 
 
 def test_an_empty_mode_is_refused() -> None:
@@ -804,3 +812,183 @@ async def test_an_agent_works_in_place_of_a_loop() -> None:
 def run_and_close(agent: Agent[str]) -> RunReport[str]:
     with agent:
         return agent.run_sync("2")
+
+
+# --- what the owner hands to the tools --------------------------------------------------------------------------------
+
+
+class Shop:
+    """Prices by name."""
+
+    def __init__(self, **prices: int) -> None:
+        self.prices = prices
+
+
+@function_tool(read_only=True)
+async def price(name: str, context: ToolContext[Shop]) -> str:
+    """Look up a price."""
+    return f"{context.deps.prices[name]} in {context.workspace and context.workspace.name}"
+
+
+async def test_tools_find_deps_and_workspace_in_their_context_also_in_sub_agents(tmp_path: Path) -> None:
+    shop, ask = Shop(tea=3), reply(call("price", name="tea"))
+    agent = Agent(ScriptedProvider([ask, "3", ask, "3", ask, "3"]), tools=[price], deps=shop, workspace=tmp_path)
+
+    await agent.run("What does tea cost?")
+    reports = [await delegate(agent, "tea", context=context) for context in ("fresh", "fork")]
+
+    results = [message.text for message in agent.history.messages() if message.role == "tool_result"]
+    assert results == [f"3 in {tmp_path.name}"]
+    assert [report.reason for report in reports] == ["done"] * 2
+    seen = [m.text for request in agent.provider.requests for m in request.messages if m.role == "tool_result"]  # pyright: ignore
+    assert set(seen) == {f"3 in {tmp_path.name}"}
+
+
+async def test_deps_of_another_type_are_refused_when_a_tool_is_given() -> None:
+    words = r"takes a ToolContext\[Shop\], but the agent('s deps are of type dict| has none); pass a Shop as deps="
+    for construct in (
+        lambda: Agent(ScriptedProvider(), tools=[price]),
+        lambda: Agent(ScriptedProvider(), tools=[price], deps={"tea": 3}),
+        lambda: AgentLoop(AgentLoopConfig(ScriptedProvider(), tools=[price])),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            construct()
+    with pytest.raises(ConfigurationError, match=words):
+        await Agent(ScriptedProvider(["x"])).run("go", tools=[price])
+    with pytest.raises(ConfigurationError, match=words):
+        Agent(ScriptedProvider()).add_tool(price)
+
+
+def test_coding_tools_without_a_directory_follow_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        folder.mkdir()
+        (folder / "name.txt").write_text(folder.name)
+    monkeypatch.chdir(here)
+    few = [tool for tool in coding_tools() if tool.name in ("read", "edit")]
+    steps = [
+        reply(call("read", path="name.txt")),
+        reply(call("edit", path="name.txt", old_string="there", new_string="x")),
+    ]
+    agent = Agent(ScriptedProvider([*steps, "done"]), tools=[*few, look], workspace=there, mode="accept_edits")
+
+    agent.run_sync("go").raise_for_reason()
+
+    assert (there / "name.txt").read_text() == "x"
+    assert (here / "name.txt").read_text() == "here"
+    Agent(ScriptedProvider(), tools=few, policy=PermissionPolicy(here))
+    with pytest.raises(ConfigurationError, match="two working directories"):
+        Agent(ScriptedProvider(), tools=[*few, renamed(coding_tools(here)[0])], workspace=there)
+
+
+def test_a_strategy_and_the_models_of_shipped_endpoints_have_the_names_of_the_options(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable in ("ANTHROPIC_BASE_URL", "OPENROUTER_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    agent = Agent("ollama/qwen", strategy="batched:2", options=ExecutionOptions(tool_timeout=5))
+
+    assert (agent.provider.model.name, agent.config.options.strategy) == ("ollama/qwen", Batched(2))
+    assert agent.config.options.tool_timeout == 5
+    assert Agent("anthropic/claude-haiku-4-5").provider.model.name == "claude-haiku-4-5"
+    refused = {
+        "olama/qwen": r"no provider 'olama'.*did you mean ollama/qwen\?",
+        "openrouter/qwen": "no key for openrouter: set OPENROUTER_API_KEY",
+    }
+    for name, words in refused.items():
+        with pytest.raises(ConfigurationError, match=words):
+            Agent(name)
+    with pytest.raises(ConfigurationError, match="unknown strategy 'both'"):
+        Agent(ScriptedProvider(), strategy="both")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    assert Agent("any/model").provider.model.name == "any/model", "an address of one's own knows its names"
+
+
+async def test_a_stream_has_the_progress_and_the_output_of_calls() -> None:
+    @function_tool(read_only=True)
+    async def work(context: ToolContext) -> str:
+        """Work."""
+        context.progress("half", 0.5)
+        context.output("line\n")
+        context.update("part")
+        return "done"
+
+    agent = Agent(ScriptedProvider([reply(call("work")), "That is all."]), tools=[work])
+    events = [event async for event in agent.stream("go") if type(event).__name__.startswith("ToolCall")]
+
+    kinds = [type(event).__name__ for event in events]
+    assert kinds == ["ToolCallStart", *["ToolCallProgress"] * 3, "ToolCallEnd"]
+    seen = [(event.text, event.fraction, event.is_output) for event in events if isinstance(event, ToolCallProgress)]
+    assert seen == [("half", 0.5, False), ("line\n", None, True), ("part", None, False)]
+
+
+def hostile_entry(*flags: str) -> dict[str, Any]:
+    server = Path(__file__).parent / "mcp" / "servers" / "hostile.py"
+    return {"command": sys.executable, "args": [str(server), *flags], "startup_timeout": 60}
+
+
+def test_tool_servers_start_with_the_first_run_and_stay_until_the_agent_is_closed(tmp_path: Path) -> None:
+    log = tmp_path / "received"
+    steps = [reply(call("mcp__h__echo", text="one")), "1", reply(call("mcp__h__echo", text="two")), "2"]
+    mcp = {"h": hostile_entry("--log", str(log))}
+    with Agent(ScriptedProvider(steps), mcp=mcp, rules=["allow mcp__h__*"]) as agent:
+        assert not log.exists()
+        for _ in range(2):
+            agent.run_sync("go").raise_for_reason()
+
+    texts = [message.text.partition("\n")[2] for message in agent.history.messages() if message.role == "tool_result"]
+    assert texts == ["one", "two"]
+    assert log.read_text().count('"initialize"') == 1, "one server for both runs"
+
+
+async def test_tool_servers_have_every_form_and_their_calls_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = hostile_entry()
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"h": entry}}))
+    record = ToolServer(command=entry["command"], args=tuple(entry["args"]), startup_timeout=60)
+    forms: list[Any] = [file, str(file), [{"name": "h", **entry}], [{"h": record}], {"mcpServers": {"h": entry}}]
+    for form in forms:
+        async with Agent(ScriptedProvider([reply(call("mcp__h__echo", text="x")), "ok"]), mcp=form) as agent:
+            await agent.run("go")
+            assert "no approver is available" in agent.history.messages()[2].text
+    wrong: dict[str, Any] = {
+        "h: not used: 'envFile' is not supported": {"h": {"command": "x", "envFile": "y"}},
+        "an object `mcpServers` was expected": {"h": 3},
+        "takes entries as in .mcp.json": ["uvx"],
+        "cannot be read: No such file": tmp_path / "none.json",
+        "'a__b' is not a name of a server": {"a__b": record},
+    }
+    for words, form in wrong.items():
+        with pytest.raises(ConfigurationError, match=words):
+            Agent(ScriptedProvider(), mcp=form)
+    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    for option in ({"mcp": {"h": entry}}, {"tracing": "http://127.0.0.1:9"}):
+        with pytest.raises(ConfigurationError, match=r"install"):
+            Agent(ScriptedProvider(), **option)
+
+
+def test_a_server_that_does_not_start_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with Agent(ScriptedProvider(["ok"]), mcp={"gone": {"command": "no-such-program"}}) as agent:
+        agent.run_sync("go").raise_for_reason()
+
+    assert caplog.messages == [
+        "Tool server gone does not run: no-such-program cannot be started: No such file or directory"
+    ]
+
+
+async def test_each_run_is_traced() -> None:
+    spans = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    for target in (provider, provider.get_tracer("mine")):
+        agent = Agent(ScriptedProvider([reply(call("look")), "seen", "again"]), tools=[look], tracing=target)
+        await agent.run("go")
+        await agent.run("go")
+
+    names = [span.name for span in spans.get_finished_spans()]
+    assert names.count("invoke_agent main") == 4
+    assert names.count("execute_tool look") == 2
+    with pytest.raises(ConfigurationError, match="tracing must be the address of a collector"):
+        await Agent(ScriptedProvider(["x"]), tracing=3).run("go")

@@ -26,6 +26,7 @@ from .agent import (
     TextPiece as TextPiece,
     ThinkingPiece as ThinkingPiece,
     ToolCallEnd as ToolCallEnd,
+    ToolCallProgress as ToolCallProgress,
     ToolCallStart as ToolCallStart,
     UserInput as UserInput,
     chain as chain,

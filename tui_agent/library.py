@@ -7,19 +7,24 @@ import asyncio
 import contextlib
 import contextvars
 import difflib
+import functools
+import importlib
 import inspect
+import logging
 import os
 import selectors
 import tempfile
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import fields
+from dataclasses import fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
+from tui_agent import __version__
 from tui_agent.agent import (
     DEFAULT_SYSTEM,
     AgentLoop,
@@ -42,14 +47,17 @@ from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_hooks import RunHooks
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, Strategy, ToolLike, ToolRegistry
 from tui_agent.execution.contained_calls import contained
+from tui_agent.execution.options import parse_strategy
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.rules.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.callbacks import notify
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import AgentEvent, McpStatus
+from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.messages import Message, Usage, UserMessage
 from tui_agent.protocol.permissions import (
     ApprovalDecision,
@@ -58,12 +66,20 @@ from tui_agent.protocol.permissions import (
     PermissionMode,
 )
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool import Tool, ToolResources
 from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
+from tui_agent.providers.anthropic_provider import EndpointTraits
+from tui_agent.providers.endpoint_profiles import ANTHROPIC, find_target
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.trial.trials import Trials
+
+if TYPE_CHECKING:
+    # Imported at run time only for an agent with tool servers.
+    from tui_agent.mcp.kept_servers import KeptServers
+    from tui_agent.mcp.server_pool import ConfiguredServer
+    from tui_agent.mcp.server_task import ServerParts
 
 _T = TypeVar("_T")
 
@@ -79,6 +95,12 @@ ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "
 
 Approve: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | bool | Awaitable[ApprovalDecision | bool]]
 """Answers a request for approval: True allows the call, False denies it; an `ApprovalDecision` can do more."""
+
+
+Servers: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]] | str | os.PathLike[str]
+"""Tool servers as in `.mcp.json`: entries or `ToolServer` records by name, a list of entries, or the path of a file."""
+
+_LOG = logging.getLogger("tui_agent")
 
 
 class StepOptions(TypedDict, total=False):
@@ -128,12 +150,18 @@ class Agent(AgentLoop, Generic[OutputT]):
     unless a rule, the mode or `approve` allows it. Nothing is sent or loaded before the first run.
 
     Args:
-        model: a provider, or the name of a model for `AnthropicProvider` with the key of the environment.
+        model: a provider, or the name of a model as for `--model`: `claude-…`, or `PROVIDER/MODEL` for a shipped
+            endpoint. The key is that of the environment.
         tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
+        deps: an object for the tools, which they find as `context.deps`; `ToolContext[Shop]` is the context of a tool
+            that needs a `Shop`.
+        mcp: tool servers as in `.mcp.json`, such as `{"time": {"command": "uvx", "args": ["mcp-server-time"]}}`, a
+            list of such entries, or the path of such a file. They start with the first run.
         system: the system prompt, as text or as a function that returns it. Default: that of the built-in coding
             agent if there is a workspace, else none.
-        workspace: the agent's directory, named in the system prompt. Default: that of its tools; if they have none,
-            none is named, and the policy resolves paths against the current one.
+        workspace: the agent's directory, named in the system prompt. `coding_tools()` and `context.workspace` are for
+            it. Default: that of its tools; if they have none, none is named, and the policy resolves paths against the
+            current one.
         mode: the decision for calls that no rule decides. Default: ask.
         rules: permission rules such as `"allow bash(git status:*)"`; the first match decides.
         policy: decides about calls in place of `mode` and `rules`.
@@ -143,6 +171,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         guardrails: checks of requests, answers, calls and results.
         output_type: the type of final answers, such as a pydantic model; `report.output` is its instance.
         options: execution of calls: scheduling, timeouts, limits.
+        strategy: how calls of one answer are scheduled: `auto`, `sequential`, `parallel` or `batched:N`.
+        tracing: address of a collector of OpenTelemetry, or a tracer: spans of the runs.
         max_steps: maximum steps of one run. Default: unlimited.
         budget: limits of one run in tokens, cost and time.
         max_tokens: maximum tokens of an answer. Default: the provider's.
@@ -164,6 +194,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         tools: Sequence[ToolLike] = (),
         system: SystemText | None = None,
         workspace: str | os.PathLike[str] | None = None,
+        deps: object = None,
+        mcp: Servers | None = None,
         mode: ModeName | None = None,
         rules: Sequence[RuleLike] = (),
         policy: PermissionChecker | None = None,
@@ -172,6 +204,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         guardrails: Sequence[Guardrail] = (),
         output_type: type[OutputT] | None = None,
         options: ExecutionOptions | None = None,
+        strategy: Strategy | str | None = None,
+        tracing: object = None,
         max_steps: int | None = None,
         budget: Budget | None = None,
         max_tokens: int | None = None,
@@ -182,25 +216,25 @@ class Agent(AgentLoop, Generic[OutputT]):
     ) -> None:
         """Configure the agent; see the class for the options."""
         _refuse_unknown(more)
-        if policy is not None and (mode is not None or rules):
-            raise ConfigurationError("pass a policy, or a mode and rules, not both")
+        _refuse_both("a policy, or a mode and rules", policy is not None, mode is not None or bool(rules))
+        words = "a snapshot or a history"
+        _refuse_both(words, snapshot is not None, bool(history), ": a snapshot contains its conversation")
+        _expect_tracing(tracing)
         if approve is not None:
             more["gate"] = _approval_gate(approve, more)
-        if snapshot is not None and history:
-            raise ConfigurationError("pass a snapshot or a history, not both: a snapshot contains its conversation")
-        root = _directory_of(tools) if workspace is None else _expect_directory("workspace", workspace)
-        if system is None:
-            system = DEFAULT_SYSTEM if root is not None else ""
+        root, tools = _placed(tools, workspace)
+        servers = None if mcp is None else self._kept_servers(mcp, root, more)
         config = AgentLoopConfig(
             provider=provider_of(model) if isinstance(model, str) else model,
             tools=tools,
-            system=system,
+            system=system if system is not None else DEFAULT_SYSTEM if root is not None else "",
             workspace=root,
             policy=policy or policy_of_mode(root, mode, rules),
             hooks=hooks,
             guardrails=guardrails,
             output=OutputFormat(output_type) if output_type is not None else None,
-            options=options or ExecutionOptions(),
+            options=_options(options, strategy),
+            resources=ToolResources(deps),
             max_steps=max_steps,
             budget=budget or Budget(),
             max_tokens=max_tokens,
@@ -210,6 +244,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         )
         config = config if snapshot is None else restored_config(snapshot, config)
         self._begin(config, owns_provider=isinstance(model, str))
+        self._servers, self._tracing = servers, tracing
         if snapshot is not None:
             restore_state(self._agent, snapshot)
 
@@ -224,6 +259,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         super().__init__(config)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owns_provider = owns_provider
+        self._servers: KeptServers | None = None
+        self._tracing: object = None
         # `AgentLoopConfig` is not generic, so the type parameter is lost there.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
 
@@ -246,15 +283,16 @@ class Agent(AgentLoop, Generic[OutputT]):
     ) -> RunReport[OutputT]:
         """Run one input to its end, like `AgentLoop.run`; the report has the typed `output`."""
         with self._running_here(), self._own_token(cancellation) as token:
-            report = await super().run(
-                user_input,
-                trigger=trigger,
-                tools=tools,
-                allowed_tools=allowed_tools,
-                provider=provider,
-                cancellation=token,
-                run_id=run_id,
-            )
+            async with self._traced():
+                report = await super().run(
+                    user_input,
+                    trigger=trigger,
+                    tools=tools,
+                    allowed_tools=allowed_tools,
+                    provider=provider,
+                    cancellation=token,
+                    run_id=run_id,
+                )
         return RunReport[OutputT].of(report, self._format)
 
     def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:
@@ -356,6 +394,50 @@ class Agent(AgentLoop, Generic[OutputT]):
                 return work()  # The run ended first, and its loop no longer runs.
         return done.result()
 
+    @contextlib.asynccontextmanager
+    async def _traced(self) -> AsyncGenerator[None]:
+        """Send spans of a run, if the agent has a target for them.
+
+        Raises:
+            ConfigurationError: the target is of the wrong kind.
+        """
+        if self._tracing is None:
+            yield
+            return
+        exporter = await asyncio.to_thread(importlib.import_module, "tui_agent.tracing.span_exporter")
+        async with exporter.SpanStream.of_run(self.bus, self._tracing, __version__):
+            yield
+
+    def _kept_servers(self, mcp: Servers, root: Path | None, more: MoreOptions) -> "KeptServers":
+        """Return the tool servers, and add to the options what uses them before each step.
+
+        Raises:
+            ConfigurationError: they cannot be used, or the extra is missing.
+        """
+        from tui_agent.mcp.kept_servers import KeptServers
+
+        bus = more.setdefault("bus", EventBus())
+        kept = KeptServers(
+            _configured_servers(mcp),
+            lambda: _server_parts(bus, root or Path.cwd()),
+            window=lambda: self.provider.model.context_window,
+            tool_changed=self._withdraw_grant,
+        )
+        first = more.get("update_tools")
+
+        async def update(tools: ToolRegistry) -> None:
+            if first is not None:
+                await first(tools)
+            await kept.update(tools)
+
+        more["update_tools"] = update
+        return kept
+
+    def _withdraw_grant(self, tool: str) -> None:
+        """Make a tool that changed ask again."""
+        if isinstance(policy := self._agent.policy, PermissionPolicy):
+            policy.remove_session_rule("allow", tool)
+
     # --- closing ------------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
@@ -364,6 +446,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         A provider object may serve other agents; its owner closes it.
         """
         self.destroy()
+        if self._servers is not None:
+            await self._servers.close()
         if self._owns_provider:
             await self.provider.aclose()
 
@@ -383,7 +467,9 @@ class Agent(AgentLoop, Generic[OutputT]):
         await self._disconnect()
 
     async def _disconnect(self) -> None:
-        """Close the connections of this event loop; other threads may still use the agent."""
+        """Close the connections and tool servers of this event loop; other threads may still use the agent."""
+        if self._servers is not None:
+            await self._servers.close()
         if isinstance(self.provider, AnthropicProvider):
             await self.provider.disconnect()
 
@@ -404,31 +490,145 @@ class Agent(AgentLoop, Generic[OutputT]):
         self.close()
 
 
-def coding_tools(workspace: str | os.PathLike[str] = ".", *, trials: Trials | None = None) -> list[Tool]:
+_FOLLOWING: "weakref.WeakKeyDictionary[Tool, None]" = weakref.WeakKeyDictionary()
+"""Tools that were made without a directory, so that an agent's workspace is theirs, too."""
+
+
+def coding_tools(workspace: str | os.PathLike[str] | None = None, *, trials: Trials | None = None) -> list[Tool]:
     """Return the built-in tools for one directory: read, write, edit, bash, glob, grep and todo.
 
     An agent with these tools works in their directory.
 
     Args:
-        workspace: the directory.
+        workspace: the directory. Default: that of the agent (`workspace=`), or else the current one.
         trials: makes the layers in which commands run first; the policy needs its `facts` as `trial`. None: commands
             run outside.
     """
-    root, spool = _expect_directory("the workspace of coding_tools", workspace).resolve(), _spool_dir()
-    return default_tools(
+    given = "." if workspace is None else workspace
+    root, spool = _expect_directory("the workspace of coding_tools", given).resolve(), _spool_dir()
+    tools = default_tools(
         Workspace(root, spool_dir=spool),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         trials=trials,
     )
+    if workspace is None and trials is None:
+        _FOLLOWING.update(dict.fromkeys(tools))
+    return tools
+
+
+def _placed(
+    tools: Sequence[ToolLike], workspace: str | os.PathLike[str] | None
+) -> tuple[Path | None, Sequence[ToolLike]]:
+    """Return the agent's directory, and its tools with those that follow the directory made for it.
+
+    Raises:
+        ConfigurationError: the path is of the wrong kind, empty, or not a directory.
+    """
+    if workspace is None:
+        return _directory_of(tools), tools
+    root = _expect_directory("workspace", workspace)
+    if not any(isinstance(tool, Tool) and tool in _FOLLOWING for tool in tools):
+        return root, tools
+    made = {tool.name: tool for tool in coding_tools(root)}
+    return root, [made[tool.name] if isinstance(tool, Tool) and tool in _FOLLOWING else tool for tool in tools]
 
 
 def provider_of(name: str) -> AnthropicProvider:
     """Return the provider for a model name, with key and endpoint of the environment.
 
+    `PROVIDER/MODEL` names a shipped endpoint, unless the environment has an address of its own.
+
     Raises:
-        ConfigurationError: the name is empty, or the endpoint is not a URL.
+        ConfigurationError: the name is empty, the endpoint is unknown or not a URL, or its key is not set.
     """
-    return AnthropicProvider(name, base_url=os.environ.get("ANTHROPIC_BASE_URL") or None)
+    address = os.environ.get("ANTHROPIC_BASE_URL") or None
+    target = find_target(name, {}, own_address=address is not None)
+    if target is None or target.provider == ANTHROPIC:
+        return AnthropicProvider(name if target is None else target.name, base_url=address)
+    endpoint = target.endpoint
+    key = None if endpoint.key_env is None else os.environ.get(endpoint.key_env)
+    if endpoint.key_env is not None and not key:
+        raise ConfigurationError(f"no key for {target.provider}: set {endpoint.key_env}")
+    version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
+    return AnthropicProvider(
+        target.name,
+        auth_token=key,
+        base_url=endpoint.base_url,
+        headers={**version, **endpoint.headers},
+        betas=endpoint.betas,
+        extra_body=endpoint.extra_body,
+        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+    )
+
+
+def _options(options: ExecutionOptions | None, strategy: Strategy | str | None) -> ExecutionOptions:
+    """Return the options with the strategy.
+
+    Raises:
+        ConfigurationError: the strategy is unknown.
+    """
+    found = options or ExecutionOptions()
+    if strategy is None:
+        return found
+    return replace(found, strategy=parse_strategy(strategy) if isinstance(strategy, str) else strategy)
+
+
+def _configured_servers(mcp: Servers) -> "list[ConfiguredServer]":
+    """Return the servers of `mcp=`.
+
+    Raises:
+        ConfigurationError: they cannot be used, or the extra is missing.
+    """
+    from tui_agent.mcp.server_config import given_servers, parse_server_file
+    from tui_agent.mcp.server_pool import ConfiguredServer
+    from tui_agent.mcp.server_task import not_installed
+
+    if find_spec("mcp") is None:
+        raise ConfigurationError(not_installed())
+    origin = "mcp="
+    if isinstance(mcp, str | os.PathLike):
+        origin = os.fspath(mcp)
+        try:
+            servers, notes = parse_server_file(Path(origin).read_bytes())
+        except OSError as error:
+            raise ConfigurationError(f"mcp: {origin} cannot be read: {error.strerror or error}") from error
+    else:
+        servers, notes = given_servers(mcp)
+    for note in notes:
+        _LOG.warning("%s: %s", origin, note)
+    return [ConfiguredServer(name, server, origin) for name, server in servers.items()]
+
+
+def _server_parts(bus: EventBus, root: Path) -> "ServerParts":
+    """Return what the servers of an agent share."""
+    from tui_agent.mcp.server_task import ServerParts
+    from tui_agent.tools.media.media_files import check_media
+    from tui_agent.tools.processes.child_environment import child_environment
+    from tui_agent.tools.processes.helper_tree import HelperTree
+
+    def publish(event: AgentEvent) -> None:
+        if isinstance(event, McpStatus) and event.problem:
+            _LOG.warning("%s", event.problem)
+        bus.publish(event)
+
+    root = root.resolve()
+    return ServerParts(
+        environment=child_environment(os.environ),
+        secrets=dict(os.environ),
+        root=root,
+        publish=publish,
+        new_tree=functools.partial(HelperTree, root),
+        check_media=check_media,
+    )
+
+
+def _expect_tracing(tracing: object) -> None:
+    """
+    Raises:
+        ConfigurationError: spans are wanted, and the extra is missing.
+    """
+    if tracing is not None and find_spec("opentelemetry") is None:
+        raise ConfigurationError(f"tracing needs an extra: {install_command('otel')}")
 
 
 def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
@@ -464,6 +664,16 @@ def _expect_directory(name: str, path: str | os.PathLike[str]) -> Path:
 def _spool_dir() -> Path:
     """Return the directory for long outputs; the first one creates it."""
     return Path(tempfile.gettempdir()) / f"tui-agent-spool-{os.geteuid()}"
+
+
+def _refuse_both(words: str, first: bool, second: bool, why: str = "") -> None:
+    """Raise if two options exclude each other.
+
+    Raises:
+        ConfigurationError: they do.
+    """
+    if first and second:
+        raise ConfigurationError(f"pass {words}, not both{why}")
 
 
 def _refuse_unknown(more: MoreOptions) -> None:

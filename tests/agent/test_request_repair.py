@@ -136,6 +136,14 @@ async def test_a_refused_picture_leaves_the_conversation_whatever_the_words() ->
     assert wrong == {}
 
 
+async def test_a_picture_that_a_local_server_fails_on_leaves_the_conversation_too() -> None:
+    for status, words in ((500, "image input is not supported"), (500, "Failed to load image"), (415, "bad image")):
+        server = FussyServer(refuses=refusing(status, {"error": {"code": status, "message": words}}, has("image")))
+        seen = await outcome(server, [text_message("look"), *picture_results("c1")], "What is it?", "And now?")
+
+        assert (seen.reasons, len(seen.sent), LINE in seen.sent[1]) == (["done", "done"], 3, True), words
+
+
 async def test_all_pictures_leave_once_the_newest_were_not_the_only_ones() -> None:
     history = [text_message("look"), *picture_results("c1", "c2"), answer(), UserMessage(content=(PICTURE, PDF))]
     server = FussyServer(refuses=refusing(400, "Could not process image", has("image", "document")))

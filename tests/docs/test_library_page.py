@@ -15,6 +15,8 @@ def test_there_is_a_program_for_each_use_of_the_engine() -> None:
     assert [block.title for block in blocks_of(PAGE) if block.language == "python"] == [
         "A script with one tool",
         "A typed answer",
+        "Objects for the tools",
+        "Tool servers",
         "Streaming to the terminal",
         "Approvals by callback",
         "Steering",

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import ImageContent
+from mcp_types import CallToolResult, ImageContent
 
 from tests.mcp.pools import SERVERS, running, until
 from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.cli.command_line import run_program
 from tui_agent.mcp.call_result import blocks_of
+from tui_agent.mcp.protocol_repair import repaired
 from tui_agent.mcp.server_config import expanded, parse_server_file, variables_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import ImageBlock, TextBlock
@@ -23,13 +24,13 @@ from tui_agent.tools.media import image_files
 from tui_agent.tools.media.image_files import can_scale_images, size_of_image
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
 from tui_agent.workbench.configuration.project_trust import TrustStore, folder_trust, trust_request_for
-from tui_agent.workbench.tool_servers import check_image, configured_servers
+from tui_agent.workbench.tool_servers import check_media, configured_servers
 
 MCP_JSON = {
     "mcpServers": {
         "files": {"type": "stdio", "command": "npx", "args": ["-y", "${PACKAGE:-files}"], "env": {"TOKEN": "${T}"}},
         "git hub": {"type": "http", "url": "https://mcp.example/${TEAM}", "headers": {"X-Key": "${KEY}"}},
-        "old": {"type": "sse", "url": "https://old.example"},
+        "old": {"type": "ws", "url": "wss://old.example"},
         "wrong": {"command": 3},
         "git__hub": {"command": "x"},
     }
@@ -96,10 +97,46 @@ FORMS: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"command": "x", "env": ["A=1", "B=c=d"]}, {"env": {"A": "1", "B": "c=d"}}, ""),
     ({"command": "x", "args": ["${env:HOME}"]}, {"args": ("${HOME}",)}, ""),
     ({"command": "x", "description": "d", "autoApprove": ["a"], "disabled": True}, {"enabled": False}, ""),
+    ({"type": "SSE", "url": "http://x/sse"}, {"url": "http://x/sse", "transport": "sse"}, ""),
+    ({"type": "http-stream", "url": " http://x "}, {"url": "http://x", "transport": "http"}, ""),
+    ({"transport": {"type": "stdio", "command": "x", "args": ["a"]}}, {"command": "x", "args": ("a",)}, ""),
+    (
+        {"source": "custom", "command": {"path": "x", "args": ["a"], "env": {"B": 1}}},
+        {"command": "x", "args": ("a",), "env": {"B": "1"}},
+        "",
+    ),
+    (
+        {"command": "x", "startup_timeout_sec": 20, "tool_timeout_sec": 90, "disabled_tools": ["b"]},
+        {"startup_timeout": 20.0, "timeout": 90.0, "tools": ToolFilter(deny=("b",))},
+        "",
+    ),
+    ({"command": "x", "startup_timeout_ms": 900}, {"startup_timeout": 0.9}, ""),
+    ({"command": "x", "timeout": "2m"}, {"timeout": 120.0}, ""),
+    ({"command": "x", "timeout": 0}, {"timeout": 60.0}, "timeout 0 is left out, so the default counts"),
+    (
+        {"url": "http://x", "command": "", "http_headers": ["A: b"], "bearer_token_env_var": "T"},
+        {"headers": {"A": "b"}, "bearer_token_env": "T"},
+        "",
+    ),
+    (
+        {"command": "x", "env": {"A": None, "B": "{env:C}"}, "args": ["a", None]},
+        {"env": {"B": "${C}"}, "args": ("a",)},
+        "",
+    ),
+    (
+        {"command": "x", "env": {"A": "$TOKEN"}},
+        {"env": {"A": "$TOKEN"}},
+        "env.A is used as written; for the value of the variable write ${TOKEN}",
+    ),
+    ({"command": "x", "tools": {"a": True, "b": False}}, {"tools": ToolFilter(allow=("a",), deny=("b",))}, ""),
+    ({"command": "x", "tools": "*"}, {"tools": ToolFilter(allow=("*",))}, ""),
 )
 UNUSED: tuple[tuple[object, str], ...] = (
-    ({"type": "sse", "url": "http://127.0.0.1:9/sse"}, '"type": "http", "url": "http://127.0.0.1:9/mcp"'),
-    ({"transport": "sse", "url": "http://x"}, "the transport `sse` was replaced by `http`"),
+    ({"type": "websocket", "url": "ws://x"}, "unknown transport 'websocket'; supported are `stdio`, `http` and `sse`"),
+    (
+        {"command": "x", "env": {"A": "{file:~/key}"}},
+        "only variables such as ${NAME} can be used here, not {file:~/key}",
+    ),
     ({"command": "x", "envFile": ".env"}, "not used: 'envFile' is not supported and may change what the server does"),
     ({"command": "x", "headersHelper": "y", "user": "root"}, "'headersHelper', 'user' is not supported"),
     (
@@ -125,17 +162,24 @@ def test_entries_of_other_programs_are_converted_or_named() -> None:
             wrong.append((entry, servers, notes))
     assert wrong == []
     entry = {"x": {"command": "x"}}
-    for form in (entry, {"servers": entry}, {"mcp": {"servers": entry}}, {"mcp": entry}, {"x": {"url": "http://x"}}):
+    forms = (
+        *(entry, {"servers": entry}, {"mcp": {"servers": entry}}, {"mcp": entry}, {"x": {"url": "http://x"}}),
+        *({"mcpServers": {}, "servers": entry}, {"mcpServers": [{"name": "x", "command": "x"}]}),
+        *({"$schema": "http://x", **entry}, {**entry, "y": {"cmd": "y"}}),
+    )
+    for form in forms:
         assert list(parse_server_file(json.dumps(form).encode())[0]) == ["x"]
+    text = '// a\n{"mcpServers": {/* b */ "x": {"command": "a//b, }", "args": ["/* */",],},}}'
+    assert parse_server_file(text.encode())[0]["x"].shown == "'a//b, }' '/* */'"
 
 
 async def test_the_workspace_has_a_name_in_entries_of_other_programs(tmp_path: Path) -> None:
-    entry = {"command": "sh", "args": ["-c", "echo at ${CLAUDE_PROJECT_DIR}/x.py and ${workspaceFolder} >&2"]}
+    entry = {"command": "sh", "args": ["-c", "echo at ${CLAUDE_PROJECT_DIR}/x.py, ${workspaceFolder}, ${userHome} >&2"]}
     servers, _ = parse_server_file(json.dumps({"mcpServers": {"x": entry}}).encode())
 
     async with running(servers["x"].model_copy(update={"startup_timeout": 60.0}), root=tmp_path) as found:
         await until(lambda: "at " in found.task().log.text)
-        assert f"at {tmp_path}/x.py and {tmp_path}" in found.task().log.text
+        assert f"at {tmp_path}/x.py, {tmp_path}, {Path.home()}" in found.task().log.text
     assert variables_of(servers["x"]) == ()
 
 
@@ -158,7 +202,7 @@ async def test_images_of_servers_are_checked_as_those_of_files(
         Image.new("L", (8_001, 2)).save(file, "PNG")
         wide = file.getvalue()
 
-    kinds = [await check_image(ImageBlock(media_type="image/jpeg", data=base64.b64encode(data).decode())) for data in (
+    kinds = [await check_media(ImageBlock(media_type="image/jpeg", data=base64.b64encode(data).decode())) for data in (
         dot, wide, b"GIF89a", b"BM1234", dot[:40])]  # fmt: skip
 
     can_scale_images.cache_clear()
@@ -180,6 +224,43 @@ def test_images_of_servers_are_read_in_every_form() -> None:
     blocks = blocks_of([ImageContent(type="image", data=data, mime_type=kind) for kind, data in forms])
 
     assert [block.data for block in blocks if isinstance(block, ImageBlock)] == [PNG] * 3
+
+
+PDF = "JVBERi0xLjQKJSVFT0YK"
+"""A PDF without a page."""
+
+
+async def test_media_of_servers_have_their_real_type_or_are_a_line_of_text() -> None:
+    def blob(data: str, kind: str | None = None) -> dict[str, object]:
+        return {"type": "resource", "resource": {"uri": "memo://a", "mimeType": kind, "blob": data}}
+
+    forms: tuple[tuple[dict[str, object], str], ...] = (
+        ({"type": "image", "data": PNG.rstrip("=")}, "image/png"),
+        ({"type": "image", "mimeType": "image/png", "data": ""}, "[image, image/png, 0 bytes: it is empty]"),
+        ({"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": PNG}}, "image/png"),
+        ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}, "image/png"),
+        ({"type": "audio", "mimeType": "audio/wav", "data": PNG}, "image/png"),
+        ({"type": "audio", "mimeType": "audio/wav", "data": "%%"}, "[audio, audio/wav: not valid base64]"),
+        ({"type": "audio", "data": ""}, "[audio, audio/unknown, 0 bytes: it is empty]"),
+        (blob(PNG, "application/octet-stream"), "image/png"),
+        (blob(PNG), "image/png"),
+        (blob(PDF, "application/pdf"), "application/pdf"),
+        (blob(PDF[:12], "image/png"), "[a begins like a PDF, but is damaged or incomplete: it has no end]"),
+        (blob("Z3LDvGV6aQ==", "text/plain; charset=utf-8"), "[Resource memo://a]\ngrüezi"),
+        (blob("eyJhIjoxfQ==", "application/json"), '[Resource memo://a]\n{"a":1}'),
+        (blob("AAAAZnR5cA==", "video/mp4"), "[resource memo://a, video/mp4, 7 bytes: cannot be shown]"),
+        ({"type": "resource", "resource": {"text": "hi"}}, "[Resource unnamed]\nhi"),
+        ({"type": "resource_link", "uri": "memo://a"}, "[Resource resource: memo://a]"),
+        ({"type": "text", "text": None}, "null"),
+    )
+    wrong: list[object] = []
+    for block, expected in forms:
+        fixed = CallToolResult.model_validate(repaired({"content": [block]}, str, {}))
+        [found] = blocks_of(fixed.content)
+        checked = found if isinstance(found, TextBlock) else await check_media(found)
+        if (checked.text if isinstance(checked, TextBlock) else checked.media_type) != expected:
+            wrong.append((block, checked))
+    assert wrong == []
 
 
 def test_variables_are_replaced_when_a_server_starts() -> None:

@@ -8,11 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from mcp_types import JSONRPCError, JSONRPCResponse
 
 from tests.mcp.pools import SERVERS, hostile, running, until
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import complaints_about
 from tui_agent.mcp import server_pool, server_task, stdio_transport
+from tui_agent.mcp.message_repair import message_of
 from tui_agent.mcp.tool_listing import LONGEST_DESCRIPTION
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock, TextBlock, ToolCall
@@ -70,7 +72,7 @@ async def test_results_are_marked_as_data_and_keep_images() -> None:
         assert isinstance(result.content[1], ImageBlock)
         words = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
         assert "not valid base64" in words
-        assert "audio, audio/wav" in words
+        assert "[audio, audio/wav, 12 bytes: cannot be shown]" in words
         assert "[Resource memo://one]\nremember" in words
         assert "[Resource two: memo://two]" in words
 
@@ -146,6 +148,42 @@ async def test_a_late_server_is_reported_and_brings_its_tools_to_a_later_step(mo
         await until(lambda: servers.task().state == "ready")
 
         assert "mcp__h__echo" in await servers.update()
+
+
+async def test_a_server_that_is_too_slow_gets_more_time_with_each_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_task, "WAITS", (0.01,) * 12)
+    monkeypatch.setattr(server_task, "_MOST_DOUBLINGS", 12)
+    async with running(hostile("late", startup_timeout=0.05)) as servers:
+        await until(lambda: servers.task().state == "ready")
+        states = [(event.state, event.error) for event in servers.published("mcp.status")]
+
+    reason = "it was not ready within 0.05 s"
+    assert [one for one in states if one[0] != "connecting"] == [("failed", reason), ("ready", None)], "said once"
+
+
+def test_messages_that_are_not_quite_right_are_repaired() -> None:
+    result: dict[bytes, object] = {
+        b'{"jsonrpc":"2.0","id":1,"result":{"a":"\\ud800\xff\t"}}': {"a": "?\ufffd\t"},
+        b'\xef\xbb\xbf{"id":1.0,"result":{"a":1},"error":null}': {"a": 1},
+        b'{"jsonrpc":"2.0","id":1,"result":null}': {},
+        b'{"jsonrpc":"1.0","id":1,"result":["a"]}': {"content": ["a"]},
+        b'{"jsonrpc":"2.0","id":1,"error":"busy"}': (-32603, "busy"),
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":"E7","message":"busy"}}': (-32603, "busy"),
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":null}}': (-5, '{"code": -5, "message": null}'),
+        b"listening on 3000": None,
+        b'{"level":"info"}': None,
+        b"[" * 100_000: None,
+    }
+    found: dict[bytes, object] = {}
+    for line in result:
+        match message_of(line):
+            case JSONRPCResponse(id=1, result=body):
+                found[line] = body
+            case JSONRPCError(id=1, error=error):
+                found[line] = (error.code, error.message)
+            case other:
+                found[line] = other
+    assert found == result
 
 
 async def test_a_server_that_is_missing_says_what_to_do(tmp_path: Path) -> None:

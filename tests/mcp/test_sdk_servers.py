@@ -46,13 +46,13 @@ def test_the_example_of_the_page_works(
 
 
 @asynccontextmanager
-async def http_server(port: int = 0) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process, int]]:
+async def http_server(port: int = 0, *flags: str) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process, int]]:
     if not port:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(SERVERS / "web.py"), str(port), stderr=asyncio.subprocess.DEVNULL
+        sys.executable, str(SERVERS / "web.py"), str(port), *flags, stderr=asyncio.subprocess.DEVNULL
     )
     try:
         for _ in range(400):
@@ -85,7 +85,7 @@ async def test_a_server_that_refuses_the_handshake_is_connected_without_it(monke
             raise MCPError(types.METHOD_NOT_FOUND, "no initialize")
         yield "a client"
 
-    setup: Any = SimpleNamespace(name="h", questions=None, log=None)
+    setup: Any = SimpleNamespace(name="h", questions=None, log=None, server=ToolServer(command="x"))
     session: Any = ServerSession(setup)
     monkeypatch.setattr(session, "_new_client", client)
     monkeypatch.setattr(session, "_transport", AsyncMock())
@@ -94,6 +94,17 @@ async def test_a_server_that_refuses_the_handshake_is_connected_without_it(monke
 
     assert modes == ["legacy", "auto"]
     assert session._transport.await_count == 2, "the first connection has ended"
+
+
+@pytest.mark.slow
+async def test_the_older_transport_is_spoken_where_the_settings_name_it() -> None:
+    settings = {"startup_timeout": 60, "bearer_token_env": "T", "transport": "sse"}
+    async with http_server(0, "sse") as (url, _, _), http_server() as (moved, _, _):
+        servers = {"h": url.replace("/mcp", "/sse"), "moved": moved}
+        named = [(name, ToolServer.model_validate({**settings, "url": where})) for name, where in servers.items()]
+        async with running(*named, secrets={"T": "right"}) as found:
+            assert (await found.call("broken")).is_error
+            assert (await found.call_of("mcp__moved__broken")).is_error, "it speaks the newer one by now"
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from .agent_stream import (
     TextPiece,
     ThinkingPiece,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
 )
 from .agent_tool import AgentTool
@@ -49,6 +50,7 @@ __all__ = [
     "TextPiece",
     "ThinkingPiece",
     "ToolCallEnd",
+    "ToolCallProgress",
     "ToolCallStart",
     "UserInput",
     "chain",

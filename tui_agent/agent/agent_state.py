@@ -19,6 +19,7 @@ from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, PermissionModeChanged, UsageUpdated
+from tui_agent.protocol.function_tool import expect_deps
 from tui_agent.protocol.messages import (
     AssistantMessage,
     JsonObject,
@@ -103,6 +104,20 @@ class AgentState:
             )
         )
 
+    def add_tool(self, tool: ToolLike) -> Tool:
+        """Give the agent another tool, and return it.
+
+        Raises:
+            ConfigurationError: it is not a tool, its name is taken, or its context has deps that the agent lacks.
+        """
+        made = self.tools.add(tool)
+        try:
+            expect_deps(made, self.config.resources.deps)
+        except ConfigurationError:
+            self.tools.remove(made.name)
+            raise
+        return made
+
     @contextmanager
     def extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
         """Add tools while the context is open (S4-41).
@@ -112,7 +127,7 @@ class AgentState:
         """
         with ExitStack() as added:
             for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
-                added.callback(self.tools.remove, self.tools.add(tool).name)
+                added.callback(self.tools.remove, self.add_tool(tool).name)
             yield
 
     @contextmanager
@@ -171,7 +186,7 @@ class AgentState:
     def publish_context_usage(self) -> None:
         """Publish how full the context window is; the only figure, which compaction and the screen use, too."""
         if not self.history.is_anchored:
-            self.history.tool_tokens = sum(estimate_text(tool.spec.model_dump_json()) for tool in self.tools)
+            self.history.tool_tokens = sum(estimate_text(spec.model_dump_json()) for spec in self.tools.specs)
         self.publisher.publish(
             ContextUsage(
                 tokens=self.history.estimated_tokens(),
@@ -254,6 +269,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         agent=config.agent_id,
         before_effects=config.before_effects,
         effects_published=config.effects_published,
+        resources=config.resources,
     )
     _write_own_layers(config, history.registry)
     for message in history.messages():

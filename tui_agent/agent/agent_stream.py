@@ -20,8 +20,11 @@ from tui_agent.protocol.events import (
     StepEnded,
     StepStarted,
     ToolEnded,
+    ToolOutput,
+    ToolProgress,
     ToolQueued,
     ToolStarted,
+    ToolUpdated,
     TurnEnded,
 )
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Usage
@@ -62,6 +65,19 @@ class ToolCallStart:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallProgress:
+    """A running call reports progress, or a piece of its output."""
+
+    step: int
+    call_id: str
+    text: str
+    fraction: float | None = None
+    """From 0.0 to 1.0; None if it is not known."""
+    is_output: bool = False
+    """True for output, which continues the piece before; False for a line of progress."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCallEnd:
     """A call has ended."""
 
@@ -88,7 +104,7 @@ class Done(Generic[ReportT]):
     report: ReportT
 
 
-_StepEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallEnd | StepEnd
+_StepEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallProgress | ToolCallEnd | StepEnd
 
 AgentStreamEvent: TypeAlias = _StepEvent | Done[ReportT]
 """One event of a stream; `ReportT` is the kind of report at its end."""
@@ -328,6 +344,12 @@ class _StreamFold:
             case ToolStarted(call_id=call_id, name=name, args=arguments):
                 self.calls.pop(call_id, None)
                 return [ToolCallStart(step, call_id, name, arguments)]
+            case ToolProgress(call_id=call_id, text=text, fraction=fraction):
+                return [ToolCallProgress(step, call_id, text, fraction)]
+            case ToolOutput(call_id=call_id, chunk=chunk):
+                return [ToolCallProgress(step, call_id, chunk, is_output=True)]
+            case ToolUpdated(call_id=call_id, partial=partial):
+                return [ToolCallProgress(step, call_id, partial.text)]
             case ToolEnded(call_id=call_id, latency_ms=latency):
                 start = self.calls.pop(call_id, None)
                 return [*([start] if start else []), ToolCallEnd(step, call_id, latency)]

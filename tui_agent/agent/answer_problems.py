@@ -148,7 +148,7 @@ class RequestRepair:
                     return True
             if problem.kind != "too_large":
                 return False
-        elif problem.kind != "invalid_request":
+        elif problem.kind != "invalid_request" and problem.subject != "media":
             return False
         if problem.subject == "thinking":
             return self._drop_thinking()

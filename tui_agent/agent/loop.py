@@ -401,9 +401,9 @@ class AgentLoop:
         """Give the agent another tool, or a function as one, from the next request on (S4-82).
 
         Raises:
-            ConfigurationError: `tool` is not a tool, or the agent already has one of that name.
+            ConfigurationError: `tool` is not a tool, the agent already has one of that name, or lacks its deps.
         """
-        self._agent.tools.add(tool)
+        self._agent.add_tool(tool)
 
     # --- beside the conversation --------------------------------------------------------------------------------------
 

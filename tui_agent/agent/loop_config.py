@@ -1,7 +1,7 @@
 """The configuration of an agent (S4-15). Only the provider is required; the defaults of the rest are safe."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, Protocol, TypeAlias
@@ -11,11 +11,12 @@ from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, H
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.function_tool import expect_deps
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from tui_agent.protocol.past_state import OpenCall, PastCompaction
 from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool import Tool, ToolResources
 from tui_agent.protocol.value_checks import (
     expect_flag,
     expect_function,
@@ -78,6 +79,8 @@ class AgentLoopConfig:
     """More layers of the system prompt, such as those of `load_instructions`."""
     workspace: Path | str | None = None
     """The directory in which the agent works; the system prompt names it."""
+    resources: ToolResources = field(default_factory=lambda: ToolResources(None))
+    """Objects that tools find in their context: `deps`, and the workspace if they name no other."""
     bus: EventBus | None = None
     """The bus for events; None: a bus of its own."""
     policy: PermissionChecker | None = None
@@ -159,6 +162,10 @@ class AgentLoopConfig:
         self._check_sequences()
         self._check_limits()
         self._check_functions()
+        if self.workspace is not None and self.resources.workspace is None:
+            self.resources = replace(self.resources, workspace=Path(self.workspace).resolve())
+        for tool in self.tools:
+            expect_deps(tool, self.resources.deps)
 
     def _check_parts(self) -> None:
         expect_provider("AgentLoopConfig.provider", self.provider)
@@ -212,6 +219,7 @@ class AgentLoopConfig:
 _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "context": (str, "text"),
     "workspace": ((Path, str, NoneType), "a path or None"),
+    "resources": (ToolResources, "ToolResources"),
     "bus": ((EventBus, NoneType), "an EventBus or None"),
     "gate": ((ApprovalGate, NoneType), "an ApprovalGate or None"),
     "hooks": ((HookBus, NoneType), "a HookBus or None"),

@@ -33,7 +33,7 @@ from .process.controlling_terminal import need_terminal, say, say_error
 from .process.log_file import LOG_NAME, log_loop_stalls, log_to_file
 from .process.process_setup import end_start
 from .process.shortage import FAILED, is_group, memory_limit
-from .screen_parts import apply_input, screen_problems, use_on_screen
+from .screen_parts import apply_input, choices_of, screen_problems, use_on_screen
 
 if TYPE_CHECKING:
     # Imported at run time only after the first paint.
@@ -236,7 +236,7 @@ def _build_app(
     )
     app.early = early
     app.themes.offer(partial(_plugin_themes, settings, options.cwd))
-    app.use_vim_keys(settings.ui.vim_keys)
+    app.use_choices(choices_of(settings))
     return app, sessions
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
-from tui_agent.protocol.tool import Tool, ToolResult
+from tui_agent.protocol.tool import Tool, ToolResources, ToolResult
 
 from .approval_binding import Identity, identity_of
 from .approval_gate import ApprovalGate
@@ -60,6 +60,8 @@ class ExecutionServices:
     """Awaited before a call that may change something is decided on for the last time."""
     waits_for_effects: bool = False
     """True if the agent waits for effects that are published after a call's end where it needs them."""
+    resources: ToolResources = field(default_factory=lambda: ToolResources(None))
+    """Objects that the agent's owner hands to its tools."""
     own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
     """Identities of the files that this executor's calls wrote last, by path."""
 

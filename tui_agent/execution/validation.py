@@ -127,7 +127,7 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
     return f"{path}: {message}, got {_shown(detail.get('input'))}"
 
 
-def schema_complaints(schema: JsonObject, value: object, whole: str = "the answer") -> list[str]:
+def schema_complaints(schema: JsonObject, value: Any, whole: str = "the answer") -> list[str]:
     """Return one line for each mismatch of a value with a schema, with its path; `whole` names the value itself.
 
     Raises:

@@ -43,7 +43,7 @@ class ApprovalCommand(_Command):
     scope: Literal["once", "session", "project"] = "once"
     note: str = ""
     input: JsonObject | None = None
-    """Changed arguments, the values of a form, or the changes of a command to keep: `{"paths":["src/a.py"]}`."""
+    """Changed arguments, the values of a form or question, or the changes to keep: `{"paths":["src/a.py"]}`."""
     by: Literal["user", "nobody"] = "user"
     """`nobody` denies because no one can answer: what a rule or the mode keeps of a command's changes is then kept."""
 
@@ -257,7 +257,8 @@ class CommandHandler:
                 try:
                     request.question.content(order.input or {})
                 except ValueError as error:
-                    raise ConfigurationError(f"the form of {request.question.server}: {error}") from error
+                    whose = f"the form of {request.question.server}" if request.question.server else "the answer"
+                    raise ConfigurationError(f"{whose}: {error}") from error
 
     async def _start(self, text: str) -> None:
         """Queue a prompt and wait until its run starts, so that the next command finds it running."""

@@ -25,6 +25,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import Finding, findings_of, in_order
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
@@ -182,9 +183,16 @@ class _WithNotes:
         self._calls: dict[str, ToolQueued] = {}
         """Calls that have not ended, by id."""
         self._denied_by_mode: set[str] = set()
+        self.findings: tuple[Finding, ...] | None = None
+        """Findings that the run has reported; None if it reported none."""
 
     def render(self, envelope: Envelope) -> bytes:
         """Return nothing: only the end of a run is written."""
+        event = envelope.event
+        if isinstance(event, RunStarted) and not envelope.origin.depth:
+            self.findings = None
+        elif isinstance(event, ToolEnded) and (found := findings_of(event)) is not None:
+            self.findings = in_order((*(self.findings or ()), *found))
         return b""
 
     def note(self, envelope: Envelope) -> str:
@@ -299,7 +307,7 @@ def _job_note(envelope: Envelope) -> str:
 
 
 class TextReporter(_WithNotes):
-    """Writes the final text of each run."""
+    """Writes the findings and the final text of each run."""
 
     def __init__(self, *, terminal: bool, rule_for: RuleFor = no_rule, read_answer: ReadAnswer | None = None) -> None:
         super().__init__(rule_for)
@@ -307,8 +315,8 @@ class TextReporter(_WithNotes):
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """Return the final text, or its value as JSON, with a line feed at its end; empty if there is none."""
-        text = report.final_text
+        """Return findings and final text, or its value as JSON, with a line feed at the end; empty without them."""
+        text = "\n\n".join((*(finding.plain for finding in self.findings or ()), *filter(None, (report.final_text,))))
         if self._read_answer is not None:
             value = _value_of(report, self._read_answer)
             text = "" if value is None else escaped_json(json.dumps(value, ensure_ascii=False))
@@ -342,6 +350,8 @@ class JsonReporter(_WithNotes):
         }
         if self._read_answer is not None:
             summary["structured_output"] = _value_of(report, self._read_answer)
+        if self.findings is not None:
+            summary["findings"] = [finding.model_dump() for finding in self.findings]
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()

@@ -69,6 +69,11 @@ def repaired(result: JsonObject, note: Note, outputs: dict[str, JsonObject]) -> 
         return {**result, key: kept, "nextCursor": cursor if isinstance(cursor, str) else None}
     if "protocolVersion" in result:
         return _handshake(result)
+    if is_array(messages := result.get("messages")):
+        return {**result, "messages": [_prompt_message(one) for one in messages]}
+    if is_array(contents := result.get("contents")):
+        parts = [one for one in contents if is_object(one)]
+        return {**result, "contents": [{**one, "uri": str(one.get("uri", "unnamed"))} for one in parts]}
     if "content" in result or _OTHER_RESULTS.isdisjoint(result):
         return _call_result(result)
     return result
@@ -146,13 +151,20 @@ def _call_result(result: JsonObject) -> JsonObject:
     return fixed
 
 
+def _prompt_message(message: object) -> object:
+    """Return a message of a prompt, which has one block."""
+    content: object = message.get("content") if is_object(message) else message
+    blocks = [_plain_block(one) for one in (content if is_array(content) else [content])]
+    if len(blocks) > 1 and all(one.get("type") == "text" for one in blocks):
+        blocks = [_text("\n".join(str(one["text"]) for one in blocks))]
+    role = message.get("role") if is_object(message) else None
+    return {"role": role if role in ("user", "assistant") else "user", "content": blocks[0] if blocks else _text("")}
+
+
 def _plain_block(block: object) -> JsonObject:
     """Return a block of content; in place of one that breaks the protocol a line of text."""
-    if is_object(block) and block.get("type") == "image" and isinstance(block.get("data"), str):
-        # The type is detected from the data.
-        block = {"mimeType": "image/unknown", **block}
-    if is_object(block) and isinstance(block.get("text"), int | float):
-        block = {**block, "text": json.dumps(block["text"])}
+    if is_object(block):
+        block = _usual_block(block)
     try:
         if not is_object(block) or "type" not in block:
             raise ValueError
@@ -162,6 +174,27 @@ def _plain_block(block: object) -> JsonObject:
         text = block.get("text") if is_object(block) else block
         about = f"[a block of type {kind!r} that breaks the protocol]"
         return _text(text if isinstance(text, str) else escaped(about[:200]))
+    return block
+
+
+def _usual_block(block: JsonObject) -> JsonObject:
+    """Return a block that other interfaces write differently in the usual way, with what it leaves out."""
+    kind, source, picture, resource = (block.get(name) for name in ("type", "source", "image_url", "resource"))
+    if kind == "image" and is_object(source):
+        block = {"type": kind, "data": source.get("data"), "mimeType": source.get("media_type")}
+    if kind == "image_url":
+        block = {"type": "image", "data": picture.get("url") if is_object(picture) else picture}
+    if block.get("type") in ("image", "audio") and isinstance(block.get("data"), str):
+        # The type is detected from the data.
+        named: object = block.get("mimeType")
+        block = {**block, "mimeType": named if isinstance(named, str) else "unknown"}
+    if kind == "resource" and is_object(resource) and not isinstance(resource.get("uri"), str):
+        block = {**block, "resource": {**resource, "uri": "unnamed"}}
+    if kind == "resource_link" and not isinstance(block.get("name"), str):
+        block = {**block, "name": "resource"}
+    text: object = block.get("text")
+    if "text" in block and not isinstance(text, str):
+        block = {**block, "text": json.dumps(text, ensure_ascii=False)}
     return block
 
 

@@ -1,49 +1,32 @@
 """Tool servers in the form that other agents use (`.mcp.json`), and the variables in their settings."""
 
-import json
+import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.foreign_record import RecordFormat, as_list
-from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.messages import is_array, is_object
 from tui_agent.protocol.tool_server import SERVER_NAME, ToolServer
 
+from .foreign_entry import entries_of, fields_of, parsed
+
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-WORKSPACE_VARIABLES = ("CLAUDE_PROJECT_DIR", "workspaceFolder")
-"""Names that stand for the workspace."""
+_EDITOR_VARIABLES: Mapping[str, Callable[[Path], str]] = {
+    "CLAUDE_PROJECT_DIR": str,
+    "workspaceFolder": str,
+    "workspaceRoot": str,
+    "workspaceFolderBasename": lambda root: root.name,
+    "userHome": lambda root: str(Path.home()),
+    "pathSeparator": lambda root: os.sep,
+}
+"""Variables of other programs that no environment has, and their values for a workspace."""
 _OURS = "ANTHROPIC_"
 """Start of the names of variables with the key, the token, the endpoint and headers of the model's provider."""
 _SECRET_NAME = re.compile(r"auth(?!or)|authoriz|key|token|secret|cookie|passw", re.IGNORECASE)
 """Names of headers and variables whose values are secrets."""
-_KNOWN = frozenset(ToolServer.model_fields) - {"sampling"}
-"""Fields of an entry as our settings have them; only the user's settings let a server ask the model."""
-_OTHER_NAMES = {
-    "httpUrl": "url",
-    "serverUrl": "url",
-    "transport": "type",
-    "includeTools": "tools",
-    "startupTimeout": "startup_timeout",
-    "environment": "env",
-    "isActive": "enabled",
-}
-"""Names of the same fields in other programs."""
-_DESCRIBING = """
-    name title description displayName icon version author homepage repository license tags category gallery note notes
-    comment _comment $schema id alwaysAllow autoApprove trust sampling
-"""
-"""Fields without a use here; those that would spare questions only make the server stricter if they are left out."""
-_ENTRY = RecordFormat(
-    used=_KNOWN | _OTHER_NAMES.keys() | {"type", "disabled", "excludeTools"},
-    harmless=frozenset(_DESCRIBING.split()),
-    guards=True,
-)
-_TRANSPORTS = frozenset(("command", "url", "httpUrl", "serverUrl"))
-MOST_SECONDS = 1_000
-"""A larger number is a time in milliseconds."""
 
 
 def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
@@ -52,13 +35,14 @@ def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str,
     Raises:
         ConfigurationError: the file is not JSON, or has no servers.
     """
-    try:
-        values: object = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"not JSON: {error}") from error
+    return parse_servers(entries_of(parsed(content)))
+
+
+def parse_servers(entries: Mapping[str, object]) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
+    """Return the servers of entries by name, and a message about each entry that cannot be used as written."""
     servers: dict[str, ToolServer] = {}
     problems: list[str] = []
-    for written, entry in _entries(values).items():
+    for written, entry in entries.items():
         name = server_name(written)
         try:
             if not name or name in servers:
@@ -70,22 +54,27 @@ def parse_server_file(content: bytes) -> tuple[dict[str, ToolServer], tuple[str,
     return servers, tuple(problems)
 
 
-def _entries(values: object) -> JsonObject:
-    """Return the entries of a file: below `mcpServers`, another program's key, or without a key above them.
+def given_servers(given: object) -> tuple[dict[str, ToolServer], tuple[str, ...]]:
+    """Return the servers that a program names: entries by name, a list of them, or records; as `parse_servers` does.
 
     Raises:
-        ConfigurationError: there are none.
+        ConfigurationError: they have another form, or an entry cannot be used.
     """
-    if is_object(values):
-        for key in ("mcpServers", "servers", "mcp_servers", "context_servers"):
-            entries = values.get(key)
-            if is_object(entries):
-                return entries
-        if is_object(values.get("mcp")):
-            return _entries(values["mcp"])
-        if values and all(is_object(one) and not _TRANSPORTS.isdisjoint(one) for one in values.values()):
-            return values
-    raise ConfigurationError("an object `mcpServers` was expected")
+    records: dict[str, ToolServer] = {}
+    entries: dict[str, object] = {}
+    for one in given if is_array(given) else (given,):
+        if not is_object(one):
+            raise ConfigurationError(f"mcp takes entries as in .mcp.json, by name or with a `name`, not {one!r}")
+        written = {str(one["name"]): one} if isinstance(one.get("name"), str) else one
+        records |= {name: server for name, server in written.items() if isinstance(server, ToolServer)}
+        rest = {name: server for name, server in written.items() if not isinstance(server, ToolServer)}
+        entries |= entries_of(rest) if rest else {}
+    servers, problems = parse_servers(entries)
+    if len(servers) < len(entries):
+        raise ConfigurationError(f"mcp: {'; '.join(problems)}")
+    if wrong := next((name for name in records if not is_server_name(name)), None):
+        raise ConfigurationError(f"mcp: {wrong!r} is not a name of a server: letters, digits, `-` and single `_`")
+    return servers | records, problems
 
 
 def server_name(text: str) -> str:
@@ -104,28 +93,7 @@ def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
     Raises:
         ConfigurationError: it cannot be used.
     """
-    if not is_object(entry):
-        raise ConfigurationError("an object was expected")
-    if changing := _ENTRY.changing(entry):
-        raise ConfigurationError(f"{as_list(changing)} is not supported and may change what the server does")
-    given: JsonObject = {name: value for name, value in entry.items() if value is not None}
-    for other, own in _OTHER_NAMES.items():
-        if other in given:
-            given.setdefault(own, given.pop(other))
-    kind = str(given.get("type", "http" if "url" in given else "stdio")).lower().replace("_", "-")
-    if kind == "sse":
-        address = re.sub(r"/sse/?$", "/mcp", str(given.get("url", "")))
-        raise ConfigurationError(
-            f"the transport `sse` was replaced by `http`, the one supported here; most servers also offer it: "
-            f'"type": "http", "url": {json.dumps(address)}'
-        )
-    if kind not in ("stdio", "local", "http", "remote", "streamable-http", "streamablehttp"):
-        raise ConfigurationError(f"unknown transport {kind!r}")
-    fields, notes = _in_our_form({name: value for name, value in given.items() if name in _KNOWN})
-    if str(given.get("disabled")).lower() in ("true", "1"):
-        fields["enabled"] = False
-    tools = {"allow": fields.pop("tools", None), "deny": given.get("excludeTools")}
-    fields |= {"tools": {key: names for key, names in tools.items() if names is not None}}
+    fields, notes = fields_of(entry)
     try:
         return ToolServer.model_validate(fields), notes
     except ValidationError as error:
@@ -134,50 +102,16 @@ def _server_of(entry: object) -> tuple[ToolServer, tuple[str, ...]]:
         raise ConfigurationError(f"{place}: {first['msg']}".removeprefix(": ")) from error
 
 
-def _in_our_form(fields: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
-    """Return fields as our settings write them, and what that changed.
-
-    Raises:
-        ConfigurationError: a text has a variable of another program.
-    """
-    notes: list[str] = []
-    for name in ("timeout", "startup_timeout"):
-        value = fields.get(name)
-        if isinstance(value, str):
-            with suppress(ValueError):
-                value = float(value)
-        if isinstance(value, int | float) and value > MOST_SECONDS:
-            fields[name] = value / 1000
-            notes.append(f"{name} {value:g} was read as milliseconds ({value / 1000:g} s)")
-    args = fields.get("args", [])
-    words = [_as_text(word) for word in args] if is_array(args) else [_as_text(args)]
-    if is_array(command := fields.get("command")) and command:
-        fields["command"], words = command[0], [*map(_as_text, command[1:]), *words]
-    if words:
-        fields["args"] = words
-    for name in ("env", "headers"):
-        table = fields.get(name)
-        if is_array(table) and all(isinstance(line, str) and "=" in line for line in table):
-            table = dict(str(line).split("=", 1) for line in table)
-        if is_object(table):
-            fields[name] = {key: _as_text(value) for key, value in table.items()}
-    named = re.sub(r"\$\{env:(\w+)\}", r"${\1}", json.dumps(fields))
-    if foreign := re.search(r"\$\{(?!env:)\w+:(?!-)[^}]*\}", named):
-        raise ConfigurationError(f"only variables such as ${{NAME}} can be used here, not {foreign[0]}")
-    plain: object = json.loads(named)
-    return plain if is_object(plain) else fields, tuple(notes)
-
-
-def _as_text(value: object) -> object:
-    """Return numbers and truth values as text, as they are written in JSON."""
-    return json.dumps(value) if isinstance(value, bool | int | float) else value
-
-
 def variables_of(server: ToolServer) -> tuple[str, ...]:
     """Return the variables of the environment that a server receives by name, each once."""
     texts = (server.command, server.cwd, server.url, *server.args, *server.env.values(), *server.headers.values())
     found = dict.fromkeys((*_variables_in(*texts), *filter(None, (server.bearer_token_env,))))
-    return tuple(name for name in found if name not in WORKSPACE_VARIABLES)
+    return tuple(name for name in found if name not in _EDITOR_VARIABLES)
+
+
+def editor_variables(root: Path) -> dict[str, str]:
+    """Return the variables of other programs that no environment has."""
+    return {name: value(root) for name, value in _EDITOR_VARIABLES.items()}
 
 
 def secret_variables(server: ToolServer) -> tuple[str, ...]:

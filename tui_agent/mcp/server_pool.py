@@ -230,6 +230,13 @@ class ServerPool:
             tools.remove(self._finder.name)
         self._has_finder = deferred
 
+    def withdraw(self, tools: Tools) -> None:
+        """Remove everything that `update` added."""
+        for name in (*self._given, *([self._finder.name] if self._has_finder else [])):
+            tools.remove(name)
+        self._given.clear()
+        self._has_finder = False
+
     def _all_tools(self) -> Sequence[ListedTool]:
         return [tool for name in sorted(self.tasks) for tool in self.tasks[name].tools]
 

@@ -23,11 +23,11 @@ from pydantic import AnyUrl, ValidationError
 from tui_agent import __version__
 from tui_agent.protocol.background import first_error, reason_of
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .call_result import ImageCheck, blocks_of, framed, resource_blocks, result_of
+from .call_result import NOT_ADDED, MediaCheck, blocks_of, framed, resource_blocks, result_of
 from .client_callbacks import ClientCallbacks
 from .oauth_sign_in import SignIn, SignInError, signing_in, stored_sign_in
 from .protocol_repair import LimitedTransport, repaired, with_repair
@@ -114,8 +114,8 @@ class SessionSetup:
     """The stored tokens (OAuth); None: the server needs none."""
     signs_in: bool = False
     """True if the user wants to sign in now."""
-    check_image: ImageCheck | None = None
-    """Returns an image as models take it, or a line of text in its place; None: images stay as they are."""
+    check_media: MediaCheck | None = None
+    """Checks images and PDF files; None: they stay as they are."""
 
 
 _Page: TypeAlias = types.ListToolsResult | types.ListPromptsResult | types.ListResourcesResult
@@ -176,6 +176,9 @@ class ServerSession:
 
         Without a handshake a server cannot send requests while it works on a call, and many ask the user in this way.
         """
+        if self._setup.server.transport == "sse":
+            with suppress(MCPError, httpx2.HTTPError, ExceptionGroup):
+                return await stack.enter_async_context(self._new_client(await self._transport(stack, "sse"), "legacy"))
         try:
             return await stack.enter_async_context(self._new_client(await self._transport(stack), "legacy"))
         except MCPError as error:
@@ -199,7 +202,7 @@ class ServerSession:
             sampling_callback=callbacks.sample if may_sample else None,
         )
 
-    async def _transport(self, stack: AsyncExitStack) -> Any:
+    async def _transport(self, stack: AsyncExitStack, kind: Literal["http", "sse"] = "http") -> Any:
         setup = self._setup
         if setup.server.url is None:
             tree = None if setup.new_tree is None else setup.new_tree()
@@ -207,17 +210,35 @@ class ServerSession:
                 setup.server, setup.shown, setup.environment, setup.root, setup.log, tree
             )
             return stdio_streams(self._process, setup.log)
+        http = await self._http_client(stack, setup.server.url)
+        if kind == "sse":
+            from mcp.client.sse import sse_client
+
+            def client(*_: object, **__: object) -> httpx2.AsyncClient:
+                return http
+
+            return sse_client(setup.server.url, httpx_client_factory=client)
         from mcp.client.streamable_http import streamable_http_client
 
+        await stack.enter_async_context(http)
+        return streamable_http_client(setup.server.url, http_client=http)
+
+    async def _http_client(self, stack: AsyncExitStack, url: str) -> httpx2.AsyncClient:
+        """Return a client with the headers and the sign-in of the server.
+
+        Raises:
+            ConfigurationError: its token is missing, or the sign-in failed.
+        """
+        setup = self._setup
         headers = dict(setup.server.headers)
         if (variable := setup.server.bearer_token_env) is not None:
             if not (token := setup.secrets.get(variable)):
                 raise ConfigurationError(f"the variable {variable}, which has its token, is not set")
             headers["Authorization"] = f"Bearer {token}"
         has_token = any(name.lower() == "authorization" for name in headers)
-        auth = None if has_token else await self._authentication(stack, setup.server.url)
+        auth = None if has_token else await self._authentication(stack, url)
         seconds = max(setup.server.timeout, setup.server.startup_timeout)
-        http = httpx2.AsyncClient(
+        return httpx2.AsyncClient(
             headers=headers,
             auth=auth,
             timeout=httpx2.Timeout(30.0, read=seconds + 30.0),
@@ -225,8 +246,6 @@ class ServerSession:
             transport=LimitedTransport(await asyncio.to_thread(_certificates), self.fail),
             event_hooks={"response": [self._note_status]},
         )
-        await stack.enter_async_context(http)
-        return streamable_http_client(setup.server.url, http_client=http)
 
     async def _authentication(self, stack: AsyncExitStack, url: str) -> httpx2.Auth | None:
         """Return the sign-in: a new one, the stored one, or None."""
@@ -364,14 +383,15 @@ class ServerSession:
         contradiction = ""
         if (schema := self._outputs.get(tool)) is not None and not answer.is_error:
             contradiction = await asyncio.to_thread(contradiction_of, schema, answer.structured_content)
-        return await self._with_checked_images(result_of(name, answer, contradiction))
+        result = result_of(name, answer, contradiction)
+        return result.model_copy(update={"content": await self._checked(result.content)})
 
-    async def _with_checked_images(self, result: ToolResult) -> ToolResult:
-        check = self._setup.check_image
-        if check is None or not any(isinstance(block, ImageBlock) for block in result.content):
-            return result
-        content = [await check(block) if isinstance(block, ImageBlock) else block for block in result.content]
-        return result.model_copy(update={"content": tuple(content)})
+    async def _checked(self, blocks: Sequence[UserBlock]) -> tuple[UserBlock, ...]:
+        """Return blocks with the images and PDF files that models take."""
+        check = self._setup.check_media
+        if check is None:
+            return tuple(blocks)
+        return tuple([block if isinstance(block, TextBlock) else await check(block) for block in blocks])
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> str:
         """Return the text of a prompt.
@@ -385,7 +405,7 @@ class ServerSession:
         except (MCPError, httpx2.HTTPError, ValidationError, RuntimeError) as error:
             raise ToolError(self._reason(error)) from error
         blocks = blocks_of(message.content for message in answer.messages)
-        texts = [block.text for block in blocks if block.type == "text"]
+        texts = [block.text if isinstance(block, TextBlock) else NOT_ADDED for block in blocks]
         return "\n\n".join([f"[Prompt {clipped(name, 100)} of the MCP server {self._setup.name}]", *texts])
 
     async def resource(self, uri: str) -> Sequence[UserBlock]:
@@ -399,7 +419,7 @@ class ServerSession:
                 answer = await self._open_client.read_resource(uri)
         except (MCPError, httpx2.HTTPError, ValidationError, RuntimeError) as error:
             raise ToolError(self._reason(error)) from error
-        return framed(self._setup.name, list(resource_blocks(answer.contents)))
+        return framed(self._setup.name, await self._checked(list(resource_blocks(answer.contents))))
 
     @property
     def _open_client(self) -> Client:

@@ -20,7 +20,7 @@ from tui_agent.protocol.messages import JsonObject, UserBlock
 from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.protocol.tool_server import ToolServer
 
-from .server_config import WORKSPACE_VARIABLES, expanded, variables_of
+from .server_config import editor_variables, expanded, variables_of
 from .server_log import ServerLog
 from .server_questions import NO_QUESTIONS, ServerQuestions
 from .token_store import TokenStore
@@ -28,7 +28,7 @@ from .tool_listing import ListedTool, check_tools
 
 if TYPE_CHECKING:
     # The SDK is loaded in a thread, once a server starts.
-    from .call_result import ImageCheck
+    from .call_result import MediaCheck
     from .server_session import OfferedPrompt, OfferedResource, ServerSession
     from .stdio_transport import ProcessTree
 
@@ -38,6 +38,7 @@ WAITS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each new start of a server that died or did not start; after the last one, only the user starts it."""
 SIGN_IN_SECONDS = 310.0
 """Seconds that a start with a sign-in of the user may take longer."""
+_MOST_DOUBLINGS = 3
 _STABLE = 60.0
 """Seconds after which a server counts as healthy, so that the waits begin anew."""
 
@@ -58,8 +59,8 @@ class ServerParts:
     """Returns the marks for the processes of one start of a server; None: there are none."""
     tokens: Path | None = None
     """Directory with the tokens of servers (OAuth); None: no one can sign in."""
-    check_image: "ImageCheck | None" = None
-    """Returns an image as models take it, or a line of text in its place; None: images stay as they are."""
+    check_media: "MediaCheck | None" = None
+    """Checks images and PDF files; None: they stay as they are."""
 
 
 def not_installed() -> str:
@@ -96,6 +97,7 @@ class ServerTask:
         self._is_stopped = False
         self._signs_in = False
         self._next_start = 0.0
+        self._slow_starts = 0
 
     async def run(self) -> None:
         """Keep the server running until cancelled."""
@@ -215,7 +217,9 @@ class ServerTask:
         except ConfigurationError:
             self._is_final = True
             raise
-        limit = self.server.startup_timeout + (SIGN_IN_SECONDS if self._signs_in else 0.0)
+        # A start that downloads its program may need longer than the first attempt had.
+        limit = self.server.startup_timeout * 2 ** min(self._slow_starts, _MOST_DOUBLINGS)
+        limit += SIGN_IN_SECONDS if self._signs_in else 0.0
         if self._signs_in:
             # This start is the one that the user wanted, also if it was under way already.
             self._signs_in = False
@@ -226,6 +230,7 @@ class ServerTask:
                 await self._list(session)
                 start.reschedule(None)
                 self._session = session
+                self._slow_starts = 0
                 self._set("ready")
                 while not session.end:
                     await session.wake.wait()
@@ -236,7 +241,8 @@ class ServerTask:
                         start.reschedule(None)
                         self._set("ready")
         except TimeoutError as error:
-            raise ToolError(f"it was not ready within {limit:g} s") from error
+            self._slow_starts += 1
+            raise ToolError(f"it was not ready within {self.server.startup_timeout:g} s") from error
         except ConfigurationError:
             self._is_final = True
             raise
@@ -248,8 +254,7 @@ class ServerTask:
             raise ToolError(session.end)
 
     async def _make_session(self) -> "ServerSession":
-        workspace = {name: str(self._parts.root) for name in WORKSPACE_VARIABLES}
-        server = expanded(self.server, {**self._parts.secrets, **workspace})
+        server = expanded(self.server, {**self._parts.secrets, **editor_variables(self._parts.root)})
         inherited, secrets = self._parts.environment, self._parts.secrets
         self.log.secrets = frozenset(
             secrets[name] for name in variables_of(self.server) if name in secrets and name not in inherited
@@ -272,7 +277,7 @@ class ServerTask:
                 new_tree=parts.new_tree,
                 tokens=self.tokens,
                 signs_in=self._signs_in,
-                check_image=parts.check_image,
+                check_media=parts.check_media,
             )
         )
 

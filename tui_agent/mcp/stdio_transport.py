@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
-import mcp_types
 from mcp.shared.message import SessionMessage
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.pipes import close_pipes
 from tui_agent.protocol.tool_server import ToolServer
 
+from .message_repair import message_of
 from .server_log import ServerLog
 
 if TYPE_CHECKING:
@@ -228,11 +228,11 @@ def _parsed(line: bytes, log: ServerLog) -> SessionMessage | None:
     """Return the message of a line; None, and a note in the log, if it is none."""
     if not line.strip():
         return None
-    try:
-        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
+    message = message_of(line)
+    if message is None:
         log.add(f"not a message, on its standard output: {line[:200].decode('utf-8', 'replace')}")
         return None
+    return SessionMessage(message)
 
 
 async def _finish(process: asyncio.subprocess.Process) -> None:

@@ -48,6 +48,8 @@ class FunctionParameters:
     context_name: str | None
     """Name of the parameter that gets the `ToolContext`."""
     schema: JsonObject
+    deps_type: type | None = None
+    """Class in its `ToolContext[…]`; None: it names none."""
 
 
 def function_name(function: Callable[..., object]) -> str:
@@ -70,14 +72,14 @@ def read_parameters(tool_name: str, function: Callable[..., object]) -> Function
     """
     parameters = _parameters(tool_name, function)
     description, words = split_docstring(_docstring(function))
-    context_name, fields, names = None, dict[str, Any](), dict[str, str]()
+    context_name, deps_type, fields, names = None, None, dict[str, Any](), dict[str, str]()
     namespace = _namespace(function)
     for parameter in parameters:
         hint = _resolved(tool_name, parameter, namespace)
         if _wants_context(tool_name, parameter, hint):
             if context_name is not None:
                 raise _wrong(tool_name, parameter, f"is the second one for the context; {context_name} is the first")
-            context_name = parameter.name
+            context_name, deps_type = parameter.name, _deps_type(hint)
             continue
         if hint is inspect.Parameter.empty:
             advice = "; give the bound method, such as tool(thing.method)" if parameter.name in ("self", "cls") else ""
@@ -92,7 +94,7 @@ def read_parameters(tool_name: str, function: Callable[..., object]) -> Function
         schema = schema_of(model)
     except _NO_SCHEMA as error:
         raise _unfit(tool_name, fields, names, error) from error
-    return FunctionParameters(description, model, names, context_name, schema)
+    return FunctionParameters(description, model, names, context_name, schema, deps_type)
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
@@ -178,9 +180,24 @@ def _resolved(tool_name: str, parameter: inspect.Parameter, namespace: dict[str,
         raise _wrong(tool_name, parameter, words) from error
 
 
+def _kinds_of(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without its arguments."""
+    return get_origin(kind) or kind
+
+
+def _deps_type(hint: Any) -> type | None:
+    """Return the class in `ToolContext[…]`; None if it cannot be compared with an object."""
+    found = [_bare(one) for kind in _kinds_of(hint) for one in get_args(kind)]
+    named = found[0] if found else None
+    return named if isinstance(named, type) and not getattr(named, "_is_protocol", False) else None
+
+
 def _wants_context(tool_name: str, parameter: inspect.Parameter, hint: Any) -> bool:
-    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    if any(isinstance(kind, type) and issubclass(kind, ToolContext) for kind in kinds):
+    if any(isinstance(kind, type) and issubclass(kind, ToolContext) for kind in map(_bare, _kinds_of(hint))):
         return True
     if parameter.name != _CONTEXT:
         return False

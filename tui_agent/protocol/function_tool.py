@@ -49,6 +49,8 @@ class FunctionTool(Tool):
         self.function = function
         """The original function."""
         self.runs_in_thread = not is_async_function(function)
+        self.deps_type = parameters.deps_type
+        """Type of the deps in its `ToolContext[…]`; None: any."""
         self._parameters = parameters
         self._traits = traits
 
@@ -145,8 +147,8 @@ def function_tool(
     The schema comes from the signature: types, defaults, `Optional`, `Literal`, enums, `Annotated[…, Field(…)]`,
     pydantic models, dataclasses and typed dictionaries. The description is the docstring; parameter descriptions in it
     (`Args:`, NumPy's `Parameters`, `:param x:`) go into the schema. A parameter named `context`, or annotated as
-    `ToolContext`, gets the context of the call and is not in the schema. A thread may call all methods of the context,
-    and those of its `cancellation` that are documented as thread-safe.
+    `ToolContext` or `ToolContext[Deps]`, gets the context of the call and is not in the schema. A thread may call all
+    methods of the context, and those of its `cancellation` that are documented as thread-safe.
 
     Args:
         function: the function, a bound method, a `functools.partial`, or an object with `__call__`.
@@ -170,6 +172,21 @@ def function_tool(
         return _made(decorated, name, description, traits)
 
     return decorate if function is None else decorate(function)
+
+
+def expect_deps(one: object, deps: object) -> None:
+    """Check that an agent has the deps that the context of a tool names.
+
+    Raises:
+        ConfigurationError: it has others.
+    """
+    if isinstance(one, FunctionTool) and one.deps_type is not None and not isinstance(deps, one.deps_type):
+        # Their value may be a secret.
+        wanted, given = one.deps_type.__name__, f"'s deps are of type {type(deps).__name__}"
+        raise ConfigurationError(
+            f"tool {one.name} takes a ToolContext[{wanted}], but the agent{' has none' if deps is None else given}; "
+            f"pass a {wanted} as deps=…"
+        )
 
 
 tool = function_tool

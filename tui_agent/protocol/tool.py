@@ -5,20 +5,22 @@ A tool describes itself completely, so that no other module knows tools by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypeVar
 
 from .cancellation import CancellationToken
 from .diffs import NO_DIFF, Diff
 from .errors import ToolError
 from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
+from .server_question import FieldValue, ServerQuestion
 from .tool_result import ToolResult, as_tool_result
 from .trial import PendingChanges, Place
 
@@ -27,6 +29,9 @@ ExecutionMode = Literal["shared", "sequential"]
 
 Verdict = Literal["allow", "ask", "deny"]
 """Decision of a policy about a call (S1-18)."""
+
+DepsT = TypeVar("DepsT", default=Any)
+"""Type of the objects that an agent's owner hands to its tools."""
 
 Timeout: TypeAlias = float | Literal["default"] | None
 """Seconds, or `"default"` for the engine's `tool_timeout`; None if the tool has its own timeout or needs none."""
@@ -205,12 +210,25 @@ def _no_seconds() -> float:
     return 0.0
 
 
+def _no_resources() -> "ToolResources[Any]":
+    return ToolResources(None)
+
+
 def _drop(update: object) -> None:
     """Discard a report; used in contexts without an engine."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToolResources(Generic[DepsT]):
+    """Objects that an agent's owner hands to its tools."""
+
+    deps: DepsT
+    workspace: Path | None = None
+    """The agent's directory; None if it has none."""
+
+
 @dataclass(slots=True)
-class ToolContext:
+class ToolContext(Generic[DepsT]):
     """Facts about a running call, and methods to report from it (S0-29, S4-9).
 
     Reports are synchronous and may be made any number of times (S2-26). They never fail the call: values of the wrong
@@ -253,9 +271,24 @@ class ToolContext:
     propose: Callable[[PendingChanges], None] = _drop
     """Receives the changes of a command that ran in a trial, once, before the tool returns its result. The engine then
     decides, asks the user if it has to, and adds to the result what became of them."""
+    answers: Mapping[str, FieldValue] | None = None
+    """The user's answer to the tool's `question`, by field; None if there was no question or no one could answer."""
     extra_seconds: Callable[[], float] = _no_seconds
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""
+
+    resources: ToolResources[DepsT] = field(default_factory=_no_resources)
+    """Objects that the agent's owner hands to the tools; read them as `deps` and `workspace`."""
+
+    @property
+    def deps(self) -> DepsT:
+        """The agent's `deps`; None if it has none."""
+        return self.resources.deps
+
+    @property
+    def workspace(self) -> Path | None:
+        """The agent's directory, with every link followed; None if it has none."""
+        return self.resources.workspace
 
     @property
     def tool_call_id(self) -> str:
@@ -331,6 +364,11 @@ class Tool(ABC):
         """Name of the tool in calls."""
         return self.spec.name
 
+    @property
+    def is_offered(self) -> bool:
+        """True if the next request offers the tool to the model; a call of it runs all the same."""
+        return True
+
     @abstractmethod
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Run one call with validated arguments.
@@ -344,6 +382,9 @@ class Tool(ABC):
     """True if calls run in a thread, which Python cannot stop: the result of an abandoned call then says that it may
     still
     be running."""
+
+    for_main_agent: bool = False
+    """True if a sub-agent has the tool only if its call names it in `tools`."""
 
     ends_calls_of_its_own: bool = False
     """True if a call runs tools itself, as a sub-agent does: when stopped, it gets the time that those tools need to
@@ -376,6 +417,13 @@ class Tool(ABC):
         user
         again if the file was replaced after the approval."""
         return False
+
+    def question(self, arguments: JsonObject) -> ServerQuestion | None:
+        """Return what the engine asks the user before this call runs; None for no question.
+
+        It waits in the queue of requests for approval and takes the place of one. The answer is `ToolContext.answers`.
+        """
+        return None
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         """Return the maximum time of execution, without the wait for approval. The engine does not run a call whose

@@ -3,6 +3,7 @@
 import re
 import shlex
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -48,6 +49,8 @@ class ToolServer(FrozenModel):
     """Directory of the program, relative to the workspace; if not set, the workspace."""
     url: str | None = Field(default=None, min_length=1)
     """Endpoint of a server that speaks streamable HTTP."""
+    transport: Literal["http", "sse"] = "http"
+    """`sse` for a server at `url` that speaks the older transport; if it does not, streamable HTTP is tried."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     """Headers of each HTTP request."""
     bearer_token_env: str | None = None
@@ -55,7 +58,8 @@ class ToolServer(FrozenModel):
     timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)
     """Seconds of one call."""
     startup_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
-    """Seconds until the server must be ready, else it is started again; the first request waits no longer."""
+    """Seconds until the server must be ready, else it is started again with twice the time; the first request waits no
+    longer."""
     tools: ToolFilter = ToolFilter()
     """Tools to use."""
     sampling: bool = False

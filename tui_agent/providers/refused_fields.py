@@ -54,6 +54,7 @@ _NAMES: dict[str, re.Pattern[str]] = {
     "output_config": re.compile(r"\b(?:output_config(?!\.format)|effort)\b", re.IGNORECASE),
     ANSWER_FORMAT: re.compile(r"\boutput_config\.format\b|\bjson_schema\b|\bstructured output", re.IGNORECASE),
     CACHE_CONTROL: re.compile(r"\bcache[_ ]control\b|\bprompt[_ ]caching\b", re.IGNORECASE),
+    "include": re.compile(r"\binclude\b|\bencrypted[ _]content\b", re.IGNORECASE),
     "temperature": re.compile(r"\btemperature\b", re.IGNORECASE),
     IS_ERROR: re.compile(r"\bis_error\b", re.IGNORECASE),
     SYSTEM_BLOCKS: re.compile(r"\bsystem\b", re.IGNORECASE),

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .line_pages import INLINE_LIMIT, PIECE, Line, LinePage, LineRequest, read_lines
-from .media.media_files import load_media, media_type_of
+from .media.media_files import load_media
 from .media.notebook_file import SUFFIX, read_notebook
 from .media.notebook_view import NOTEBOOK_LIMIT, notebook_page
 from .pinned_directory import open_file

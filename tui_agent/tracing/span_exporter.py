@@ -13,6 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import TracerProvider as AnyTracerProvider
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -27,6 +28,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
 )
 from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.value_checks import wrong_kind
 
 _PROVIDER = {"gen_ai.provider.name": "anthropic"}
 
@@ -180,14 +182,23 @@ class SpanStream:
     Failures of the collector are logged and change nothing else; spans that it does not accept in time are dropped.
     """
 
-    def __init__(self, bus: EventBus, exporter: SpanExporter, version: str) -> None:
-        """Store the arguments; nothing is sent."""
-        self._subscription = bus.subscribe(since=0)
-        resource = Resource({"service.name": "tui-agent", "service.version": version})
-        # Not the global provider: the libraries in this process would send their spans, too.
-        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(exporter))
-        self._recorder = SpanRecorder(self._provider.get_tracer("tui_agent", version))
+    def __init__(self, bus: EventBus, exporter: SpanExporter | Tracer, version: str, *, since: int | None = 0) -> None:
+        """
+        Args:
+            bus: the bus.
+            exporter: sends the spans; or a tracer of the caller, who sends them.
+            version: the program's version.
+            since: number of the first event; None: the next one.
+        """
+        self._subscription = bus.subscribe(since=since)
+        self._provider: TracerProvider | None = None
+        if isinstance(exporter, SpanExporter):
+            resource = Resource({"service.name": "tui-agent", "service.version": version})
+            # Not the global provider: the libraries in this process would send their spans, too.
+            self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+            self._provider.add_span_processor(BatchSpanProcessor(exporter))
+            exporter = self._provider.get_tracer("tui_agent", version)
+        self._recorder = SpanRecorder(exporter)
         self._tasks = asyncio.TaskGroup()
 
     @classmethod
@@ -195,8 +206,25 @@ class SpanStream:
         """Return the stream to a collector; `OTEL_EXPORTER_OTLP_HEADERS` may have headers for it."""
         return cls(bus, OTLPSpanExporter(endpoint, timeout=TIMEOUT), version)
 
+    @classmethod
+    def of_run(cls, bus: EventBus, target: object, version: str) -> "SpanStream":
+        """Return the stream of the next run to a collector, or to a tracer or a provider of tracers.
+
+        Raises:
+            ConfigurationError: the target is none of these.
+        """
+        if isinstance(target, str):
+            exporter: SpanExporter | Tracer = OTLPSpanExporter(target, timeout=TIMEOUT)
+        elif isinstance(target, SpanExporter | Tracer):
+            exporter = target
+        elif isinstance(target, AnyTracerProvider):
+            exporter = target.get_tracer("tui_agent", version)
+        else:
+            raise wrong_kind("tracing", "the address of a collector, or a tracer of OpenTelemetry", target)
+        return cls(bus, exporter, version, since=None)
+
     async def __aenter__(self) -> "SpanStream":
-        """Begin with the events published so far."""
+        """Begin to record."""
         await self._tasks.__aenter__()
         self._tasks.create_task(self._record())
         return self
@@ -210,7 +238,8 @@ class SpanStream:
             await self._tasks.__aexit__(None, None, None)
         finally:
             self._recorder.end_all()
-            await asyncio.to_thread(self._provider.shutdown)
+            if self._provider is not None:
+                await asyncio.to_thread(self._provider.shutdown)
 
     async def _record(self) -> None:
         async for batch in self._subscription.batches():

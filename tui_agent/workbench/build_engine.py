@@ -44,7 +44,7 @@ from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.tools import BackgroundJobs
+from tui_agent.tools import BackgroundJobs, PresentPlanTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
@@ -61,6 +61,7 @@ from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
+from .review_command import PromptDefinitions
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.recordings import record_journal
@@ -71,11 +72,11 @@ from .sessions.side_requests import SideRequests
 if TYPE_CHECKING:
     # Imported at run time only by a program that has servers, hook files, skills, command files or sub-agents.
     from tui_agent.definitions.records import Definitions
+    from tui_agent.lsp.language_servers import LanguageServers
     from tui_agent.mcp.server_pool import ServerPool
 
     from .file_hooks import FileHooks
     from .tool_servers import ServerAnswers
-    from .typed_definitions import TypedDefinitions
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
 """Returns warnings about settings of the screen that cannot be applied. Blocks."""
@@ -88,7 +89,9 @@ ONLY_AT_START = (
     "betas",
     "extra_body",
     "hooks",
+    "notify",
     "hook_files",
+    "lsp",
     "mcp",
     "otel.endpoint",
     "output_disk_limit",
@@ -100,6 +103,7 @@ ONLY_AT_START = (
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
+    "ui.status_command",
     "providers",
     "models.small",
     "plugins.disabled",
@@ -137,8 +141,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
-    definitions: "TypedDefinitions | None"
-    """Skills and command files that the user can type; None: no file defines anything."""
+    definitions: PromptDefinitions
+    """Skills, command files and `/review`, which the user can type."""
     servers: "ServerPool | None"
     """The tool servers; None: none is configured."""
     file_hooks: "FileHooks | None"
@@ -230,17 +234,18 @@ async def _build(
     _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    earlier = start.session.folders(options.cwd)
-    kept = await asyncio.to_thread(kept_folders, start.bus, options.cwd, given, earlier)
-    policy = _policy(start, rules, folder, kept)
-    own = not options.extras.is_safe
-    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=own)
+    policy = _policy(start, rules, folder, await _kept_folders(start, options.cwd, given))
+    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
+    _let_notifiers_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
-    config = await _loop_config(start, provider, policy, gate, layers, side, only)
+    languages = await _open_language_servers(start, stack)
+    config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
     servers, answers = await _open_servers(start, folder, policy, config, stack)
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
+    file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
+    _check_edits(languages, loop, start.contents)
     return Engine(
         loop=loop,
         bus=start.bus,
@@ -256,13 +261,18 @@ async def _build(
         choice=choice,
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
-        file_hooks=await _open_file_hooks(start, folder, loop, stack, watched=watched),
+        file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
     )
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
+
+
+async def _kept_folders(start: _Start, root: Path, given: Sequence[Path]) -> Sequence[Path]:
+    """Return the folders that the session had before and that still exist."""
+    return await asyncio.to_thread(kept_folders, start.bus, root, given, start.session.folders(root))
 
 
 async def _open_session(
@@ -420,11 +430,11 @@ def _connect(
     definitions: "Definitions | None",
     providers: ProviderBuilder,
     side: SideRequests,
-) -> "TypedDefinitions | None":
+) -> PromptDefinitions:
     """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
 
     Returns:
-        The definitions as the user types them; None if there are none.
+        The definitions as the user types them.
     """
     typed, profiles = None, ()
     side.loop = loop
@@ -437,12 +447,13 @@ def _connect(
             give_definitions(loop, definitions, models),
         )
     loop.add_tool(AgentTool(loop, profiles))
+    loop.add_tool(PresentPlanTool(lambda: loop.policy.mode, partial(loop.set_mode, by="user")))
     providers.on_notice = partial(_publish_dropped_field, start.bus)
     providers.on_warning = partial(_warn_of_endpoint, start.bus)
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
-    return typed
+    return PromptDefinitions(loop, typed)
 
 
 async def _open_servers(
@@ -470,12 +481,44 @@ async def _open_servers(
     return pool, answers
 
 
+async def _open_language_servers(start: _Start, stack: AsyncExitStack) -> "LanguageServers | None":
+    """Return the language servers, which start when they are needed; None if there are none."""
+    # The offline model needs none, as with tool servers.
+    if not start.loaded.settings.lsp or start.options.demo:
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .code_servers import open_language_servers
+
+    servers = start.loaded.settings.lsp
+    opened = open_language_servers(servers, start.options.cwd, start.trials, start.bus.publish)
+    return await stack.enter_async_context(opened)
+
+
+def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents: ContentStore | None) -> None:
+    """Have the language servers check the files that calls change."""
+    if languages is not None:
+        from .code_servers import check_edits
+
+        check_edits(languages, loop, contents)
+
+
 def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
     """Return the agent, which also answers the questions of tool servers."""
     loop = AgentLoop(config)
     if answers is not None:
         answers.loop = loop
     return loop
+
+
+def _let_notifiers_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> None:
+    """Let `[[notify]]` send the questions elsewhere. Without a user, one that may answer is asked in their place."""
+    notifiers = [one for one in start.loaded.settings.notify if watched or one.answers]
+    if notifiers:
+        # Imported here so that a start without notifiers does not wait for it.
+        from .notifiers import Notifiers
+
+        session, cwd = start.session.id, start.options.cwd
+        gate.approver = Notifiers(notifiers, session, cwd, start.bus, watched=watched).ask
 
 
 async def _open_file_hooks(
@@ -607,6 +650,7 @@ async def _loop_config(
     gate: ApprovalGate,
     instructions: Sequence[ContextLayer],
     side: SideRequests,
+    languages: "LanguageServers | None",
     only: Callable[[str], bool] | None,
 ) -> AgentLoopConfig:
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
@@ -616,7 +660,7 @@ async def _loop_config(
     messages = session.messages if pending is None else pending.messages
     # A long conversation takes a while, and keys come first.
     history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
-    tools = [*_built_in_tools(start, policy, side), *start.plugins.tools]
+    tools = [*_built_in_tools(start, policy, side, languages), *start.plugins.tools]
     hooks = command_hooks(settings.hooks, options.cwd)
     start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
@@ -650,7 +694,9 @@ async def _loop_config(
     )
 
 
-def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
+def _built_in_tools(
+    start: _Start, policy: PermissionPolicy, side: SideRequests, languages: "LanguageServers | None"
+) -> list[Tool]:
     options, bus = start.options, start.bus
     tools = built_in_tools(
         options.cwd,
@@ -666,6 +712,7 @@ def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests)
         jobs=start.jobs,
         side_requests=None if options.demo else side,
         report_problem=partial(_give_up_trials, policy, bus),
+        look_up=None if languages is None else languages.look_up,
         is_trusted=policy.is_trusted,
     )
     start.trial_rules.search = next((tool for tool in tools if tool.name == "grep"), None)

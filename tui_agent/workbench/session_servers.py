@@ -21,6 +21,7 @@ _PROMPT = re.compile(r"/([A-Za-z0-9_-]+):(\S+)(?:\s+(.*))?\Z", re.DOTALL)
 _MENU_NAME = re.compile(r"[\w.:-]+", re.ASCII)
 """Names of prompts that the menu offers; the user can type others in full."""
 _RESOURCE = re.compile(r"(?:\A|(?<=\s))@([A-Za-z0-9_-]+):(\S+)")
+_NOT_ADDED = "[an image or a PDF, which is not added to the message; a tool of the server may return it]"
 _NAMED = re.compile(r"(?:\A/|(?:\A|(?<=\s))@)([A-Za-z0-9_-]+):\S")
 
 
@@ -89,7 +90,7 @@ class SessionServers:
         for match in _RESOURCE.finditer(text):
             if (task := self._tasks.get(match[1])) is not None:
                 blocks = await task.resource(match[2])
-                parts += [block.text for block in blocks if isinstance(block, TextBlock)]
+                parts += [block.text if isinstance(block, TextBlock) else _NOT_ADDED for block in blocks]
         return "\n\n".join(parts)
 
     async def open_page(self, url: str, /) -> str:

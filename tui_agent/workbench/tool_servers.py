@@ -3,8 +3,6 @@
 Servers come from settings, the project's file and the command line; questions pass the agent's approval gate.
 """
 
-import asyncio
-import base64
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -25,15 +23,12 @@ from tui_agent.mcp.server_questions import (
 from tui_agent.mcp.server_task import ServerParts
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, ToolError
 from tui_agent.protocol.messages import (
     AssistantMessage,
-    ImageBlock,
     JsonObject,
     Message,
     TextBlock,
-    UserBlock,
     UserMessage,
 )
 from tui_agent.protocol.permissions import ApprovalRequest
@@ -42,7 +37,7 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations
-from tui_agent.tools.media.image_files import image_type, load_image
+from tui_agent.tools.media.media_files import check_media
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.helper_tree import HelperTree
 
@@ -135,20 +130,8 @@ def server_parts(
         questions=questions,
         new_tree=partial(HelperTree, cwd.resolve()),
         tokens=locations.state_dir / TOKENS,
-        check_image=check_image,
+        check_media=check_media,
     )
-
-
-async def check_image(image: ImageBlock) -> UserBlock:
-    """Return an image of a server as `read` returns that of a file: its real type, scaled; or words in its place."""
-    content = await asyncio.to_thread(base64.b64decode, image.data)
-    kind = image_type(content[:16])
-    if kind is None:
-        return TextBlock(text=f"[image, {len(content):,} bytes: neither PNG nor JPEG, GIF or WebP, so it is left out]")
-    try:
-        return (await load_image(content, kind, "the image", CancellationToken())).block
-    except ToolError as error:
-        return TextBlock(text=f"[{error}]")
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.facts.source_symbol import SourceSymbol
+from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
@@ -27,7 +28,10 @@ from tui_agent.tools.search import symbol_worker
 from tui_agent.tools.search.file_listing import BoundedBytes, list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
 from tui_agent.tools.search.tree_listing import GitFiles
+from tui_agent.tools.text_format import find_format, is_binary
 
+MAX_SHOWN = 2_000_000
+"""Most bytes of a file that is shown."""
 MAX_PATHS_FOUND = 50
 """Paths that one query returns."""
 LISTING_AGE = 5.0
@@ -96,6 +100,28 @@ class WorkspaceFiles:
             names = await asyncio.to_thread(with_directories, listing.names)
             self._listings[directory] = (time.monotonic(), names)
         return names
+
+    def path(self, path: str) -> str:
+        """Return the absolute path of a file that is named relative to the root."""
+        return str(self._root / path)
+
+    async def text(self, path: str) -> str:
+        """Return the text of a file, at most `MAX_SHOWN` bytes.
+
+        Args:
+            path: relative to the root, or absolute.
+
+        Raises:
+            ToolError: it cannot be read, or is binary.
+        """
+        try:
+            content = await asyncio.to_thread(read_regular_file, str(self._root / path), MAX_SHOWN)
+        except OSError as error:
+            raise ToolError(f"{path} cannot be read: {error.strerror or error}.") from error
+        if is_binary(content):
+            raise ToolError(f"{path} is a binary file.")
+        form = await find_format(content)
+        return form.decode(content)
 
 
 def with_directories(names: Sequence[str]) -> tuple[str, ...]:

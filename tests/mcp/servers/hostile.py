@@ -109,7 +109,7 @@ def call(name, arguments, key, token):
             "content": [
                 {"type": "image", "data": dot, "mimeType": "image/png"},
                 {"type": "image", "data": "%%%", "mimeType": "image/png"},
-                {"type": "audio", "data": dot, "mimeType": "audio/wav"},
+                {"type": "audio", "data": "UklGRi4uLi5XQVZF", "mimeType": "audio/wav"},
                 {"type": "resource", "resource": {"uri": "memo://one", "text": "remember"}},
                 {"type": "resource_link", "uri": "memo://two", "name": "two"},
             ]

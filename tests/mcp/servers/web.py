@@ -43,7 +43,7 @@ async def order(ctx: Context) -> str:
     return f"{answer.action} {answer.data.pieces if answer.action == 'accept' else ''}"
 
 
-app = server.streamable_http_app()
+app = server.sse_app() if "sse" in sys.argv else server.streamable_http_app()
 
 
 async def guarded(scope, receive, send):

@@ -125,7 +125,7 @@ def _file_warnings(locations: Locations, here: Path, *, hooks: bool) -> Iterator
     if hooks:
         for found in (own_hooks(here), project_hooks(here)):
             yield from (f"hook not used: {problem}" for problem in (*found.problems, *found.links))
-            yield from (problem for file in found.files for problem in file.rule_problems)
+            yield from (problem for file in found.files for problem in (*file.rule_problems, *file.unread))
     yield from file_problems((*own_definitions(locations), *project_definitions(here, locations)))
 
 

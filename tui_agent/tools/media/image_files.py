@@ -71,19 +71,6 @@ def can_scale_images() -> bool:
     return find_spec("PIL") is not None
 
 
-def image_type(sample: bytes) -> str | None:
-    """Return the media type of a file that begins with `sample`; None if it is not an image the API accepts."""
-    if sample.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if sample.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if sample.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if sample.startswith(b"RIFF") and sample[8:12] == b"WEBP":
-        return "image/webp"
-    return None
-
-
 def largest_image() -> int:
     """Return the most bytes of an image file: more with Pillow, which can scale it."""
     return SOURCE_LIMIT if can_scale_images() else IMAGE_LIMIT

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject
+from tui_agent.protocol.media_type import PDF, media_type_of
+from tui_agent.protocol.messages import DocumentBlock, ImageBlock, JsonObject, TextBlock, UserBlock
 from tui_agent.tools.text_format import counted
 
-from .image_files import image_type, load_image, refuse_large_image
+from .image_files import load_image, refuse_large_image
 
 if TYPE_CHECKING:
     from aiofiles.threadpool.binary import AsyncBufferedReader
@@ -28,7 +29,6 @@ PAGE_LIMIT = 100
 """Most pages of a PDF, the API's limit for a window of 200,000 tokens."""
 
 _SMALLER = "split it, or extract its text"
-_SIGN = b"%PDF-"
 _ENCRYPTED = re.compile(rb"/Encrypt\s*(?:\d+\s+\d+\s+R|<<)")
 _PAGE_TREE = re.compile(rb"/Type\s*/Pages(?![A-Za-z])")
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
@@ -45,11 +45,6 @@ _MOST_PACKED = 2 * PDF_LIMIT
 """Most bytes read for compressed objects. Those of a sound file do not overlap."""
 _MOST_NUMBERS = 200_000
 """Most numbers and places of the objects of one compressed stream."""
-
-
-def is_pdf(sample: bytes) -> bool:
-    """True if a file that begins with `sample` is a PDF."""
-    return sample.startswith(_SIGN)
 
 
 def refuse_large_pdf(size: int, shown: str) -> None:
@@ -147,9 +142,6 @@ def _unpacked(content: bytes, place: int, room: int) -> tuple[bytes, dict[bytes,
     return b"".join(parts), facts, place - start
 
 
-PDF = "application/pdf"
-
-
 @dataclass(frozen=True, slots=True)
 class MediaFile:
     """A file as a block."""
@@ -163,11 +155,6 @@ class MediaFile:
     """Its facts in words: `image/png, 640×480 pixels, 1,234 bytes`."""
     details: JsonObject
     """The facts as data."""
-
-
-def media_type_of(sample: bytes) -> str | None:
-    """Return the media type of a file that begins with `sample`; None if it is not sent as a block."""
-    return PDF if is_pdf(sample) else image_type(sample)
 
 
 async def load_media(
@@ -226,3 +213,18 @@ async def _image(content: bytes, media_type: str, shown: str, cancellation: Canc
     }
     words = f"{facts}, {image.note or f'{len(content):,} bytes'}"
     return MediaFile(image.block, content, f"{image.width}×{image.height}", words, details)
+
+
+async def check_media(block: ImageBlock | DocumentBlock) -> UserBlock:
+    """Return an image or a PDF of a tool server as `read` returns that of a file, with its real type and scaled; or
+    words in its place."""
+    content = await asyncio.to_thread(base64.b64decode, block.data)
+    what = "image" if isinstance(block, ImageBlock) else "PDF"
+    kind = media_type_of(content[:16])
+    if kind is None:
+        words = f"[{what}, {len(content):,} bytes: neither PNG nor JPEG, GIF or WebP, so it is left out]"
+        return TextBlock(text=words)
+    try:
+        return (await media_of(content, kind, block.name or f"the {what}", CancellationToken())).block
+    except ToolError as error:
+        return TextBlock(text=f"[{error}]")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.media_type import image_type
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object
 from tui_agent.protocol.visible_text import without_sequences
 from tui_agent.tools.text_format import counted, printable
 
-from .image_files import IMAGE_LIMIT, image_type, load_image
+from .image_files import IMAGE_LIMIT, load_image
 from .notebook_file import Cell, Notebook
 
 NOTEBOOK_LIMIT = 32 * 1024 * 1024

@@ -108,7 +108,7 @@ class Credentials:
         if not found.usable:
             raise ConfigurationError(
                 "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
-                f"or try the offline model with --demo{_foreign_helper()}"
+                f"or try the offline model with --demo{_foreign_helper()}{_cloud_hint(environment)}"
             )
         return found
 
@@ -133,6 +133,13 @@ class Credentials:
         if self.api_key:
             return "ANTHROPIC_API_KEY is set"
         return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
+
+
+def _cloud_hint(environment: Mapping[str, str]) -> str:
+    """Return a hint if another agent is set to use a cloud."""
+    found = (cloud for cloud in ("bedrock", "vertex", "foundry") if environment.get(f"CLAUDE_CODE_USE_{cloud.upper()}"))
+    cloud = next(found, None)
+    return "" if cloud is None else f"; for CLAUDE_CODE_USE_{cloud.upper()}, set the model to {cloud}/NAME"
 
 
 def _foreign_helper() -> str:

@@ -10,10 +10,11 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.facts.prompt_attachment import Attachment, PromptAttachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions
+from tui_agent.protocol.media_type import media_type_of
 from tui_agent.protocol.messages import DocumentBlock, UserBlock
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.tools.line_pages import PIECE, LinePage, LineRequest, read_lines
-from tui_agent.tools.media.media_files import load_media, media_of, media_type_of
+from tui_agent.tools.media.media_files import load_media, media_of
 from tui_agent.tools.pinned_directory import ResolvedPath, open_file
 from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, ReadTool, numbered
 from tui_agent.tools.search.file_listing import list_files
