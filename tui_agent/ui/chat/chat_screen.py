@@ -236,7 +236,6 @@ class ChatScreen(AnyScreen):
     @on(Composer.Submitted)
     @on(Composer.MentionTyped)
     @on(Composer.FileNamed)
-    @on(Composer.ClipboardWanted)
     @on(Composer.PromptsWanted)
     @on(Composer.HelpRequested)
     @on(PromptArea.FileHighlighted)

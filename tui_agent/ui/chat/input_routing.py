@@ -44,7 +44,6 @@ EntryMessage: TypeAlias = (
     Composer.Submitted
     | Composer.MentionTyped
     | Composer.FileNamed
-    | Composer.ClipboardWanted
     | Composer.PromptsWanted
     | Composer.HelpRequested
     | PromptArea.FileHighlighted
@@ -75,7 +74,7 @@ class InputRouter:
         self.messages = QueueRouter(context, entry, lambda: state().waiting)
         """Changes queued messages."""
         self.attachments = AttachmentRouter(context, entry, self._send, self._return)
-        entry.composer.asks_for_images = True
+        entry.composer.read_clipboard = self.attachments.paste
         """Attaches files."""
         self.interrupt_keys = InterruptKeys(entry, context.options.surroundings.clock, self.interrupt)
         """Separates answers to the interrupt menu from text."""
@@ -105,8 +104,6 @@ class InputRouter:
                 self._preview(path, line)
             case Composer.FileNamed():
                 self.attachments.name(event)
-            case Composer.ClipboardWanted():
-                self.attachments.paste()
             case QueueRequest():
                 if not self._is_refused("queue"):
                     self.messages.receive(event)

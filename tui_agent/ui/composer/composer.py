@@ -172,9 +172,6 @@ class Composer(PasteFoldingArea):
         typed: bool
         """True if the user typed the path."""
 
-    class ClipboardWanted(Message):
-        """The user pastes: answer with `attach_here`, or with `paste_text` if the clipboard has no image."""
-
     @dataclass
     class PromptsWanted(Message):
         """The user searches the earlier prompts: answer with `offer_prompts`."""
@@ -220,8 +217,8 @@ class Composer(PasteFoldingArea):
         self.last_key: Key | None = None
         """The last key pressed here, so that the screen does not type it a second time."""
         self._pasted_files: set[str] = set()
-        self.asks_for_images = False
-        """True if `ClipboardWanted` is answered."""
+        self.read_clipboard: Callable[[], object] | None = None
+        """Called for a paste; answers with `attach_here`, or with `paste_text` if the clipboard has no image."""
         self._edited_from = ""
         """The text of the queued message when the edit began."""
         self._draft_aside = ""
@@ -427,10 +424,10 @@ class Composer(PasteFoldingArea):
 
     def action_paste(self) -> None:
         """Attach the image of the desktop's clipboard; without one, insert the text that was copied here."""
-        if self.asks_for_images:
-            self.post_message(self.ClipboardWanted())
+        if self.read_clipboard is not None:
+            self.read_clipboard()
         else:
-            super().action_paste()
+            self.paste_text()
 
     def paste_text(self) -> None:
         """Insert the text that was copied here."""
