@@ -52,7 +52,7 @@ _LEAD = (
 async def session_facts(
     root: Path, policy: PermissionPolicy, tools: Sequence[Tool], environment: Mapping[str, str] = os.environ
 ) -> str:
-    """Return the facts as a text of at most `FACTS_LENGTH` characters beside added folders; a fact that cannot be determined is left out.
+    """Return the facts that can be determined, at most `FACTS_LENGTH` characters beside added folders.
 
     Call this once, when a session starts or is resumed, and keep the text: the system prompt must be the same in all
     requests, or the provider's prompt cache is lost. The facts are not saved with the session: a resumed one gets new
