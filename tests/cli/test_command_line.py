@@ -146,6 +146,7 @@ def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFi
     [
         (["-h"], "Usage: tui-agent [OPTIONS]"),
         (["help"], "Usage: tui-agent [OPTIONS]"),
+        (["--demo", "-h"], "Usage: tui-agent [OPTIONS]"),
         (["help", "sessions"], "Usage: tui-agent sessions"),
         (["help", "sesions"], "Usage: tui-agent sessions"),
         (["sessions", "-h"], "Usage: tui-agent sessions"),

@@ -25,6 +25,8 @@ class Images:
         self.asked: list[tuple[str, bool]] = []
         self.gate = asyncio.Event()
         self.gate.set()
+        picture = ImageBlock(media_type="image/png", data="AAAA", name="clipboard")
+        self.clipboard: PromptAttachment | None = PromptAttachment(picture, "clipboard", "640×480")
 
     async def attachment(self, path: str, /, *, typed: bool) -> PromptAttachment | None:
         self.asked.append((path, typed))
@@ -42,6 +44,9 @@ class Images:
             return PromptAttachment(pdf, path, "3 pages")
         picture = ImageBlock(media_type="image/png", data="AAAA", name=Path(path).name)
         return PromptAttachment(picture, Path(path).name, "640×480")
+
+    async def pasted(self) -> PromptAttachment | None:
+        return self.clipboard
 
     async def head(self, path: str, line: int = 1, /) -> str:
         return ""
@@ -181,3 +186,18 @@ async def test_an_edited_message_keeps_its_image_and_loses_it_with_the_label() -
         (message,) = on.loop.waiting_messages
         assert [block.type for block in message.content] == ["text"]
         gate.set()
+
+
+async def test_the_image_of_the_clipboard_is_attached_at_the_cursor_and_without_one_text_is_pasted() -> None:
+    async with stage(["A shop."]) as on:
+        images = give_images(on)
+        await on.type("see now")
+        await on.pilot.press(*["left"] * 4, "ctrl+v")
+        await on.until(lambda: on.draft == "see[image clipboard 640×480] now")
+        images.clipboard = None
+        await on.pilot.press("shift+end", "ctrl+x", "ctrl+v", "ctrl+v")
+        await on.until(lambda: on.draft == "see[image clipboard 640×480] now now")
+        await on.pilot.press("enter")
+        await on.settled()
+
+        assert [block.type for block in sent(on).content] == ["text", "image"]

@@ -39,6 +39,8 @@ def command_of(arguments: Sequence[str], commands: Collection[str], agent: str) 
     is_sentence = first in _ALONE and rest and not rest[0].startswith("-")
     if first in _OPTIONS or (first in commands and not is_sentence):
         return list(arguments)
+    if not {"-h", "--help"}.isdisjoint(arguments):
+        return ["--help"]
     near = "" if first in commands or first in _WORDS or first.startswith("-") else _near(first, [*commands, *_WORDS])
     if not near:
         return [agent, *arguments]

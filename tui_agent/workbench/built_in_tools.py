@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .sessions.side_requests import SideRequests
 
 
+_ADDED_TOOLS = ("skill", "present_plan", "lookup")
+"""Tools that only some sessions have."""
+
+
 def built_in_tools(
     root: Path,
     spool_dir: Path | None = None,
@@ -111,8 +115,8 @@ def offered_tools(patterns: Sequence[str] | None) -> Callable[[str], bool] | Non
         return None
     for name in patterns:
         if "*" not in name and "__" not in name:
-            known = (*RULE_TOOL_NAMES, "skill")
-            known = known if name in known else (*rule_tool_names(), "skill")
+            known = (*RULE_TOOL_NAMES, *_ADDED_TOOLS)
+            known = known if name in known else (*rule_tool_names(), *_ADDED_TOOLS)
             if name not in known:
                 near = get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(known)}"

@@ -22,6 +22,9 @@ from tui_agent.workbench.configuration.project_trust import (
     trust_for,
 )
 
+_MOST_ERRORS = 50
+"""Most mistakes that are listed."""
+
 
 @click.group()
 def config() -> None:
@@ -87,8 +90,10 @@ def check() -> int:
         warnings.extend(wrong_key_settings(loaded))
         files = ", ".join(str(file) for file in loaded.files) or "no file"
         say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
-    for error in errors:
+    for error in errors[:_MOST_ERRORS]:
         say_problem(error)
+    if len(errors) > _MOST_ERRORS:
+        say_problem(f"and {len(errors) - _MOST_ERRORS} more mistakes")
     for warning in warnings:
         say(warning)
     return 2 if errors else 0

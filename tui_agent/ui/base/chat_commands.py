@@ -125,6 +125,8 @@ CHAT_COMMANDS: tuple[Command, ...] = (
     row("composer.edit_draft", "ctrl+g", "editor", "Edit the draft in $VISUAL or $EDITOR"),
     row("composer.word_left", "alt+left alt+b", "word left", "One word left", action="cursor_word_left"),
     row("composer.word_right", "alt+right alt+f", "word right", "One word right", action="cursor_word_right"),
+    row("composer.paste", "ctrl+v", "paste image",
+        "Attach the image of the clipboard (wl-paste, xclip or pngpaste); without one, paste what was copied here"),
     row("composer.undo", "ctrl+underscore", "undo", "Undo the last change of the text"),
     row("composer.unfold", "ctrl+o", "unfold", "Show the text of the folded paste under the cursor"),
     row("composer.close_suggestions", "escape", "close",

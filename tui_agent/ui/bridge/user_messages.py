@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.facts.prompt_attachment import Attachment, refuse_too_many
+from tui_agent.protocol.facts.prompt_attachment import Attachment, PromptAttachment, refuse_too_many
 from tui_agent.protocol.file_mentions import file_mentions, mention_of
 from tui_agent.protocol.messages import DocumentBlock, ImageBlock, TextBlock, UserBlock, UserMessage
 
@@ -53,6 +53,19 @@ class PromptAttachments:
             sign = mention_of(path)
             self._keep(sign, found.block)
             return sign
+        return self._label(found)
+
+    async def attach_clipboard(self) -> str:
+        """Read the image in the clipboard of the desktop, and return the label that stands for it; empty without one.
+
+        Raises:
+            TuiAgentError: the image cannot be attached.
+        """
+        found = await self._files.pasted() if self._files is not None else None
+        return "" if found is None else self._label(found)
+
+    def _label(self, found: PromptAttachment) -> str:
+        """Keep an image or a PDF under a label of its own, and return the label."""
         name = re.sub(r"[\[\]\s]+", " ", found.name)[-_NAME_LENGTH:].strip()
         kind = "image" if isinstance(found.block, ImageBlock) else "PDF"
         label, number = f"[{kind} {name} {found.size}]", 1

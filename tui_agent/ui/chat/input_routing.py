@@ -74,6 +74,7 @@ class InputRouter:
         self.messages = QueueRouter(context, entry, lambda: state().waiting)
         """Changes queued messages."""
         self.attachments = AttachmentRouter(context, entry, self._send, self._return)
+        entry.composer.read_clipboard = self.attachments.paste
         """Attaches files."""
         self.interrupt_keys = InterruptKeys(entry, context.options.surroundings.clock, self.interrupt)
         """Separates answers to the interrupt menu from text."""

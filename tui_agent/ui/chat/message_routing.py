@@ -202,6 +202,10 @@ class AttachmentRouter:
         """Attach a file to the draft; of lines only check that they can be attached."""
         self._work(self._attach(event))
 
+    def paste(self) -> None:
+        """Attach the image of the clipboard to the draft; without one, paste text."""
+        self._work(self._paste())
+
     def submit(self, event: Composer.Submitted) -> None:
         """Send a message once its files, and those of the messages before it, are attached."""
         if not self._waiting and not file_mentions(event.text):
@@ -220,6 +224,17 @@ class AttachmentRouter:
             # Lines are read again when the message is sent, and may still be changed.
             if label and label != mention_of(event.path):
                 self._entry.composer.attach(event.mention, label)
+
+    async def _paste(self) -> None:
+        try:
+            label = await self._bridge.attachments.attach_clipboard()
+        except TuiAgentError as error:
+            self._entry.refusal.show(str(error), self._entry.composer.text)
+            return
+        if label:
+            self._entry.composer.attach_here(label)
+        else:
+            self._entry.composer.paste_text()
 
     async def _send_waiting(self) -> None:
         while self._waiting:

@@ -217,6 +217,8 @@ class Composer(PasteFoldingArea):
         self.last_key: Key | None = None
         """The last key pressed here, so that the screen does not type it a second time."""
         self._pasted_files: set[str] = set()
+        self.read_clipboard: Callable[[], object] | None = None
+        """Called for a paste; answers with `attach_here`, or with `paste_text` if the clipboard has no image."""
         self._edited_from = ""
         """The text of the queued message when the edit began."""
         self._draft_aside = ""
@@ -419,6 +421,22 @@ class Composer(PasteFoldingArea):
         path = pasted_media_path(event.text)
         if path is not None:
             self.post_message(self.FileNamed(event.text.strip(), path, typed=False))
+
+    def action_paste(self) -> None:
+        """Attach the image of the desktop's clipboard; without one, insert the text that was copied here."""
+        if self.read_clipboard is not None:
+            self.read_clipboard()
+        else:
+            self.paste_text()
+
+    def paste_text(self) -> None:
+        """Insert the text that was copied here."""
+        super().action_paste()
+
+    def attach_here(self, label: str) -> None:
+        """Insert the label of an attached image at the cursor."""
+        self._folder.keep(label)
+        self.insert(label)
 
     def attach(self, mention: str, label: str) -> None:
         """Replace the part of the text that names a file by its label, unless the text has changed."""

@@ -117,6 +117,22 @@ class PromptFiles:
             raise ToolError(f"{name} is not a PNG, JPEG, GIF or WebP image or a PDF.")
         return (await media_of(content, media_type, name, CancellationToken())).block
 
+    async def pasted(self) -> PromptAttachment | None:
+        """Return the image in the clipboard of the desktop; None if there is none.
+
+        Raises:
+            ToolError: it cannot be sent.
+        """
+        from .clipboard_image import clipboard_image
+
+        content = await clipboard_image(self._workspace.root)
+        media_type = media_type_of(content[:SAMPLE_SIZE]) if content else None
+        if media_type is None:
+            return None
+        found = await media_of(content, media_type, "the clipboard", CancellationToken())
+        block = found.block.model_copy(update={"name": "clipboard"})
+        return PromptAttachment(block, "clipboard", found.size or f"{len(found.content):,} bytes")
+
     async def _media(self, place: Path, shown: str) -> PromptAttachment:
         """Return an image or a PDF.
 

@@ -32,8 +32,11 @@ CHANGES_SHOWN = 20
 NAME_LENGTH = 80
 """Most characters of a name."""
 
+FOLDER_LENGTH = 1_000
+"""Most characters of an added folder, whose whole path the model needs."""
+
 FACTS_LENGTH = 8_000
-"""Upper bound of the whole text in characters, which follows from the limits above."""
+"""Upper bound of the text in characters without added folders, which follows from the limits above."""
 
 _NAMES_READ = 2_000
 _WAIT_SECONDS = STATUS_SECONDS + 0.5
@@ -49,7 +52,7 @@ _LEAD = (
 async def session_facts(
     root: Path, policy: PermissionPolicy, tools: Sequence[Tool], environment: Mapping[str, str] = os.environ
 ) -> str:
-    """Return the facts as a text of at most `FACTS_LENGTH` characters; a fact that cannot be determined is left out.
+    """Return the facts that can be determined, at most `FACTS_LENGTH` characters beside added folders.
 
     Call this once, when a session starts or is resumed, and keep the text: the system prompt must be the same in all
     requests, or the provider's prompt cache is lost. The facts are not saved with the session: a resumed one gets new
@@ -99,7 +102,7 @@ def has_changes(root: Path, policy: PermissionPolicy, tools: Sequence[object]) -
 
 def folders_text(folders: Sequence[Path]) -> str:
     """Name the folders that count as part of the workspace; empty if there are none."""
-    names = ", ".join(_visible(str(folder)) for folder in folders)
+    names = ", ".join(_visible(str(folder), FOLDER_LENGTH) for folder in folders)
     return f"Also part of the workspace, with absolute paths: {names}" if names else ""
 
 
@@ -167,7 +170,7 @@ def _listing_text(root: Path) -> str:
     return "\n".join(["Top level of the working directory:", *shown, *more])
 
 
-def _visible(name: str) -> str:
+def _visible(name: str, most: int = NAME_LENGTH) -> str:
     """Return a name on one line: line breaks and hidden characters as escapes, a long name cut."""
-    shown = "".join(escape_of(one) if is_invisible(one) else one for one in name[:NAME_LENGTH])
-    return f"{shown[: NAME_LENGTH - 1]}…" if len(name) > NAME_LENGTH or len(shown) > NAME_LENGTH else shown
+    shown = "".join(escape_of(one) if is_invisible(one) else one for one in name[:most])
+    return f"{shown[: most - 1]}…" if len(name) > most or len(shown) > most else shown
