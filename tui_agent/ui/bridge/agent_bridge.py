@@ -41,6 +41,10 @@ _MAX_HISTORY_BATCH = 500
 Post = Callable[[Message], object]
 
 
+_TOOL_OF = {"shell": "bash", "composer.shell": "bash", "composer.own_shell": "bash", "chat.init": "write"}
+"""Actions and commands that do nothing without a tool, which the agent of another program may lack."""
+
+
 class AgentBridge(PromptQueue):
     """The agent as the screen sees it. Except for the workers, all methods return at once; their effects are events.
 
@@ -150,7 +154,11 @@ class AgentBridge(PromptQueue):
             action: the id of a command, or `send`, `shell`, `target` (a message to one call or sub-agent), `queue` (a
                 change to a queued message), `call` (cancelling or extending one call).
         """
-        return ""
+        tool = _TOOL_OF.get(action)
+        if tool is None or self.agent is None or self.bench is not None:
+            return ""
+        has_it = any(one.name == tool for one in self.agent.tools)
+        return "" if has_it else f"Nothing was done: the agent of this program has no tool `{tool}`."
 
     @property
     def no_bench(self) -> str:
