@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -100,13 +101,19 @@ async def test_it_lists_only_what_its_agent_and_its_program_can_do(tmp_path: Pat
     def listed(app: AgentApp) -> str:
         return help_text(100, (), app.chat.commands.offers).plain
 
-    bare = AgentApp(Agent(ScriptedProvider()))
+    said: list[str] = []
+
+    class Noting(AgentApp):
+        def notify(self, message: str, **options: Any) -> None:
+            said.append(message)
+
+    bare = Noting(Agent(ScriptedProvider()))
     async with bare.run_test(size=(100, 30)) as pilot:
         page = listed(bare)
+        await until(pilot, lambda: bare.chat.entry.composer.has_focus)
         bare.chat.entry.composer.insert("!ls")
         await pilot.press("enter")
-        await until(pilot, lambda: len(bare._notifications) > 0)  # pyright: ignore[reportPrivateUsage]
-        said = [note.message for note in bare._notifications]  # pyright: ignore[reportPrivateUsage]
+        await until(pilot, lambda: bool(said))
     coder = AgentApp(Agent(ScriptedProvider(), tools=coding_tools(), workspace=tmp_path))
     async with coder.run_test(size=(100, 30)):
         whole = listed(coder)
