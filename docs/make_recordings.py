@@ -47,7 +47,7 @@ LOOKS = 8
 def without_clocks(text: str) -> str:
     """Return a screen's text without times, and without the time strip, which grows by itself."""
     rows = text.split("\n")
-    begins = next((number for number, row in enumerate(rows) if " TIME" in row), len(rows))
+    begins = next((number for number, row in enumerate(rows) if "│ model " in row), len(rows))
     kept = [row.partition("│")[0] if number >= begins else row for number, row in enumerate(rows)]
     return re.sub(r" *\d+(\.\d+)? s\b", " T", "\n".join(row.rstrip() for row in kept))
 

@@ -27,6 +27,7 @@ SAME_FLOOR = {
     "mcp",
     "tracing",
     "hook_files",
+    "lsp",
     "trial",
 }
 PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "state")
@@ -72,9 +73,15 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "textual": "ui",
     "anthropic": "providers",
+    "openai": "providers",
+    "boto3": "providers",
+    "botocore": "providers",
+    "google": "providers",
     "yaml": "definitions",
     "mcp": "mcp",
     "mcp_types": "mcp",
+    "pygls": "lsp",
+    "lsprotocol": "lsp",
     "opentelemetry": "tracing",
     "acp": "acp",
     "dask": "fleet",
@@ -313,7 +320,7 @@ ENGINE = (
     [
         (("tui_agent",), {"pydantic", "textual", "anthropic"}),
         # In one process: what the first of them loads, all others may load for nothing.
-        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "httpx2", "distributed"}),
+        (tuple(f"tui_agent.{name}" for name in ENGINE), {"textual", "anthropic", "openai", "httpx2", "distributed"}),
         (("tui_agent.acp.editor_agent",), {"textual", "anthropic", "httpx2", "mcp"}),
         (("tui_agent.serve.browser_server",), {"textual", "anthropic", "mcp", "tui_agent.agent"}),
         (
@@ -344,8 +351,8 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 OF_EXTRAS = (
     *("PIL", "acp", "aiohttp", "bs4", "cryptography", "dask", "distributed", "httpx2", "jsonschema", "markdownify"),
-    *("mcp", "mcp_types", "opentelemetry", "textual_image", "textual_serve"),
-    *(f"tui_agent.{room}" for room in ("acp", "fleet", "mcp", "serve", "tools.web", "tracing")),
+    *("lsprotocol", "mcp", "mcp_types", "opentelemetry", "pygls", "textual_image", "textual_serve"),
+    *(f"tui_agent.{room}" for room in ("acp", "fleet", "lsp", "mcp", "serve", "tools.web", "tracing")),
 )
 """Libraries and rooms that cost only those who use them."""
 
@@ -410,6 +417,7 @@ READS_WITHOUT_BLOCKING = {
 
 BLOCKS = {
     "tui_agent.tools.pinned_directory.open_regular_file": {
+        "rewind.session_changes",
         "tools.search.content_search",
         "tools.search.unsearched",
         "tools.file_states",

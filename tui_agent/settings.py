@@ -10,10 +10,11 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -26,10 +27,13 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from tui_agent.protocol.endpoint import ENDPOINT_NAME, Endpoint, EndpointModel, expect_extra_fields
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.screen_choices import STATUS, TITLE, StatusItem, TitleItem
+from tui_agent.protocol.language_server import LanguageServer
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.regular_file import read_regular_file
@@ -67,10 +71,14 @@ NEVER_FROM_PROJECT = (
     "env.pass",
     "hooks",
     "hook_files",
+    "notify",
     "keys",
     "otel.endpoint",
     "ui.mouse",
     "ui.vim_keys",
+    "ui.status",
+    "ui.status_command",
+    "ui.title",
     "providers",
     "models.small",
     "plugins.disabled",
@@ -163,6 +171,58 @@ class HookSettings(_Section):
         return command
 
 
+def _is_own_machine(host: str) -> bool:
+    # Imported only for such a setting.
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class NotifySettings(_Section):
+    """One `[[notify]]`: sends each question that waits for the user elsewhere. It has one of the first three."""
+
+    command: str = ""
+    """Command line for bash that gets the question as JSON on stdin; it may run as long as the question waits."""
+    url: str = ""
+    """URL that gets the question as JSON by POST; it may answer as late as the question waits."""
+    ntfy: str = ""
+    """URL of a topic of an ntfy server, which gets the question as text."""
+    name: str = ""
+    """Name for rows and the journal; empty for the host or the command."""
+    answers: bool = False
+    """True to accept an answer: it allows or denies one call and never stores a rule."""
+    token_env: str = ""
+    """Name of a variable with a token for the server, sent as `Authorization: Bearer`."""
+    after: float = Field(default=10.0, ge=0, allow_inf_nan=False)
+    """Seconds that a question waits for an answer here before it is sent."""
+    timeout: float = Field(default=600.0, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds until a command is killed, and no answer counts any more."""
+
+    @property
+    def label(self) -> str:
+        """The name, or what it sends to."""
+        address = self.url or self.ntfy
+        return self.name or (urlsplit(address).hostname or "url" if address else Path(self.command.split()[0]).name)
+
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Self:
+        targets = [value for value in (self.command.strip(), self.url, self.ntfy) if value]
+        if len(targets) != 1:
+            raise ValueError("a notifier has one of command, url and ntfy")
+        if self.command and (reader := script_reader_of_line(self.command)) is not None:
+            raise ValueError(f"{reader} would run its input as a script; name the script that it is to run")
+        if not self.command:
+            _address(targets[0])
+        if self.answers and self.ntfy:
+            raise ValueError("ntfy only informs: everyone who knows its topic could answer; use a command or a url")
+        if self.answers and self.url.startswith("http:") and not _is_own_machine(urlsplit(self.url).hostname or ""):
+            raise ValueError("answers of another machine need https")
+        return self
+
+
 class ModelSettings(_Section):
     """`[models]`: models for parts of the work."""
 
@@ -223,6 +283,14 @@ class UiSettings(_Section):
     """False to leave the mouse to the terminal, for its own selection. Never taken from a project."""
     vim_keys: bool = False
     """True for the modes of vim while typing. Never taken from a project."""
+    status: tuple[StatusItem, ...] = STATUS
+    """Facts of the status line after the state, in order: `step`, `context`, `cost`, `time`, `tokens`, `model`, `mode`,
+    `folder`, `branch`, `command`. Never taken from a project."""
+    status_command: str = ""
+    """Command line for bash whose first line of output is the fact `command`. Never taken from a project."""
+    title: tuple[TitleItem, ...] = TITLE
+    """Parts of the terminal's title, in order: `state`, `folder`, `model`, `mode`, `program`; none for no title. Never
+    taken from a project."""
     reduced_motion: bool = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
 
@@ -304,6 +372,8 @@ class Settings(_Section):
     permissions: PermissionSettings = PermissionSettings()
     hooks: tuple[HookSettings, ...] = ()
     """Commands that decide about calls, in order. Never taken from a project."""
+    notify: tuple[NotifySettings, ...] = ()
+    """Commands and URLs that get the questions which wait for the user. Never taken from a project."""
     hook_files: bool = True
     """True to run the hooks of `.claude/settings.json`, yours and those of a trusted project. Never taken from a
     project."""
@@ -313,15 +383,17 @@ class Settings(_Section):
     """Keys that replace those of commands, by the id of the command. Never taken from a project."""
     mcp: dict[str, ToolServer] = Field(default_factory=dict[str, ToolServer])
     """Tool servers by name. Those of a project start only once they were accepted."""
+    lsp: dict[str, LanguageServer] = Field(default_factory=dict[str, LanguageServer])
+    """Language servers by name. Those of a project start only once they were accepted."""
     providers: Annotated[dict[str, Endpoint], PlainValidator(_endpoints)] = Field(default_factory=dict[str, Endpoint])
     """Endpoints by name, for models named `PROVIDER/MODEL`. Never taken from a project."""
     models: ModelSettings = ModelSettings()
     plugins: PluginSettings = PluginSettings()
     web: WebSettings = WebSettings()
 
-    @field_validator("mcp")
+    @field_validator("mcp", "lsp")
     @classmethod
-    def _has_server_names(cls, value: dict[str, ToolServer]) -> dict[str, ToolServer]:
+    def _has_server_names(cls, value: dict[str, Any]) -> dict[str, Any]:
         if wrong := next((name for name in value if SERVER_NAME.fullmatch(name) is None), None):
             raise ValueError(f"{wrong!r} is not a name of letters, digits, - and single _")
         return value
@@ -437,6 +509,7 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     options: JsonObject | None = None,
     option_rules: Sequence[tuple[Verdict, str]] = (),
+    own: bool = True,
 ) -> LoadedSettings:
     """Read and merge all layers.
 
@@ -447,6 +520,7 @@ def load_settings(
         environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
+        own: False to leave out the user's file.
 
     Raises:
         ConfigurationError: a key is unknown, a value has the wrong type, or a file is broken; the text has file, line
@@ -454,7 +528,7 @@ def load_settings(
     """
     layers: list[_Layer] = []
     ignored: list[str] = []
-    user = _file_layer("user", locations.user_file)
+    user = _file_layer("user", locations.user_file) if own else None
     if user is not None:
         layers.append(user)
     if project is not None and (found := _project_layer(project, trust, ignored)):
@@ -475,6 +549,34 @@ def load_settings(
     files = tuple(Path(layer.source) for layer in layers if layer.name in ("user", "project"))
     unknown = tuple(_unknown_variables(variables))
     return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored), unknown)
+
+
+def settings_mistakes(
+    locations: Locations, project: Path, environment: Mapping[str, str]
+) -> tuple[list[str], list[str], list[RuleSetting]]:
+    """Return every mistake of the user's file and the environment, those of the project's file, trusted or not, and the
+    rules of both files."""
+    mistakes: list[list[str]] = [[], []]
+    rules: list[RuleSetting] = []
+
+    def add(at: int, read: Callable[[], _Layer | None]) -> None:
+        try:
+            layer = read()
+        except ConfigurationError as error:
+            mistakes[at].append(str(error))
+            return
+        if layer is None:
+            return
+        mistakes[at] += _mistakes(layer)
+        with suppress(ValidationError):  # The rules themselves are among the mistakes.
+            rules.extend(_rules_of([layer]))
+
+    add(0, lambda: _file_layer("user", locations.user_file))
+    add(0, lambda: _environment_layer(environment))
+    path = project / PROJECT_FILE
+    if not target_outside(path, project):
+        add(1, lambda: _file_layer("project", path))
+    return mistakes[0], mistakes[1], rules
 
 
 def check_value(key: str, value: object) -> None:
@@ -555,8 +657,9 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
     model: object = layer.values.get("model")
     if isinstance(model, str) and "/" in model and _take(layer.values, "model"):
         ignored.append(f"{layer.origin_of('model')}: `model`: not applied, because a project cannot choose an endpoint")
-    if not trust.allows and _take(layer.values, "mcp"):
-        ignored.append(f"{layer.origin_of('mcp')}: `mcp`: not applied, because you did not accept its servers")
+    refused = [key for key in ("mcp", "lsp") if not trust.allows and _take(layer.values, key)]
+    reason = "not applied, because you did not accept its servers"
+    ignored.extend(f"{layer.origin_of(key)}: `{key}`: {reason}" for key in refused)
     rules = _rules_of([layer])
     dropped = [] if trust.allows else [rule for rule in rules if rule.verdict == "allow"]
     ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because you did not accept it" for rule in dropped)
@@ -565,13 +668,16 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
 
 def _drop_known_servers(project: _Layer, user: _Layer | None) -> list[str]:
     """Remove the project's servers whose names are the user's: they would get what the user allowed theirs."""
-    servers: object = project.values.get("mcp", {})
-    own: object = {} if user is None else user.values.get("mcp", {})
-    known = sorted(set(servers) & set(own)) if is_object(servers) and is_object(own) else []
-    for name in known:
-        _take(project.values, f"mcp.{name}")
+    known: list[str] = []
+    for section in ("mcp", "lsp"):
+        servers: object = project.values.get(section, {})
+        own: object = {} if user is None else user.values.get(section, {})
+        both = sorted(set(servers) & set(own)) if is_object(servers) and is_object(own) else []
+        known += [f"{section}.{name}" for name in both]
+    for key in known:
+        _take(project.values, key)
     reason = "not applied, because you have a server of this name"
-    return [f"{project.origin_of(f'mcp.{name}')}: `mcp.{name}`: {reason}" for name in known]
+    return [f"{project.origin_of(key)}: `{key}`: {reason}" for key in known]
 
 
 def _content(path: Path) -> bytes | None:
@@ -610,7 +716,7 @@ def variable_of(key: str, environment: Mapping[str, str]) -> str:
 def _variables() -> dict[str, str]:
     """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    for tables in ("PERMISSIONS__RULES", "KEYS", "MCP", "PROVIDERS", "EXTRA_BODY"):
+    for tables in ("PERMISSIONS__RULES", "KEYS", "LSP", "MCP", "PROVIDERS", "EXTRA_BODY"):
         del known[f"{ENVIRONMENT_PREFIX}{tables}"]
     return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
@@ -632,22 +738,39 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def _check(layer: _Layer) -> None:
-    """Validate one layer alone, so that an error names its file."""
+    """Validate one layer alone, so that an error names its file.
+
+    Raises:
+        ConfigurationError: something is wrong; the text has the first mistake.
+    """
+    if found := _mistakes(layer):
+        raise ConfigurationError(found[0])
+
+
+def _mistakes(layer: _Layer) -> list[str]:
+    """Return every mistake of a layer, with its origin and the closest key."""
     try:
         Settings.model_validate(layer.values)
     except ValidationError as error:
-        first = error.errors()[0]
-        loc, inner = first["loc"], first.get("ctx", {}).get("error")
-        if isinstance(inner, ValidationError):
-            first = inner.errors()[0]
-            loc = (*loc, *first["loc"])
-        wrong = ".".join(str(part) for part in loc)
-        origin = _origin_near(layer, loc)
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise ConfigurationError(f"{origin}: unknown key `{wrong}`{hint}") from error
-        raise ConfigurationError(f"{origin}: `{wrong}`: {first['msg'].removeprefix('Value error, ')}") from error
+        found: list[str] = []
+        for one in error.errors():
+            inner = one.get("ctx", {}).get("error")
+            if isinstance(inner, ValidationError):
+                found += [_mistake(layer, (*one["loc"], *below["loc"]), dict(below)) for below in inner.errors()]
+            else:
+                found.append(_mistake(layer, one["loc"], dict(one)))
+        return found
+    return []
+
+
+def _mistake(layer: _Layer, loc: tuple[int | str, ...], error: Mapping[str, Any]) -> str:
+    wrong = ".".join(str(part) for part in loc)
+    origin = _origin_near(layer, loc)
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(wrong, [*key_names(), *_sections(), *_keys_beside(loc)], n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        return f"{origin}: unknown key `{wrong}`{hint}"
+    return f"{origin}: `{wrong}`: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:
@@ -659,8 +782,8 @@ def _origin_near(layer: _Layer, loc: Sequence[int | str]) -> str:
 
 
 def _keys_beside(loc: Sequence[int | str]) -> list[str]:
-    """Return the keys of the tool server, the endpoint or the model that an error is about; none for something else."""
-    kinds: dict[str, type[BaseModel]] = {"mcp": ToolServer, "providers": Endpoint}
+    """Return the keys of the server, the endpoint or the model that an error is about; none for something else."""
+    kinds: dict[str, type[BaseModel]] = {"mcp": ToolServer, "lsp": LanguageServer, "providers": Endpoint}
     kind = kinds.get(str(loc[0]))
     if kind is None or len(loc) < 3:
         return []

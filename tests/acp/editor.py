@@ -150,8 +150,10 @@ class WatchedHost(EditorHost):
         self.loops: list[AgentLoop] = []
 
     @asynccontextmanager
-    async def open(self, cwd: Path, session_id: str | None, /) -> AsyncGenerator[EditorBench]:
-        async with super().open(cwd, session_id) as opened:
+    async def open(
+        self, cwd: Path, session_id: str | None, folders: Sequence[Path] = (), /
+    ) -> AsyncGenerator[EditorBench]:
+        async with super().open(cwd, session_id, folders) as opened:
             self.loops.append(opened.bench.agent)
             yield opened
 

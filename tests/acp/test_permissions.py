@@ -66,6 +66,53 @@ async def test_changes_of_a_command_are_a_question_with_diffs(
     assert ("kept: a.txt" if content == "2\n" else "discarded: a.txt") in result
 
 
+QUESTIONS = [
+    {"question": "Which store?", "choices": [{"label": "files"}, {"label": "a database"}], "default": ["files"]},
+    {"question": "What else?", "choices": [{"label": "tests"}, {"label": "docs"}], "several": True},
+]
+
+
+@table(
+    ("answers", "words"),
+    [
+        (("2", "1"), ["a database", "tests"]),
+        (("agent", "2"), ["the default holds: files", "docs"]),
+        (("1", None), ["No one can answer here", "Default: files"]),
+    ],
+)
+async def test_a_question_of_the_agent_offers_its_choices(
+    answers: tuple[str | None, ...], words: list[str], tmp_path: Path
+) -> None:
+    async with connected([calls(call("ask_user", questions=QUESTIONS)), says("Done.")]) as link:
+        given = iter(answers)
+        link.editor.answer = lambda _: next(given)
+        await link.editor.say(await link.editor.open(tmp_path), "Ask me")
+        result = str(link.server.requests[-1].body["messages"][-1])
+
+    assert [one.call.title for one in link.editor.questions] == ["Which store?", "What else?"]
+    assert [one.name for one in link.editor.questions[0].options] == [
+        "files (default)",
+        "a database",
+        "Let the agent decide",
+    ]
+    assert all(word in result for word in words), result
+
+
+@table(("answer", "mode"), [("2", "accept_edits"), ("1", "ask"), ("agent", "plan"), (None, "plan")])
+async def test_a_plan_is_accepted_with_a_mode(answer: str | None, mode: str, tmp_path: Path) -> None:
+    script = [calls(call("present_plan", plan="1. Look\n2. Read")), says("Done.")]
+    async with connected(script, settings={"permissions": {"mode": "plan"}}) as link:
+        link.editor.answer = lambda _: answer
+        await link.editor.say(await link.editor.open(tmp_path), "Plan it")
+        policy = link.host.loops[0].policy
+
+    (question,) = link.editor.questions
+    assert question.call.title == "Accept this plan?"
+    assert [option.name for option in question.options] == ["ask (default)", "accept edits", "No, keep planning"]
+    assert "1. Look" in str(question.call.content)
+    assert policy.mode == mode
+
+
 async def test_a_yes_for_the_session_asks_no_second_time(tmp_path: Path) -> None:
     async with connected([WRITE, WRITE, says("Done.")]) as link:
         link.editor.answer = lambda _: "session"

@@ -140,7 +140,8 @@ async def test_skills_and_command_files_are_commands_of_the_editor(tmp_path: Pat
         await link.editor.say(session, "/greet Ada")
         said = str(link.server.requests[0].body["messages"])
 
-    assert [(one.name, one.description) for one in offered.available_commands] == [("greet", "Greet")]
+    review = ("review", "Review the work tree, a branch or a commit")
+    assert [(one.name, one.description) for one in offered.available_commands] == [("greet", "Greet"), review]
     assert "Say hello to Ada" in said
 
 

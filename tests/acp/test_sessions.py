@@ -130,3 +130,17 @@ async def test_without_a_key_no_session_opens_and_the_method_says_what_to_do(tmp
 
     assert caught.value.code == -32000
     assert hello.agent_capabilities.load_session is True
+
+
+async def test_additional_directories_count_as_part_of_the_workspace(tmp_path: Path) -> None:
+    work, library = tmp_path / "work", tmp_path / "library"
+    for folder in (work, library):
+        folder.mkdir()
+    (library / "lib.py").write_text("def price(): ...\n", "utf-8")
+    script = [calls(call("read", path=str(library / "lib.py"))), says("Read.")]
+    async with connected(script) as link:
+        session = await link.editor.open(work, additional_directories=[str(library)])
+        assert await link.editor.say(session, "read it") == "end_turn"
+        assert link.editor.questions == []
+        with pytest.raises(RequestError, match="is not the absolute path of a directory"):
+            await link.editor.open(work, additional_directories=["library"])

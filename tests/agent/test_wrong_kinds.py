@@ -93,6 +93,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "cancellation": [(asyncio.Event, "cancellation must be a CancellationToken or None, got the class Event")],
     "before_effects": [(True, "before_effects must be a function or None, got True")],
     "before_requests": [("x", "before_requests must be a function or None, got 'x'")],
+    "only_tools": [("x", "only_tools must be a function or None, got 'x'")],
     "update_tools": [("x", "update_tools must be a function or None, got 'x'")],
     "summary_provider": [("x", "summary_provider must be a function or None, got 'x'")],
     "effects_published": [("x", "effects_published must be a function or None, got 'x'")],

@@ -49,8 +49,24 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--replay", __file__], "is not the journal of a session"),
         (["--record", __file__, "--demo", "-p", "hello"], "exists already; a recording never replaces a file"),
         (["--record", "/nowhere/x.jsonl", "--demo", "-p", "hello"], "/nowhere/x.jsonl cannot be created: No such file"),
-        (["two", "prompts"], "unexpected extra argument"),
-        (["doctr"], "did you mean `tui-agent doctor`"),
+        (["fix", "the", "bug"], "terminal"),
+        (["update", "the", "readme"], "terminal"),
+        (["login", "is", "broken"], "terminal"),
+        (["doctr"], "did you mean `tui-agent doctor`? As a prompt: `tui-agent -- doctr`"),
+        (["sesions", "lst"], "did you mean `tui-agent sessions`? As a prompt: `tui-agent -- sesions lst`"),
+        (
+            ["tools", "are", "broken"],
+            "no such command 'are'; to send this as a prompt: `tui-agent -- tools are broken`",
+        ),
+        (["models", "are", "slow"], "to send this as a prompt: `tui-agent -- models are slow`"),
+        (["--json-schema", "x.json"], "--json-schema needs -p"),
+        (["-p", "x", "--json-schema", "x.json"], "--json-schema: x.json cannot be read"),
+        (["-p", "x", "--demo", "--json-schema", "/proc/self/cmdline"], "cannot be read"),
+        (["--safe", "--trust"], "--safe uses nothing of this folder, and --trust its settings"),
+        (["--effort", "hihg"], "(did you mean high?)"),
+        (["--max-cost", "0"], "--max-cost"),
+        (["--name", " ", "-p", "x", "--demo"], "--name: a session's title cannot be empty"),
+        (["--tools", "read,bsh", "-p", "x", "--demo"], "--tools: no tool is named 'bsh'; did you mean bash?"),
         (["-p", "hello", "--demo", "--theme", "lihgt"], "--theme: no theme 'lihgt'; did you mean light?"),
         (["sessions", "lst"], "lst"),
         (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
@@ -122,6 +138,29 @@ def test_the_app_without_a_terminal_suggests_print_mode(capsys: pytest.CaptureFi
 
     assert code == 2
     assert "-p" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-h"], "Usage: tui-agent [OPTIONS]"),
+        (["help"], "Usage: tui-agent [OPTIONS]"),
+        (["help", "sessions"], "Usage: tui-agent sessions"),
+        (["help", "sesions"], "Usage: tui-agent sessions"),
+        (["sessions", "-h"], "Usage: tui-agent sessions"),
+        (["-V"], f"tui-agent {__version__}\n"),
+        (["version"], f"tui-agent {__version__}\n"),
+        (["login"], "export ANTHROPIC_API_KEY="),
+    ],
+)
+def test_words_and_options_of_other_programs_are_answered(
+    capsys: pytest.CaptureFixture[str], clean_environment: Path, arguments: list[str], words: str
+) -> None:
+    code, out, error = run(capsys, *arguments)
+
+    assert (code, error) == (0, "")
+    assert words in out
+    assert list(clean_environment.rglob("*.jsonl")) == []
 
 
 def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:

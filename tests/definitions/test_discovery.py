@@ -112,9 +112,9 @@ def test_one_file_under_two_names_is_read_once(project: Path) -> None:
         ("hooks: {PreToolUse: []}\ndescription: x", "'hooks' is not supported and changes what it may do"),
         ("shell: powershell", "'shell' is not supported and changes what it may do"),
         ("name: pdf\ndescription: {a: b}", "`description` must be text"),
-        ("name: pdf\n\tdescription: x", "SKILL.md:3: not valid YAML"),
-        ("- name", "SKILL.md:2: the front matter must be a table"),
-        ("name: &a [*a]", "SKILL.md:2: not valid YAML"),
+        ("name: pdf\n\tdescription: x", "SKILL.md:3: not used: not valid YAML"),
+        ("- name", "SKILL.md:2: not used: the front matter must be a table"),
+        ("name: &a [*a]", "SKILL.md:2: not used: not valid YAML"),
         ("name: [[a]]", "`name` must be text"),
         ("name: " + "[" * 15_000, "nested too deeply"),
         ("- " * 8_000, "not valid YAML"),
@@ -160,7 +160,7 @@ def test_skills_of_other_agents_are_loaded_and_odd_parts_named(project: Path) ->
         assert (skill.name, skill.description) == (name, description)
         assert len(skill.source.notes) == len(notes), skill.source.notes
         for said, note in zip(skill.source.notes, notes, strict=True):
-            assert (said.startswith(f".claude/skills/{folder}/SKILL.md: "), note in said) == (True, True)
+            assert (said.startswith(f".claude/skills/{folder}/SKILL.md:"), note in said) == (True, True)
 
 
 def test_skills_in_other_encodings_and_letters_are_read(project: Path) -> None:
@@ -222,12 +222,11 @@ def test_sub_agents_are_found_in_folders_and_under_odd_names(project: Path) -> N
     }
     notes = [note for agent in found.agents for note in agent.source.notes]
     assert notes == [
-        ".claude/agents/a2.md: 'maxTurns' has no effect here",
-        ".claude/agents/a2.md: `name` is A Two; it is A-Two here",
+        ".claude/agents/a2.md:2: `name` is A Two; it is A-Two here",
     ]
     assert [problem.text for problem in found.problems] == [
-        ".claude/agents/open.md: 'permission' is not supported and changes what it may do",
-        ".claude/agents/plan.md: 'permissionMode' is not supported and changes what it may do",
+        ".claude/agents/open.md:3: not used: 'permission' is not supported and changes what it may do",
+        ".claude/agents/plan.md:3: not used: 'permissionMode' is not supported and changes what it may do",
     ]
     cases = (("grep", ("!bash",), True), ("bash", ("*", "!bash"), False), ("edit", ("read",), False))
     assert [is_allowed(tool, patterns) for tool, patterns, _ in cases] == [expected for *_, expected in cases]
@@ -245,10 +244,10 @@ def test_files_that_cannot_be_read_are_problems(project: Path) -> None:
     texts = {problem.text for problem in read(project).problems}
 
     assert len(texts) == 6
-    assert any("long.md: it cannot be read" in text and "larger" in text for text in texts)
-    assert ".claude/commands/bytes.md:2: it is not UTF-8 text" in texts
-    assert any("pipe.md: it cannot be read" in text for text in texts)
-    assert any("open.md:1: the front matter has no end" in text for text in texts)
+    assert any("long.md: not used: it cannot be read" in text and "larger" in text for text in texts)
+    assert ".claude/commands/bytes.md:2: not used: it is not UTF-8 text" in texts
+    assert any("pipe.md: not used: it cannot be read" in text for text in texts)
+    assert any("open.md:1: not used: the front matter has no end" in text for text in texts)
 
 
 def test_links_out_of_the_repository_or_of_a_skills_folder_are_not_used(project: Path, tmp_path: Path) -> None:
@@ -263,8 +262,8 @@ def test_links_out_of_the_repository_or_of_a_skills_folder_are_not_used(project:
 
     assert (found.skills, found.commands) == ((), ())
     reasons = sorted(problem.reason for problem in found.problems)
-    assert reasons[0].endswith("README.md, outside the skill's folder: not used")
-    assert reasons[1].endswith("secret.md, outside this repository: not used")
+    assert reasons[0].endswith("README.md, outside the skill's folder")
+    assert reasons[1].endswith("secret.md, outside this repository")
 
 
 def test_the_list_of_a_skills_files_has_no_links_out_of_its_folder(project: Path, tmp_path: Path) -> None:

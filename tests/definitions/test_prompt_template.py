@@ -23,10 +23,22 @@ def prompt(template: str, arguments: str = "", *outputs: str) -> str:
         ("No placeholder.", "", "No placeholder."),
         ("No placeholder.", "but text", "No placeholder.\n\nArguments: but text"),
         ("odd $1", "it's", "odd it's"),
+        ("$0 then $1 then $ARGUMENTS[1]", "a b", "a then b then b"),
+        ("$0.50 for $1", "x", "$0.50 for x"),
+        ("in ${CLAUDE_SKILL_DIR}/a", "x", "in ${CLAUDE_SKILL_DIR}/a\n\nArguments: x"),
     ],
 )
 def test_placeholders(template: str, arguments: str, expected: str) -> None:
     assert prompt(template, arguments) == expected
+
+
+def test_a_fenced_block_is_one_command_and_places_are_quoted_in_it() -> None:
+    template = PromptTemplate.of('Now:\n```!\nset -e\n"${CLAUDE_SKILL_DIR}/x" $1 ${HOME}\n```\nEnd ${CLAUDE_SKILL_DIR}')
+    arguments = Arguments("a;b", places={"CLAUDE_SKILL_DIR": "/a b"})
+
+    assert template.commands_with(arguments) == ("set -e\n\"\"'/a b'\"/x\" 'a;b' ${HOME}",)
+    assert template.prompt(arguments, ("OUT",)) == "Now:\nOUT\nEnd /a b"
+    assert PromptTemplate.of("!`awk '{print $0}'`").commands_with(Arguments("x")) == ("awk '{print $0}'",)
 
 
 def test_neither_arguments_nor_outputs_become_placeholders_or_commands() -> None:

@@ -1,4 +1,4 @@
-"""README's example of a fleet works as it is, without a key or a network."""
+"""The example of a fleet works as it is, without a key or a network."""
 
 import os
 import re
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
+PAGE = Path(__file__).parents[2].joinpath("docs", "fleet.md").read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_the_example_changes_each_repository_and_makes_a_branch_of_the_first_result(tmp_path: Path) -> None:
-    section = README.partition("\n## Many repositories\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("\n## Try it\n")[2].partition("\n## ")[0]
     [example] = re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     program, work = tmp_path / "bin" / "tui-agent", tmp_path / "work"
     program.parent.mkdir()

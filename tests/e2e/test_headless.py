@@ -103,6 +103,26 @@ def test_json_is_one_object_and_the_prompt_comes_from_a_pipe(machine: UserMachin
     assert answer["usage"]["output_tokens"] == 40
 
 
+def test_a_review_prints_its_findings(machine: UserMachine) -> None:
+    found = [
+        {"file": "b.py", "severity": "low", "text": "The name misleads."},
+        {"file": "a.py", "line": 3, "severity": "high", "text": "It divides by zero.\nCheck it first."},
+    ]
+    script = [calls(call("report_findings", findings=found)), says("Not ready.")] * 2
+    with ServerThread(script) as server:
+        text = machine.run("-p", "/review", variables=server.environment)
+        data = machine.run("-p", "/review main", "--output-format", "json", variables=server.environment)
+        first, *_ = bodies_of(server)
+    lines = ["a.py:3: high: It divides by zero.\nCheck it first.", "b.py: low: The name misleads.", "Not ready."]
+    assert (text.returncode, text.stdout) == (0, "\n\n".join(lines) + "\n")
+    assert words_in(first)[0].startswith("Review the changes of the work tree that are not committed.")
+    names = {tool["name"] for tool in first["tools"]}
+    assert "report_findings" in names
+    assert not names & {"write", "edit"}
+    (answer,) = lines_of(data.stdout)
+    assert [one["file"] for one in answer["findings"]] == ["a.py", "b.py"]
+
+
 def test_the_stream_has_the_events_from_session_start_to_run_end(machine: UserMachine) -> None:
     machine.file("a.txt", "alpha\n")
     script = [calls(call("read", path="a.txt")), says("Done.")]
@@ -188,6 +208,52 @@ def test_a_request_is_answered_by_its_id(machine: UserMachine) -> None:
     assert (machine.work / "new.txt").exists()
     assert not (machine.work / "other.txt").exists()
     assert program.events[-1]["type"] == "run.ended"
+
+
+ASK = call(
+    "ask_user",
+    questions=[{"question": "Which store?", "choices": [{"label": "files"}, {"label": "db"}], "default": ["db"]}],
+)
+
+
+def test_a_question_of_the_agent_is_answered_by_a_client_and_decided_by_the_agent_alone(machine: UserMachine) -> None:
+    with piped(machine, [calls(ASK), says("So it is files.")]) as (program, server):
+        program.tell(type="user", text="build it")
+        asked = program.hear("approval.requested")["data"]
+        assert [choice["value"] for choice in asked["question"]["fields"][0]["choices"]] == ["files", "db"]
+        answer = {"type": "approval", "request_id": asked["request_id"], "decision": "approve"}
+        program.tell(**answer, input={"2": "files"})
+        assert "has no field 2" in str(program.hear("error"))
+        program.tell(**answer, input={"1": "files"})
+        program.hear("run.ended")
+        assert program.end() == 0
+        ((text, is_error),) = results_in(bodies_of(server)[-1])
+    assert (is_error, "files" in text) == (False, True)
+
+    with ServerThread([calls(ASK), says("I took the default.")]) as server:
+        done = machine.run("-p", "build it", variables=server.environment)
+        ((text, is_error),) = results_in(bodies_of(server)[-1])
+    assert (done.returncode, done.stdout, is_error) == (0, "I took the default.\n", False)
+    assert "No one can answer here" in text
+    assert "Default: db" in text
+
+
+def test_a_plan_is_the_output_without_a_user_and_a_client_accepts_it(machine: UserMachine) -> None:
+    plan, options = "1. Look\n2. Change nothing", ("--permission-mode", "plan")
+    script = [calls(text_block("I looked."), call("present_plan", plan=plan)), says("Carried out.")]
+    with ServerThread(script) as server:
+        done = machine.run("-p", "plan it", *options, variables=server.environment)
+    assert (done.returncode, done.stdout) == (0, f"{plan}\n")
+
+    with piped(machine, script, *options) as (program, _):
+        program.tell(type="user", text="plan it")
+        asked = program.hear("approval.requested")["data"]
+        assert (asked["question"]["kind"], asked["question"]["message"]) == ("plan", plan)
+        answer = {"type": "approval", "request_id": asked["request_id"], "decision": "approve"}
+        program.tell(**answer, input={"mode": "accept_edits"})
+        assert program.hear("permission.mode_changed")["data"]["new"] == "accept_edits"
+        program.hear("run.ended")
+        assert program.end() == 0
 
 
 def test_one_process_serves_one_run_after_another_steers_and_skips_an_invalid_line(machine: UserMachine) -> None:
@@ -375,3 +441,23 @@ def test_a_crafted_repository_runs_nothing_at_the_start(machine: UserMachine) ->
     with ServerThread([says("Done.")]) as server:
         machine.run("--plain", "go", variables=server.environment)
     assert not made.exists()
+
+
+def test_a_notifier_answers_in_the_users_place_and_the_journal_names_it(machine: UserMachine) -> None:
+    answer = (
+        "import json, sys\n"
+        "question = json.load(sys.stdin)\n"
+        "print(json.dumps({'token': question['token'], 'answer': 'allow'}))\n"
+    )
+    machine.file("answer.py", answer)
+    settings = machine.home / ".config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('[[notify]]\nname = "desk"\ncommand = "python3 answer.py"\nanswers = true\n', "utf-8")
+
+    with ServerThread([calls(WRITE), says("Done.")]) as server:
+        done = machine.run("-p", "write it", "--permission-mode", "ask", variables=server.environment)
+
+    (resolved,) = [event["data"] for event in machine.events() if event["type"] == "approval.resolved"]
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Done.\n", "")
+    assert (resolved["decision"], resolved["scope"], resolved["via"]) == ("approve", "once", "desk")
+    assert (machine.work / "new.txt").read_text("utf-8") == "x\n"

@@ -91,6 +91,79 @@ def test_a_program_is_killed_three_times_and_the_next_one_resumes(machine: UserM
                 app.quit()
 
 
+def test_a_question_of_the_agent_is_open_again_after_a_kill_and_a_quit_and_a_message_closes_it(
+    machine: UserMachine,
+) -> None:
+    choices = [{"label": "files", "description": "One a day."}, {"label": "a database"}]
+    ask = call("ask_user", questions=[{"question": "Which store?", "choices": choices, "default": ["files"]}])
+    script = [calls(text_block("One thing first."), ask), says("A database then."), calls(ask), says("As you like.")]
+    with ServerThread(script) as server:
+        with machine.app_on(server) as app:
+            app.ready()
+            app.say("build it")
+            app.wait_for_all("The agent asks you", "Which store?", "1  files", "default")
+            kill(app, machine)
+        with machine.app_on(server, "--continue") as app:
+            app.wait_for_all("The agent asks you", "Which store?", "One a day.")
+            app.press("ctrl+q")
+            app.wait_for_end()
+        with machine.app_on(server, "--continue") as app:
+            app.wait_for_all("The agent asks you", "Which store?")
+            app.wait_until_armed("enter choose")
+            app.press("down", "enter")
+            app.wait_for_words("A database then.")
+            ((text, is_error),) = results_in(bodies_of(server)[-1])
+            assert (is_error, "a database" in text) == (False, True)
+
+            app.wait_for_status("ready")
+            app.say("and more")
+            app.wait_until_armed("enter choose")
+            app.press("escape")
+            app.wait_for_row("The agent asks you: Which store.*ctrl\\+y answer")
+            app.say("ask me nothing")
+            app.wait_for_words("As you like.")
+            assert words_in(bodies_of(server)[-1])[-1] == "ask me nothing"
+            app.quit()
+
+
+def test_a_plan_waits_through_a_kill_and_a_yes_ends_plan_mode(machine: UserMachine) -> None:
+    machine.file("a.txt", "one\n")
+    plan = "# Count on\n\n1. Write `two` into a.txt\n2. Read it again\n"
+    edit = call("edit", path="a.txt", old_string="one", new_string="two")
+    items = [{"text": "Write two into a.txt", "status": "done"}, {"text": "Read it again", "status": "pending"}]
+    script = [
+        calls(text_block("I have looked."), call("present_plan", plan=plan)),
+        calls(text_block("Again."), call("present_plan", plan=plan)),
+        calls(edit, call("todo", items=items)),
+        says("Half of it is done."),
+    ]
+    planning = ("--permission-mode", "plan")
+    with ServerThread(script) as server:
+        with machine.app_on(server, *planning) as app:
+            app.ready()
+            app.say("count on")
+            app.wait_for_all("Accept this plan?", "Count on", "1. Write two into a.txt", "s yes, accept edits")
+            kill(app, machine)
+        with machine.app_on(server, *planning, "--continue") as app:
+            app.wait_for_all("Accept this plan?", "2. Read it again")
+            app.wait_until_armed("f change")
+            app.press("f")
+            app.wait_for("Type what to change")
+            app.type("and read it twice")
+            app.press("enter")
+            app.wait_for_words("you denied it: and read it twice")
+            app.wait_until_armed("s yes, accept edits")
+            ((text, is_error),) = results_in(bodies_of(server)[-1])
+            assert (is_error, "The user said: and read it twice" in text) == (True, True)
+            app.press("s")
+            app.wait_for_words("Half of it is done.")
+            app.wait_for_all("PLAN", "1 of 2 done", "Read it again", "accept edits")
+            app.quit()
+        offered = [[tool["name"] for tool in body["tools"]] for body in bodies_of(server)]
+        assert ["present_plan" in names for names in offered] == [True, True, False, False]
+    assert (machine.work / "a.txt").read_text("utf-8") == "two\n"
+
+
 def test_a_cleanly_ended_session_resumes_by_id_and_by_arrow_key(machine: UserMachine) -> None:
     script = [says("The first answer."), says("The second answer.")]
     with ServerThread(script) as server:

@@ -29,6 +29,8 @@ from tui_agent.protocol.messages import TextBlock, Usage, UserBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.pipes import LineReader
 from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.protocol.server_question import ServerQuestion
+from tui_agent.workbench.review_command import PromptDefinitions
 from tui_agent.workbench.session_inputs import SessionPrompts
 from tui_agent.workbench.workbench import Workbench
 
@@ -113,7 +115,13 @@ class ScriptedAgent:
         return True
 
     async def call(
-        self, name: str, *, answer: ApprovalDecision | None = None, asks: bool = False, read_only: bool = False
+        self,
+        name: str,
+        *,
+        answer: ApprovalDecision | None = None,
+        asks: bool = False,
+        read_only: bool = False,
+        question: ServerQuestion | None = None,
     ) -> ApprovalDecision:
         """Play one call: request approval if asked to, and run the call if it is allowed. With `answer`, resolve
         the request with it, as decided by `nobody`."""
@@ -121,7 +129,7 @@ class ScriptedAgent:
         self.tell(ToolQueued(call_id=call_id, name=name, args_raw={}, index=0))
         decision = answer or ApprovalDecision(decision="approve")
         if asks or answer:
-            decision = await self._ask(call_id, name, answer)
+            decision = await self._ask(call_id, name, answer, question)
         allowed = decision.decision == "approve"
         if allowed:
             self.tell(ToolStarted(call_id=call_id, name=name, args={}, read_only=read_only))
@@ -137,10 +145,15 @@ class ScriptedAgent:
         )
         return decision
 
-    async def _ask(self, call_id: str, name: str, answer: ApprovalDecision | None) -> ApprovalDecision:
+    async def _ask(
+        self, call_id: str, name: str, answer: ApprovalDecision | None, question: ServerQuestion | None = None
+    ) -> ApprovalDecision:
         request_id = f"ask_{name}"
         self._questions[request_id] = asyncio.get_running_loop().create_future()
-        self.tell(ApprovalRequested(request_id=request_id, call_id=call_id, digest="d", tool=name, args={}))
+        asked = ApprovalRequested(
+            request_id=request_id, call_id=call_id, digest="d", tool=name, args={}, question=question
+        )
+        self.tell(asked)
         decision, by = (answer, "nobody") if answer else await self._questions[request_id]
         self.tell(
             ApprovalResolved(
@@ -212,7 +225,8 @@ def bench_of(
         "save": save,
         "jobs": SimpleNamespace(end_all=end_all),
         "options": SimpleNamespace(prompt=None),
-        "prompts": SessionPrompts(agent, definitions, files or NoFiles()),
+        "rules": SimpleNamespace(narrowest=lambda tool, arguments: ""),
+        "prompts": SessionPrompts(agent, PromptDefinitions(agent, definitions), files or NoFiles()),
     }
     return cast(Workbench, SimpleNamespace(**parts))
 

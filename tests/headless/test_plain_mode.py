@@ -23,10 +23,11 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, TextBlock, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, DocumentBlock, JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.tools import AskUserTool, PresentPlanTool
 
 FILE = DocumentBlock(media_type="text/plain", data="1\tx", name="a.py:1-2")
 PLAIN = HeadlessOptions(None, "plain", "plain")
@@ -109,6 +110,57 @@ async def test_a_question_is_answered_by_a_line(line: str, decision: str, note: 
 
     (answer,) = seen
     assert (answer.decision, answer.note) == (decision, note)
+
+
+@table(
+    ("several", "line", "values"),
+    [
+        (False, "2", {"1": "db"}),
+        (False, "= a queue", {"1": "a queue"}),
+        (False, "1=files", {"1": "files"}),
+        (False, "y", {"1": "files"}),
+        (True, "1=db; 2=1, docs", {"1": "db", "2": ["tests", "docs"]}),
+        (True, "2=3", {"2": ["3"]}),
+        (True, "yes", {"1": "files"}),
+    ],
+)
+async def test_a_question_of_the_agent_is_answered_by_number_or_in_words(
+    several: bool, line: str, values: JsonObject
+) -> None:
+    question = {"question": "Which store?", "choices": [{"label": "files"}, {"label": "db"}], "default": ["files"]}
+    extras = {"question": "What else?", "choices": [{"label": "tests"}, {"label": "docs"}], "several": True}
+    asked = AskUserTool().question({"questions": [question, extras] if several else [question]})
+    seen: list[ApprovalDecision] = []
+
+    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        seen.append(await agent.call("ask_user", asks=True, question=asked))
+        return report(text="")
+
+    async with Program(plain_agent(part), PLAIN) as program:
+        program.send("begin")
+        await line_with(program, "y for the defaults, k to let the agent decide")
+        program.send("wait a moment", line)
+        await line_with(program, "Type the next")
+
+    assert [answer.input for answer in seen] == [values]
+
+
+@table(("line", "values"), [("y", {"mode": "ask"}), ("s", {"mode": "accept_edits"}), ("n use more steps", None)])
+async def test_a_plan_is_accepted_by_a_letter(line: str, values: JsonObject | None) -> None:
+    asked = PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": "1. Look"})
+    seen: list[ApprovalDecision] = []
+
+    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        seen.append(await agent.call("present_plan", asks=True, question=asked))
+        return report(text="")
+
+    async with Program(plain_agent(part), PLAIN) as program:
+        program.send("begin")
+        await line_with(program, "s to accept it and keep edits, n to decline, n TEXT to say what to change")
+        program.send(line)
+        await line_with(program, "Type the next")
+
+    assert [(answer.input, answer.note) for answer in seen] == [(values, "" if values else "use more steps")]
 
 
 async def test_any_other_line_over_a_question_is_a_message() -> None:

@@ -20,6 +20,7 @@ from tests.headless.scripted_agent import (
 from tests.support.table import table
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
 from tui_agent.headless.listener import INPUT_ENDED
+from tui_agent.headless.print_run import LONGEST_INPUT, MAX_INPUT
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
 from tui_agent.protocol.events import (
     Failed,
@@ -138,7 +139,8 @@ async def test_problems_are_reported_on_standard_error() -> None:
         "tui-agent: warning: disk full",
         "tui-agent: note: mended",
         "tui-agent: note: overloaded; trying again in 1.5 s (attempt 2 of 10)",
-        "tui-agent: note: nobody is there",
+        "tui-agent: note: edit was denied, because no one can approve it here; no rule can allow it, only an answer or "
+        "another --permission-mode",
         "tui-agent: error: it broke",
     ]
 
@@ -622,6 +624,39 @@ def test_piped_text_follows_the_prompt_of_the_arguments(tmp_path: Path, monkeypa
 def test_no_prompt_is_an_error(argument: str | None, data: bytes) -> None:
     with pytest.raises(ConfigurationError, match="-p needs a prompt"):
         read_prompt(argument, given_input(data))
+
+
+@table(
+    ("argument", "content", "reason"),
+    [
+        *(
+            ("review", b"\x89PNG\r\n\x1a\n\0\0", "standard input is not text"),
+            (None, b"a\0b", "standard input is not text"),
+        ),
+        ("review", b"a" * (MAX_INPUT + 1), "standard input has more than 10 MB; name the file in the prompt instead"),
+    ],
+)
+def test_a_binary_or_endless_input_is_refused(
+    argument: str | None, content: bytes, reason: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "input"
+    file.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=reason):
+        read_prompt(argument, StandardStreams(os.open(file, os.O_RDONLY)))
+
+
+def test_the_middle_of_a_long_input_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "input"
+    file.write_text(f"begin\n{'x' * LONGEST_INPUT}\nend\n", "utf-8")
+    said, stderr = os.pipe()
+
+    prompt = read_prompt("review", StandardStreams(os.open(file, os.O_RDONLY), stderr=stderr))
+
+    note = "11 characters in the middle of standard input are left out"
+    assert prompt.startswith("review\n\n<stdin>\nbegin\nxxx")
+    assert f"x\n[{note}]\nx" in prompt
+    assert prompt.endswith("x\nend\n</stdin>")
+    assert os.read(said, 1_000).decode() == f"tui-agent: warning: {note}: it is too long for a prompt.\n"
 
 
 def test_a_terminal_provides_no_prompt() -> None:

@@ -19,7 +19,8 @@ from tui_agent.hook_files.hook_file_reader import parse_hook_file
 from tui_agent.library import coding_tools
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, HookFailed, HookStarted, Noticed
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.protocol.trial import ProposedChanges, ProposedFile
 from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.workbench.configuration.found_hooks import NO_HOOKS, FoundHooks
 from tui_agent.workbench.file_hooks import FileHooks
@@ -285,6 +286,29 @@ async def test_a_hook_answers_a_question_that_only_the_mode_asks(
     assert (tmp_path / "other").exists() is (outcome == "ran other")
     assert ("by the user" in text) is (outcome == "asked")
     assert ("not now" in text) is (outcome == "denied")
+
+
+@table(("path", "sort", "keeps"), [("made", "workspace", True), (".git/hooks/pre-commit", "protected", False)])
+async def test_a_hook_keeps_changes_of_a_trial_that_only_the_mode_asks_about(
+    path: str, sort: Any, keeps: bool, tmp_path: Path
+) -> None:
+    gate = ApprovalGate(interactive=True)
+    said = own("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"command": "ls"}})
+    hooks = every("PermissionRequest", f"echo '{said}'", "Bash")
+    loop, file_hooks = agent_in(tmp_path, hooks, [], mode=PermissionMode.ASK, gate=gate)
+    changes = ProposedChanges(layer="x", files=(ProposedFile(path=path, kind="added", sort=sort),))
+    request = ApprovalRequest(call_id="1", digest="d", tool="bash", args={"command": "touch made"}, changes=changes)
+
+    def user_denies(_: HookEnded) -> None:
+        if not keeps:
+            gate.resolve(request.request_id, ApprovalDecision(decision="deny"))
+
+    loop.bus.on(HookEnded, user_denies)
+    async with file_hooks.serve(), asyncio.timeout(60):
+        await file_hooks.started()
+        answer = await gate.ask(request, loop.bus)
+
+    assert (answer.decision.decision == "approve", answer.decision.input) == (keeps, None)
 
 
 async def test_the_strictest_answer_counts_and_an_ask_asks_even_in_mode_allow(tmp_path: Path) -> None:

@@ -504,7 +504,7 @@ async def test_rules_of_hook_files_restrict_the_session_and_unused_guards_are_an
     expected = [
         "hook not used: ~/.claude/settings.json:1: PreToolUse: 'once' is not supported and may change what the hook "
         "does",
-        ".claude/settings.json: the deny rule 'Skill(x)' has no counterpart here and is not used",
+        ".claude/settings.json:1: the deny rule 'Skill(x)' has no counterpart here and is not used",
     ]
     assert [text for text in texts if "not used" in text] == expected
     findings = await asyncio.to_thread(lambda: list(examine(project)))

@@ -13,6 +13,8 @@ FROM_CLONE = {"url": "file:///home/u/a%20clone", "dir_info": {}}
 EDITABLE = {"url": "file:///src", "dir_info": {"editable": True}}
 FROM_GIT = {"url": "https://host/tui-agent", "vcs_info": {"vcs": "git", "commit_id": "0"}}
 
+FROM_WHEEL = {"url": "file:///w/tui_agent-0-py3-none-any.whl", "archive_info": {"hashes": {}}}
+
 
 @pytest.fixture(autouse=True)
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -32,6 +34,11 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("pyvenv.cfg", FROM_CLONE, "{}/bin/pip install --upgrade '/home/u/a clone[web]'"),
         ("pyvenv.cfg", EDITABLE, "{}/bin/pip install --upgrade -e '/src[web]'"),
         ("uv-receipt.toml", FROM_CLONE, "uv tool install --force '/home/u/a clone[web]'"),
+        (
+            "pyvenv.cfg",
+            FROM_WHEEL,
+            "{}/bin/pip install --upgrade 'tui-agent[web] @ file:///w/tui_agent-0-py3-none-any.whl'",
+        ),
         ("pipx_metadata.json", FROM_GIT, "pipx install --force 'tui-agent[web] @ git+https://host/tui-agent'"),
     ],
 )

@@ -18,6 +18,7 @@ from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, mode
         ("Claude-Opus-5-5", 1_000_000, (4.0, 20.0)),
         ("claude-haiku-5-5", 1_000_000, (None, None)),
         ("claude-something-9", 200_000, (None, None)),
+        ("gpt-5-mini", 400_000, (None, None)),
         ("qwen3-coder:30b", 64_000, (None, None)),
     ],
 )

@@ -216,6 +216,14 @@ class ScriptedMessagesServer(LoopbackServer):
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
 
+    def problems_of(self, body: Any) -> list[str]:
+        """Return the faults for which the API would refuse a request."""
+        return problems_of(body, resuming=self._resuming)
+
+    def error_body(self, kind: str, message: str) -> dict[str, Any]:
+        """Return the body of an error."""
+        return error_body(kind, message)
+
     async def _answer_request(self, request: HttpRequest, reply: HttpReply) -> None:
         if request.target.startswith("/control/"):
             await self._control(request, reply)
@@ -226,7 +234,7 @@ class ScriptedMessagesServer(LoopbackServer):
         elif request.method != "POST" or request.target != "/v1/messages":
             await reply.send_json(404, error_body("not_found_error", request.target))
         else:
-            await self._messages(request, reply)
+            await self._answer_scripted(request, reply)
 
     async def _list_models(self, reply: HttpReply) -> None:
         self.listings += 1
@@ -247,14 +255,14 @@ class ScriptedMessagesServer(LoopbackServer):
             await self.reached(rest[0])
         await reply.send_json(200, {"requests": [one.to_json() for one in self.requests]} if verb == "requests" else {})
 
-    async def _messages(self, request: HttpRequest, reply: HttpReply) -> None:
+    async def _answer_scripted(self, request: HttpRequest, reply: HttpReply) -> None:
         record = await self._record(request)
         if record.problems:
-            await reply.send_json(400, error_body("invalid_request_error", "; ".join(record.problems)))
+            await reply.send_json(400, self.error_body("invalid_request_error", "; ".join(record.problems)))
             return
         scripted = self._next(request.body.decode("utf-8"))
         if scripted is None:
-            await reply.send_json(400, error_body("invalid_request_error", "the script is used up"))
+            await reply.send_json(400, self.error_body("invalid_request_error", "the script is used up"))
             return
         self._resuming = scripted.stop_reason == "pause_turn"
         try:
@@ -268,7 +276,7 @@ class ScriptedMessagesServer(LoopbackServer):
         record = RecordedRequest(None, request.headers, time.monotonic(), request.peer)
         try:
             record.body = read_body(request.body)
-            record.problems = problems_of(record.body, resuming=self._resuming)
+            record.problems = self.problems_of(record.body)
         except ValueError as error:
             record.problems = [str(error)]
         async with self._arrived:
@@ -289,7 +297,7 @@ class ScriptedMessagesServer(LoopbackServer):
         if scripted.raw_body is not None:
             await reply.send(scripted.status, scripted.raw_body.encode("utf-8"), scripted.headers)
         elif scripted.status != 200:
-            body = error_body(scripted.error_type, scripted.error_message)
+            body = self.error_body(scripted.error_type, scripted.error_message)
             if scripted.error_details is not None:
                 body["error"]["details"] = scripted.error_details
             await reply.send_json(scripted.status, body, scripted.headers)

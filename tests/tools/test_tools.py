@@ -22,6 +22,7 @@ ARGUMENTS = {
     "glob": (["pattern"], ["path"]),
     "grep": (["pattern"], ["path", "glob", "output_mode", "context", "ignore_case", "limit"]),
     "todo": (["items"], []),
+    "ask_user": (["questions"], []),
 }
 
 

@@ -37,6 +37,17 @@ class Empty:
     async def work_tree(self) -> None:
         return None
 
+    def facts(self) -> tuple[()]:
+        return ()
+
+    def knows(self, text: str, /) -> bool:
+        return False
+
+    needs_own_run = knows
+
+    def expanded(self, text: str, /) -> str:
+        return text
+
     async def add(self, text: str, session_id: str, /) -> None:
         return None
 
@@ -46,7 +57,6 @@ class FakeBench:
 
     grants: Any = None
     leftovers: Any = None
-    definitions: Any = None
     rewind: Any = None
 
     def __init__(
@@ -57,6 +67,7 @@ class FakeBench:
         self.past = past
         empty = Empty()
         self.rules: Any = empty
+        self.definitions: Any = empty
         self.jobs: Any = empty
         self.servers: Any = empty
         self.hooks: Any = empty
@@ -70,8 +81,7 @@ class FakeBench:
 
     @property
     def slash_commands(self) -> tuple[Any, ...]:
-        defined = self.definitions.commands if self.definitions is not None else ()
-        return (*defined, *self.servers.commands, *self.models.commands)
+        return (*self.definitions.commands, *self.servers.commands, *self.models.commands)
 
 
 def bench_of(agent: Any, events: EventBus | None = None, past: Sequence[Envelope] = (), **subjects: Any) -> Any:

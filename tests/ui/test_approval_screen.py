@@ -20,8 +20,9 @@ from tests.ui.question_page import ComposerKeys
 from tests.ui.row_kit import DIFF, HostApp, Teller, apply_to, user
 from tests.ui.stage import Clock
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, DecisionPart, GrantScope, PermissionMode
 from tui_agent.protocol.tool import Preview
+from tui_agent.tools import PresentPlanTool
 from tui_agent.ui.approval.approval_answers import (
     RuleOffer,
     answer_choices,
@@ -438,6 +439,62 @@ async def test_another_editor_gets_the_text_and_its_result_is_shown_before_it_co
         await asked.press("ctrl+s")
         changed = {"path": "src/price.py", "content": "x = 1\\u202e\n"}
         assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+PLAN_TEXT = "# Round once\n\n1. Change `price()`\n2. Run the **tests**\n"
+PLAN = ApprovalRequest(
+    call_id="c1",
+    digest="d",
+    tool="present_plan",
+    args={"plan": PLAN_TEXT},
+    question=PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None).question({"plan": PLAN_TEXT}),
+)
+
+
+@table(
+    ("keys", "decision"),
+    [
+        (("y",), ApprovalDecision(decision="approve", input={"mode": "ask"})),
+        (("s",), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
+        (("n",), ApprovalDecision(decision="deny")),
+        (("f", "m", "o", "r", "e", "enter"), ApprovalDecision(decision="deny", note="more")),
+        (("right", "right", "enter"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
+        (("e", "ctrl+s", "y"), ApprovalDecision(decision="approve", input={"mode": "ask"})),
+        (("e", "X", "escape", "s"), ApprovalDecision(decision="approve", input={"mode": "accept_edits"})),
+        (("escape",), None),
+    ],
+)
+async def test_a_plan_is_accepted_with_a_mode_or_declined(
+    keys: tuple[str, ...], decision: ApprovalDecision | None
+) -> None:
+    async with asking(PLAN) as asked:
+        text = asked.text()
+        assert "Accept this plan?" in text
+        assert "1. Change price()" in text
+        assert "w why" not in text
+        await asked.press_in_turn(*keys)
+        assert asked.answers == [decision]
+
+
+async def test_an_edited_plan_is_shown_again_before_it_is_accepted() -> None:
+    wanted: list[ApprovalScreen.EditorRequested] = []
+
+    class EditorApp(HostApp):
+        @on(ApprovalScreen.EditorRequested)
+        def note(self, event: ApprovalScreen.EditorRequested) -> None:
+            wanted.append(event)
+
+    async with asking(PLAN, app=EditorApp()) as asked:
+        await asked.press("ctrl+g")
+        assert (wanted[0].text, wanted[0].file_name) == (PLAN_TEXT, "plan.md")
+        wanted[0].done("1. Only *this*\n", "")
+        await asked.press("ctrl+s")
+        assert asked.answers == []
+        assert "1. Only this" in asked.text()
+        assert "Round once" not in asked.text()
+        await asked.press_in_turn("y")
+        edited = {"mode": "ask", "plan": "1. Only *this*\n"}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=edited)]
 
 
 async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:

@@ -54,6 +54,14 @@ async def test_without_any_part_the_answer_is_no() -> None:
         assert shown.answers == [ApprovalDecision(decision="deny", note=note)]
 
 
+@table("size", [(80, 40), (40, 10)])
+async def test_a_no_to_the_whole_change_needs_no_reading(size: tuple[int, int]) -> None:
+    async with page(size) as shown:
+        await shown.press("n")
+
+        assert [answer.decision for answer in shown.answers if answer is not None] == ["deny"]
+
+
 @table("size", [(80, 12), (40, 10), (20, 6)])
 async def test_a_yes_needs_the_end_of_the_page(size: tuple[int, int]) -> None:
     async with page(size) as shown:

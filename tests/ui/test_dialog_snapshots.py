@@ -20,9 +20,10 @@ from tests.ui.test_server_question_screen import FORM, PAGE, SIGN_IN
 from tests.ui.test_snapshots import needs_you
 from tui_agent.protocol.events import ApprovalRequested
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import DecisionPart
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Preview
+from tui_agent.tools import AskUserTool, PresentPlanTool
 from tui_agent.ui.app.question_app import TrustQuestion
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -253,6 +254,84 @@ def test_a_form_of_a_tool_server(snap_compare: Compare, theme: str, size: tuple[
     app = still_app(server_asks(FORM), running=True, theme=theme)
 
     assert snap_compare(app, terminal_size=size, run_before=filling)
+
+
+ASKED: JsonObject = {
+    "questions": [
+        {
+            "question": "Where shall the service keep its orders? The tests pass with both.",
+            "choices": [
+                {"label": "PostgreSQL", "description": "Production has one already; the tests need a running server."},
+                {"label": "SQLite", "description": "No server, but only one writer at a time."},
+                {"label": "Keep both, behind an interface"},
+            ],
+            "default": ["PostgreSQL"],
+        },
+        {
+            "question": "Which of these belong to it?",
+            "choices": [{"label": "A migration"}, {"label": "Tests", "description": "One for every query."}],
+            "several": True,
+            "default": ["Tests"],
+        },
+    ]
+}
+
+
+def agent_asks() -> Story:
+    """Return a session in which the agent asks the user two questions."""
+    story, tool = working(), AskUserTool()
+    call_id, summary = story.queued("ask_user", tool.summarise(ASKED)), tool.summarise(ASKED)
+    asked = ApprovalRequested(
+        request_id="q", call_id=call_id, digest="", tool="ask_user", args=ASKED, question=tool.question(ASKED),
+        summary=summary,
+    )  # fmt: skip
+    story.tell(asked)
+    story.status("waiting_approval")
+    return story.wait(4)
+
+
+async def answering_in_words(pilot: Pilot[None]) -> None:
+    """Show the last question of the agent, and the field for an answer in other words."""
+    await shown(pilot)
+    screen = pilot.app.screen
+    screen._show_question(1)  # type: ignore[attr-defined]
+    screen._open_own()  # type: ignore[attr-defined]
+    await drawn(pilot)
+    await pilot.press(*"a changelog")
+    await drawn(pilot)
+
+
+@both_sizes
+@pytest.mark.parametrize("before", [pressing(), answering_in_words], ids=["choices", "words"])
+def test_a_question_of_the_agent(
+    snap_compare: Compare, before: Callable[[Pilot[None]], Awaitable[None]], size: tuple[int, int]
+) -> None:
+    theme = "dark" if size[0] == 80 else "light"
+    app = still_app(agent_asks(), running=True, theme=theme)
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+PLAN: JsonObject = {
+    "plan": "# Round prices once\n\nPrices are rounded in `price()` **and** again in `total()`, so sums differ by a "
+    "cent. Only `total()` shall round.\n\n## Steps\n\n1. Remove `round()` from `price()` in `src/price.py`\n"
+    "2. Round in `total()` with `Decimal.quantize`\n3. Adapt the two callers in `cart.py`\n4. Run the tests\n"
+}
+
+
+@both_sizes
+def test_a_plan_to_accept(snap_compare: Compare, size: tuple[int, int]) -> None:
+    story, tool = working(), PresentPlanTool(lambda: PermissionMode.PLAN, lambda _: None)
+    call_id, summary = story.queued("present_plan", tool.summarise(PLAN)), tool.summarise(PLAN)
+    asked = ApprovalRequested(
+        request_id="q", call_id=call_id, digest="", tool="present_plan", args=PLAN, question=tool.question(PLAN),
+        summary=summary,
+    )  # fmt: skip
+    story.tell(asked)
+    story.status("waiting_approval")
+    app = still_app(story.wait(4), running=True, theme="dark" if size[0] == 80 else "light")
+
+    assert snap_compare(app, terminal_size=size, run_before=pressing())
 
 
 def edit_asked() -> Story:

@@ -21,10 +21,12 @@ from tui_agent.protocol.events import (
     PermissionModeChanged,
     StatusChanged,
 )
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.approval.attention_line import AttentionLine
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat import status_bars
 from tui_agent.ui.chat.first_page import Welcome
 from tui_agent.ui.chat.status_bars import FrameLine, StatusLine
 from tui_agent.ui.composer.prompt_area import InterruptMenu
@@ -125,6 +127,40 @@ async def test_a_running_tool_is_shown_with_its_clock() -> None:
 
     assert line.startswith(" ◐ bash 12 s · step 2 · 12.3k/200k tok · $0.04 · run 15 s ")
     assert line.rstrip().endswith("esc interrupt")
+
+
+async def test_the_status_line_shows_the_facts_that_the_user_chose_in_their_order() -> None:
+    story = working()
+    story.tell(ContextUsage(tokens=4_000, window=200_000, source="actual"))
+    widget = status_line(story)
+    widget.items = ("branch", "mode", "context")
+    widget.place = lambda: WorkingDirectory("~/shop", "main")
+    (line,) = await drawn(widget, 120, telling(widget, story))
+
+    assert line.startswith(" ◐ bash 12 s · main · ask · 4k/200k tok ")
+
+
+async def test_the_status_line_shows_what_the_users_command_prints_about_the_present_facts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status_bars, "OUTPUT_SECONDS", 0.0)
+    story, given = working(), list[JsonObject]()
+    widget = status_line(story)
+    widget.items = ("command",)
+
+    async def read(facts: JsonObject) -> str:
+        given.append(facts)
+        return f"step {facts['step']}\x1b]0;x\x07"
+
+    widget.read_output = read
+    async with OneWidget(widget).run_test(size=(120, 12)) as pilot:
+        telling(widget, story)()
+        while "step 2" not in str(widget.render()):
+            await pilot.pause(0.01)
+        line = str(widget.render())
+
+    assert "\x1b" not in line
+    assert given[-1]["state"] == "running_tools"
 
 
 @table(("width", "mark"), [(120, "2 in background"), (80, "2 in background"), (60, "2 bg"), (40, "2 bg")])

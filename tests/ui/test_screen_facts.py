@@ -9,9 +9,9 @@ from tests.ui.screen_facts import Fact, facts_of, repeated, replayed
 
 pytestmark = pytest.mark.slow
 
-MOST = 55
+MOST = 48
 """Most facts on a screen of 120x40."""
-MOST_AT_REST = 40
+MOST_AT_REST = 36
 """Most facts once the session has ended."""
 
 

@@ -36,6 +36,12 @@ SIGN_IN = ServerQuestion(
     server="shop", kind="sign_in", url="https://login.example.com/a", fields=(FormField(name="address", format="uri"),)
 )
 
+STORES = (FieldChoice(value="files", description="One a day."), FieldChoice(value="database"))
+STORE = FormField(name="1", kind="choice", title="Which store?", choices=STORES, default="database", is_open=True)
+EXTRAS = FormField(name="2", kind="choices", title="What else?", choices=COLOURS, default=("g",), is_open=True)
+AGENT_ASKS = ServerQuestion(server="", kind="form", fields=(STORE,))
+AGENT_ASKS_TWO = ServerQuestion(server="", kind="form", fields=(STORE, EXTRAS))
+
 
 class Browser:
     """Opens nothing, and remembers what it was asked to open."""
@@ -135,3 +141,80 @@ async def test_a_sign_in_stays_open_and_takes_the_address_it_ends_at() -> None:
         assert page.answers == [
             ApprovalDecision(decision="approve", input={"address": "http://127.0.0.1:1/callback?code=x"})
         ]
+
+
+@table(
+    ("keys", "answer"),
+    [
+        (("1",), "files"),
+        (("enter",), "database"),
+        (("up", "enter"), "files"),
+        (("down", "down", "enter"), "files"),
+        (("3", "a", "space", "q", "enter"), "a q"),
+        (("n", "o", "n", "e", "enter"), "none"),
+        (("x", "escape", "enter", "y", "enter"), "y"),
+        (("x", "up", "enter"), "database"),
+        (("y", "ctrl+s"), "y"),
+        (("7", "1"), "files"),
+        (("escape",), None),
+        (("space", "escape"), None),
+    ],
+)
+async def test_a_question_of_the_agent_takes_digits_arrows_enter_and_text(
+    keys: tuple[str, ...], answer: str | None
+) -> None:
+    async with asked(AGENT_ASKS, Browser()) as page:
+        text = page.text()
+        assert "The agent asks you" in text
+        assert "Which store?" in text
+        await page.press(*keys)
+        decision = None if answer is None else ApprovalDecision(decision="approve", input={"1": answer})
+        assert page.answers == [decision]
+
+
+@table(
+    ("keys", "answers"),
+    [
+        (("1", "enter"), {"1": "files", "2": ["g"]}),
+        (("enter", "1", "2", "enter"), {"1": "database", "2": ["r"]}),
+        (("1", "left", "2", "up", "space", "enter"), {"1": "database", "2": ["r", "g"]}),
+        (("enter", "o", "k", "enter"), {"1": "database", "2": ["g", "ok"]}),
+        (("right", "2", "enter"), {"1": "database", "2": ["r"]}),
+        (("ctrl+s",), {"1": "database", "2": ["g"]}),
+    ],
+)
+async def test_several_questions_of_the_agent_come_one_after_another(
+    keys: tuple[str, ...], answers: dict[str, object]
+) -> None:
+    async with asked(AGENT_ASKS_TWO, Browser()) as page:
+        assert "The agent asks you · 1 of 2" in page.text()
+        await page.press(*keys)
+        if keys[0] == "right":
+            # Unmarked again, so enter takes the choice at the cursor.
+            answers = {**answers, "2": ["g"]}
+        assert page.answers == [ApprovalDecision(decision="approve", input=answers)]
+
+
+async def test_keys_from_before_the_question_was_seen_go_to_the_composer() -> None:
+    clock = Clock()
+    keys = ComposerKeys(clock)
+    async with shown_page(ServerQuestionScreen(AGENT_ASKS, keys=keys), clock, (80, 24)) as page:
+        await page.pilot.press("enter")
+        assert page.answers == []
+        await page.pilot.press("o", "k")
+        assert (page.answers, keys.typed) == ([None], ["o"])
+
+
+async def test_a_paste_is_an_answer_and_a_long_question_scrolls_to_the_cursor() -> None:
+    choices = tuple(FieldChoice(value=f"choice {number}", description="because " * 40) for number in range(1, 7))
+    field = FormField(name="1", kind="choice", title="why? " * 60, choices=choices, is_open=True)
+    async with asked(ServerQuestion(server="", kind="form", fields=(field,)), Browser(), (60, 20)) as page:
+        assert "choice 6" not in page.text()
+        await page.press("up", "up")
+        await page.pilot.pause()
+        assert "choice 6" in page.text()
+        page.screen.post_message(Paste("words of my own"))
+        await page.pilot.pause()
+        assert "words of my own" in page.text()
+        await page.press("enter")
+        assert page.answers == [ApprovalDecision(decision="approve", input={"1": "words of my own"})]

@@ -1,5 +1,6 @@
 """Models of named endpoints: which endpoint a name means, what it costs, and which key is sent where."""
 
+import re
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from tests.support.fussy_server import FussyServer
 from tests.support.stream_helpers import HELLO, heard, text_of
 from tests.support.table import table
+from tui_agent.protocol.endpoint import CLOUDS, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import AnthropicProvider
@@ -16,7 +18,7 @@ from tui_agent.providers.endpoint_profiles import shipped_profiles
 from tui_agent.settings import Locations, ProjectTrust, Settings, load_settings
 from tui_agent.workbench.build_provider import ProviderBuilder
 from tui_agent.workbench.configuration.model_list import listed_models
-from tui_agent.workbench.configuration.named_endpoints import target_of
+from tui_agent.workbench.configuration.named_endpoints import require_key, target_of
 
 CANARIES = {
     "ANTHROPIC_API_KEY": "sk-canary-key",
@@ -159,9 +161,41 @@ def test_a_project_chooses_no_endpoint(tmp_path: Path) -> None:
 
 def test_every_shipped_profile_is_complete() -> None:
     assert set(shipped_profiles()) == {
-        *("anthropic", "ollama", "llamacpp", "vllm", "lmstudio", "sglang", "openrouter", "litellm")
+        *("anthropic", "ollama", "llamacpp", "vllm", "lmstudio", "sglang", "openrouter", "litellm", "openai"),
+        *("bedrock", "vertex", "foundry"),
     }
     for profile in shipped_profiles().values():
-        assert profile.endpoint.base_url
-        assert profile.endpoint.count_tokens is not None
-        assert (profile.port is not None) == ("localhost" in profile.endpoint.base_url)
+        assert profile.endpoint.base_url or profile.endpoint.kind in CLOUDS
+        assert profile.endpoint.count_tokens is not None or profile.endpoint.kind == "openai"
+        assert (profile.port is not None) == ("localhost" in (profile.endpoint.base_url or ""))
+
+
+@table(
+    ("name", "endpoint", "message"),
+    [
+        (
+            "box",
+            {"base_url": "http://box:1", "region": "eu"},
+            "`providers.box.region` has no effect with the kind 'mess",
+        ),
+        ("openai", {"betas": ["x"]}, "`providers.openai.betas` has no effect with the kind 'openai'"),
+        ("bedrock", {"project": "x"}, "`providers.bedrock.project` has no effect with the kind 'bedrock'"),
+    ],
+)
+def test_a_setting_without_effect_on_the_kind_is_refused(name: str, endpoint: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        target_of(settings(model=f"{name}/m", providers={name: endpoint}), {})
+
+
+def test_a_known_server_of_another_kind_keeps_only_its_address_and_key() -> None:
+    target = target_of(settings(model="vllm/m", providers={"vllm": {"kind": "openai"}}), {})
+
+    assert target is not None
+    assert target.endpoint == Endpoint(kind="openai", base_url="http://localhost:8000/v1")
+    assert target.info.thinking == "adaptive"
+
+
+@table("cloud", ["bedrock", "vertex", "foundry"])
+def test_a_variable_of_another_agent_for_a_cloud_is_named(cloud: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"CLAUDE_CODE_USE_{cloud.upper()}, set the model to {cloud}/NAME"):
+        require_key(settings(), {f"CLAUDE_CODE_USE_{cloud.upper()}": "1"})

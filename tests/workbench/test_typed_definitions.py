@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import Bench, BenchMaker
+from tui_agent.agent.delegation import delegate
 from tui_agent.definitions.discovery import Place, read_definitions
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.events import PermissionDecided, RunStarted
 from tui_agent.protocol.provider import ModelInfo
 from tui_agent.protocol.tool import ToolContext
-from tui_agent.providers import ScriptedProvider
+from tui_agent.providers import Reply, ScriptedProvider, call, reply
 from tui_agent.settings import Settings
 from tui_agent.tools import BackgroundJobs
 from tui_agent.workbench.built_in_tools import built_in_tools
@@ -36,7 +37,7 @@ async def jobs() -> AsyncIterator[BackgroundJobs]:
 
 def made(
     root: Path,
-    steps: Sequence[str],
+    steps: Sequence[str | Reply],
     rules: Sequence[str] = (),
     mode: str = "ask",
     jobs: BackgroundJobs | None = None,
@@ -145,6 +146,35 @@ async def test_skills_are_listed_for_the_model_and_loaded_by_it_or_by_name(tmp_p
     assert [one.slash for one in typed.commands] == ["pdf"], "a skill never replaces a built-in command"
 
 
+async def test_a_sub_agent_has_the_steps_and_tools_of_its_file(tmp_path: Path, jobs: BackgroundJobs) -> None:
+    write(tmp_path, "agents/short.md", "---\ndescription: d\nmaxTurns: 1\ntools: []\n---\nText")
+    b, _ = made(tmp_path, [reply(call("read", path="x")), "Done."], jobs=jobs)
+    models = NamedModels(b.loop, Settings(), SideRequests(Settings(), lambda _: ScriptedProvider([])))
+    found = definitions_in_force(read_definitions([Place(tmp_path / ".claude", "project")]))
+    (profile,) = give_definitions(b.loop, found, models)
+
+    report = await delegate(b.loop, "Do it.", context="fresh", profile=profile)
+
+    assert report.reason == "max_steps"
+    assert b.provider.requests[0].tools == ()
+
+
+async def test_a_typed_skill_has_the_values_of_its_placeholders(tmp_path: Path, jobs: BackgroundJobs) -> None:
+    write(
+        tmp_path,
+        "skills/dyn/SKILL.md",
+        "```!\necho D\n```\nargs=$ARGUMENTS a=$0 ${CLAUDE_SKILL_DIR}",
+    )
+    write(tmp_path, "commands/dyn.md", "hidden by the skill")
+    b, typed = made(tmp_path, ["Done."], ["allow bash(echo:*)"], jobs=jobs)
+
+    await typed.run("/dyn one two")
+
+    folder = tmp_path / ".claude/skills/dyn"
+    text = f'<output of="echo D">D</output>\nargs=one two a=one {folder}'
+    assert b.sent(0)[-1].endswith(text)
+
+
 def test_a_page_lists_what_is_used_and_what_is_not(tmp_path: Path) -> None:
     write(tmp_path, "agents/review.md", "---\ndescription: Reviews.\n---\nText")
     write(tmp_path, "commands/help.md", "Mine.")
@@ -155,7 +185,7 @@ def test_a_page_lists_what_is_used_and_what_is_not(tmp_path: Path) -> None:
 
     assert (used.kind, used.name, used.description) == ("sub-agent", "review", "Reviews.")
     assert [(one.kind, one.problem.partition(": ")[2]) for one in problems] == [
-        ("skill", "the text of the skill is missing"),
+        ("skill", "not used: the text of the skill is missing"),
         ("command", "not used: /help is a built-in command"),
     ]
 
@@ -168,11 +198,11 @@ def test_without_definitions_nothing_of_them_is_loaded(tmp_path: Path) -> None:
         "async def main():\n"
         f"    options = options_for(pathlib.Path({str(tmp_path)!r}))\n"
         "    async with open_engine(options, watched=True) as engine:\n"
-        "        assert engine.definitions is None\n"
+        "        assert engine.definitions.facts() == ()\n"
         "        assert 'skill' not in {tool.name for tool in engine.loop.tools}\n"
         "asyncio.run(main())\n"
         "unwanted = {'yaml', 'tui_agent.definitions', 'tui_agent.workbench.typed_definitions'}\n"
-        "unwanted |= {'tui_agent.hook_files', 'tui_agent.workbench.file_hooks'}\n"
+        "unwanted |= {'tui_agent.hook_files', 'tui_agent.workbench.file_hooks', 'tui_agent.tools.findings_tool'}\n"
         "assert not unwanted & set(sys.modules)\n"
     )
 

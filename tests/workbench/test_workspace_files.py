@@ -85,3 +85,17 @@ async def test_typing_continues_while_100_000_files_are_searched() -> None:
 
     assert len(found) == MAX_PATHS_FOUND
     assert max(pauses) < 0.5
+
+
+async def test_files_of_an_added_folder_are_found_by_their_absolute_path(tmp_path: Path) -> None:
+    root, added = tmp_path / "root", tmp_path / "added"
+    root.mkdir()
+    added.mkdir()
+    (added / "price.py").touch()
+    (root / "price.py").touch()
+    files = WorkspaceFiles(root, lambda: (added,))
+
+    assert await files.find("price") == ("price.py",)
+    assert await files.find(f"{tmp_path}/ad") == (f"{added}/",)
+    assert await files.find(f"{added}/pri") == (f"{added}/price.py",)
+    assert await files.find(f"{added}/nothing") == ()

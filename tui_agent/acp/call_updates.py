@@ -52,6 +52,7 @@ _KINDS: Mapping[str, ToolKind] = {
     "glob": "search",
     "grep": "search",
     "find_tools": "search",
+    "lookup": "search",
     "bash": "execute",
     "bash_output": "execute",
     "kill_bash": "execute",
@@ -221,6 +222,9 @@ class CallUpdates:
         content: list[Content] = list(call.changes)
         if not (content and not event.is_error and call.kind == "edit"):
             content += _blocks(event.content, is_output=is_output)
+        elif (event.details or {}).get("problems"):
+            # What language servers found follows the words about the change.
+            content += _blocks(event.content[1:], is_output=False)
         call.output = text[-TAIL:]  # For the changes of a command, which are found after its end.
         yield from self._progress(
             call,

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from acp.schema import (
     PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
     SessionForkCapabilities,
@@ -43,7 +44,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, SessionError, TuiAgentError
 
 from .editor_client import EditorClient
-from .editor_host import EditorHost
+from .editor_host import EditorBench, EditorHost
 from .editor_session import EditorSession
 from .prompt_reader import PromptBlock
 from .rpc_transport import INTERNAL_ERROR, INVALID_PARAMS, NO_KEY, NOT_FOUND, RpcTransport
@@ -107,6 +108,7 @@ class EditorAgent:
                 fork=SessionForkCapabilities(),
                 resume=SessionResumeCapabilities(),
                 close=SessionCloseCapabilities(),
+                additional_directories=SessionAdditionalDirectoriesCapabilities(),
             ),
         )
         key = EnvVarAuthMethod(
@@ -294,8 +296,9 @@ class EditorAgent:
         """
         if not os.path.isabs(cwd) or "\0" in cwd or not os.path.isdir(cwd):
             raise RequestError(INVALID_PARAMS, f"{cwd!r} is not the absolute path of a directory")
-        if additional_directories:
-            raise RequestError(INVALID_PARAMS, "additional directories are not supported")
+        folders = tuple(map(Path, additional_directories or ()))
+        if wrong := next((one for one in folders if not one.is_absolute() or "\0" in str(one)), None):
+            raise RequestError(INVALID_PARAMS, f"{str(wrong)!r} is not the absolute path of a directory")
         self._require_key()
         if session_id is not None:
             await self._require_session(session_id)
@@ -308,7 +311,8 @@ class EditorAgent:
             if not ready.done():
                 ready.set_exception(RequestError(INTERNAL_ERROR, reason))
 
-        serving = self._serve(Path(cwd), session_id, mcp_servers or (), ready)
+        opening = self._host.open(Path(cwd), session_id, folders)
+        serving = self._serve(opening, Path(cwd), mcp_servers or (), ready)
         self._opening += 1
         try:
             self._tasks.create_task(run_service("a session of an editor", serving, failed))
@@ -321,8 +325,8 @@ class EditorAgent:
 
     async def _serve(
         self,
+        opening: AbstractAsyncContextManager[EditorBench],
         cwd: Path,
-        session_id: str | None,
         mcp_servers: Sequence[NamedServer],
         ready: "asyncio.Future[EditorSession]",
     ) -> None:
@@ -330,7 +334,7 @@ class EditorAgent:
         async with AsyncExitStack() as stack:
             closed = asyncio.Event()
             stack.callback(closed.set)  # Called last, when the journal is closed.
-            opened = await stack.enter_async_context(self._host.open(cwd, session_id))
+            opened = await stack.enter_async_context(opening)
             session = EditorSession(opened, self._client, cwd, closed)
             session.offer(*read_servers(mcp_servers))
             if ready.done() or self._is_ended:

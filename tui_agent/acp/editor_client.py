@@ -18,7 +18,10 @@ from acp.schema import (
 from pydantic import ValidationError
 
 from tui_agent.protocol.events import ApprovalRequested
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.server_question import FormField, ServerQuestion
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.workbench.workbench import Workbench
 
 from .rpc_transport import RpcTransport
@@ -28,6 +31,9 @@ _LOG = logging.getLogger(__name__)
 
 NO_ANSWER = "the editor closed the question without an answer, so the call was denied."
 NOT_KEPT = "the editor closed the question without an answer, so the changes were discarded."
+OTHERWISE = "agent"
+"""Option for none of the choices of a question of the agent."""
+NOT_ANSWERED = "the editor closed the question without an answer."
 CLIENT_GONE = "the editor is gone, so no one can approve; the call was denied."
 
 _DECISIONS = {
@@ -114,9 +120,33 @@ class PermissionQuestions:
             self._resolve(request, None, CLIENT_GONE)
 
     async def _ask(self, request: ApprovalRequested, call: ToolCallUpdate) -> None:
+        if request.question is not None and not request.question.server:
+            await self._ask_fields(request, request.question, call)
+            return
         chosen = await self._client.ask(self._session_id, call, options_for(request))
         no_answer = NO_ANSWER if request.changes is None else NOT_KEPT
         self._resolve(request, chosen, no_answer if self._client.is_connected else CLIENT_GONE)
+
+    async def _ask_fields(self, request: ApprovalRequested, question: ServerQuestion, call: ToolCallUpdate) -> None:
+        """Put the questions of the agent to the user, one after another, with their choices as options."""
+        values: JsonObject = {}
+        for field in (field for field in question.fields if field.choices):
+            shown = call.model_copy(update={"title": escaped(field.label)})
+            is_plan = question.kind == "plan"
+            otherwise = "No, keep planning" if is_plan else "Let the agent decide"
+            chosen = await self._client.ask(self._session_id, shown, choices_of(field, otherwise))
+            if is_plan and chosen == OTHERWISE:
+                self._agent.resolve_approval(request.request_id, ApprovalDecision(decision="deny"))
+                return
+            if chosen is None:
+                self._resolve(request, None, NOT_ANSWERED if self._client.is_connected else CLIENT_GONE)
+                return
+            place = int(chosen) if chosen.isdecimal() else 0
+            if 0 < place <= len(field.choices):
+                value = field.choices[place - 1].value
+                values[field.name] = [value] if field.kind == "choices" else value
+        # Without a choice, the agent decides.
+        self._agent.resolve_approval(request.request_id, ApprovalDecision(decision="approve", input=values))
 
     def _resolve(self, request: ApprovalRequest, chosen: str | None, otherwise: str) -> None:
         decision = _DECISIONS[chosen] if chosen is not None and chosen in _offered(request) else None
@@ -145,6 +175,21 @@ def options_for(request: ApprovalRequest) -> Sequence[PermissionOption]:
             "deny": ("Discard the changes", "reject_once"),
         }
     return [PermissionOption(option_id=key, name=names[key][0], kind=names[key][1]) for key in _offered(request)]
+
+
+def choices_of(field: FormField, otherwise: str) -> Sequence[PermissionOption]:
+    """Return the choices of a question of the agent, and one for none of them."""
+    names = [choice.label or choice.value for choice in field.choices]
+    default = field.default if isinstance(field.default, tuple) else (field.default,)
+    options = [
+        PermissionOption(
+            option_id=str(number),
+            name=escaped(f"{name} (default)" if choice.value in default else name),
+            kind="allow_once",
+        )
+        for number, (name, choice) in enumerate(zip(names, field.choices, strict=True), 1)
+    ]
+    return [*options, PermissionOption(option_id=OTHERWISE, name=otherwise, kind="reject_once")]
 
 
 def _offered(request: ApprovalRequest) -> Iterator[str]:

@@ -66,9 +66,18 @@ class EditorHost:
         return ""
 
     @asynccontextmanager
-    async def open(self, cwd: Path, session_id: str | None, /) -> "AsyncGenerator[EditorBench]":
-        """Open a saved session, or a new one; it is saved and closed with the context."""
-        options = replace(self._options, cwd=cwd.resolve(), resume=session_id)
+    async def open(
+        self, cwd: Path, session_id: str | None, folders: Sequence[Path] = (), /
+    ) -> "AsyncGenerator[EditorBench]":
+        """Open a saved session, or a new one; it is saved and closed with the context.
+
+        Args:
+            cwd: the workspace.
+            session_id: the saved session; None for a new one.
+            folders: folders that count as part of the workspace.
+        """
+        folders = (*self._options.folders, *folders)
+        options = replace(self._options, cwd=cwd.resolve(), resume=session_id, folders=folders)
         async with (
             Workbench.open(options, watched=True, screen_problems=self._screen_problems) as bench,
             asyncio.TaskGroup() as tasks,

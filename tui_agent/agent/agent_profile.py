@@ -27,6 +27,8 @@ class AgentProfile:
     Raises:
         ConfigurationError: the model cannot be used.
     """
+    max_steps: int | None = None
+    """Most steps of its run; None: as many as any sub-agent."""
 
 
 def listed_profiles(profiles: Sequence[AgentProfile]) -> str:

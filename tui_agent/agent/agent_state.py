@@ -135,7 +135,8 @@ class AgentState:
         """Hide the tools whose names are not allowed, and use another model, while the context is open."""
         before, others = self.provider, self.tools.only
         self.provider = provider or before
-        self.tools.only = allowed or others
+        self.tools.only = allowed if allowed is None or others is None else lambda name: allowed(name) and others(name)
+        self.tools.only = self.tools.only or others
         try:
             yield
         finally:
@@ -185,7 +186,7 @@ class AgentState:
     def publish_context_usage(self) -> None:
         """Publish how full the context window is; the only figure, which compaction and the screen use, too."""
         if not self.history.is_anchored:
-            self.history.tool_tokens = sum(estimate_text(tool.spec.model_dump_json()) for tool in self.tools)
+            self.history.tool_tokens = sum(estimate_text(spec.model_dump_json()) for spec in self.tools.specs)
         self.publisher.publish(
             ContextUsage(
                 tokens=self.history.estimated_tokens(),
@@ -254,6 +255,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         history.registry.remove(layer.name)
         history.registry.set(layer)
     tools = ToolRegistry(config.tools)
+    tools.only = config.only_tools
     tools.expect_directory(config.workspace and Path(config.workspace), "the agent")
     policy, gate = config.policy or AllowAllPolicy(), config.gate or ApprovalGate()
     executor = ToolExecutor(

@@ -269,6 +269,7 @@ def _made(
         raise ConfigurationError(f"a sub-agent cannot have tools that its parent lacks: {', '.join(sorted(unknown))}")
     if profile is not None and profile.allows is not None:
         chosen = [tool for tool in chosen if profile.allows(tool.name)]
+    chosen = [tool for tool in chosen if not tool.for_main_agent or tool.name in (tools or ())]
     plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
@@ -285,7 +286,8 @@ def _made(
         )
     if profile is not None:
         provider = config.provider if profile.provider is None else profile.provider()
-        config = replace(config, system=profile.prompt, provider=provider)
+        limits = [limit for limit in (max_steps, profile.max_steps) if limit is not None]
+        config = replace(config, system=profile.prompt, provider=provider, max_steps=min(limits, default=None))
     child = AgentLoop(config)
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:

@@ -69,6 +69,8 @@ class AgentLoopConfig:
     """The model provider; it holds the credentials, which the loop never sees (S4-7)."""
     tools: Sequence[ToolLike] = ()
     """Tools, or functions, which `function_tool` turns into tools."""
+    only_tools: Callable[[str], bool] | None = None
+    """Returns True for the names of the tools that are offered, sub-agents included; None: all are."""
     system: SystemText = DEFAULT_SYSTEM
     """The system prompt: the layer `agentloop.system`. An empty text means no such layer."""
     context: str = ""
@@ -209,7 +211,7 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend")
+        functions = ("before_effects", "before_requests", "update_tools", "effects_published", "on_spend", "only_tools")
         for name in (*functions, "parent_overrun", "summary_provider"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 

@@ -14,6 +14,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 from typing_extensions import TypeVar
 
 from tui_agent.execution.contained_calls import Crash, try_call
+from tui_agent.execution.validation import schema_complaints
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import AgentRunReport, OutputError
@@ -98,6 +99,61 @@ class OutputFormat(Generic[OutputT]):
     def repair_text(self, problem: str) -> str:
         """Return the message that asks the model to repair its answer."""
         return _REPAIR.format(problem=problem)
+
+
+class SchemaFormat(OutputFormat[object]):
+    """A JSON schema that final answers must match; the endpoint holds the model to it where it can."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        """
+        Raises:
+            ConfigurationError: it is not a JSON schema.
+        """
+        self.name = "the JSON schema"
+        self.schema = schema
+        checked = try_call(schema_complaints, schema, None)
+        if isinstance(checked, Crash):
+            raise ConfigurationError(f"not a valid JSON schema: {checked.text.partition(chr(10))[0]}")
+
+    def read(self, text: str) -> object:
+        """Return the value in an answer: the whole text as JSON, its last code fence, or the JSON value in it.
+
+        Raises:
+            ValueError: no value in it matches.
+        """
+        value, problem = self._best(text)
+        if problem:
+            raise ValueError(problem)
+        return value
+
+    def problem(self, text: str) -> str | None:
+        """Return why an answer does not match, a line for each error; None if it matches."""
+        return self._best(text)[1] or None
+
+    def _best(self, text: str) -> tuple[object, str]:
+        """Return the value that matches, or the first one, with its problem; the problem is empty if it matches."""
+        first: tuple[object, str] | None = None
+        for candidate in _candidates(text):
+            try:
+                value = json.loads(candidate, parse_constant=_refuse_constant)
+            except (ValueError, RecursionError):
+                continue
+            lines = schema_complaints(self.schema, value)
+            more = [f"and {len(lines) - MAX_ERRORS} more errors"] if len(lines) > MAX_ERRORS else []
+            found = value, "\n".join(f"- {line}" for line in (*lines[:MAX_ERRORS], *more))
+            if not lines:
+                return found
+            first = first or found
+        return first or (None, "- it is not JSON")
+
+
+def _refuse_constant(name: str) -> object:
+    """Refuse `NaN` and `Infinity`, which are no JSON.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(name)
 
 
 class RunReport(AgentRunReport, Generic[OutputT]):

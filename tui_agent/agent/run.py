@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.past_state import OpenCall
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
+from tui_agent.protocol.tool_result import FINAL_TEXT
 
 from .agent_state import OWNER, AgentState
 from .message_delivery import MessageDelivery
@@ -310,7 +311,10 @@ class AgentRun:
             return Ending("guardrail", text=calls.halted_why)
         if calls.halted is not None:
             return Ending(calls.halted, error=calls.halted_why)
-        return Ending("done") if calls.terminate else None
+        if not calls.terminate:
+            return None
+        texts = [(result.details or {}).get(FINAL_TEXT, "") for result in calls.tool_results]
+        return Ending("done", text=next((str(text) for text in texts if text), ""))
 
     async def _deliver_waiting_messages(self, turn: Turn, *, continues: bool) -> str:
         """Deliver steering messages after the results, and follow-ups where the run would end.

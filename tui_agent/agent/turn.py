@@ -30,6 +30,7 @@ from .answer_problems import (
 from .attempt import Attempt, Problem
 from .conversation_editor import compact_conversation, count_request, needs_compaction, needs_count
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
+from .output_format import SchemaFormat
 from .run_report import Ending, RunTally
 from .stop_tokens import StopTokens, unless_cancelled
 
@@ -180,6 +181,7 @@ class Turn:
             thinking_tokens=config.thinking_tokens if self._repair.thinks else 0,
             cache=config.cache,
             conversation_id=agent.history.id,
+            answer_schema=config.output.schema if isinstance(config.output, SchemaFormat) else None,
         )
 
     # --- an answer ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Imports nothing heavy, so that `--version` is fast; each command is imported whe
 import difflib
 import errno
 import importlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,12 +18,13 @@ from click.shell_completion import CompletionItem
 
 from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchOptions
+from tui_agent.workbench.configuration.launch_options import PICK_SESSION, LaunchExtras, LaunchOptions
 
 from .completion import ModelName, SessionId, ThemeName
 from .option_types import OneOf, StrategyName
+from .other_words import as_prompt, command_of
 from .process.controlling_terminal import say_error
 from .process.shortage import FAILED, memory_problem, shortage_in
 
@@ -36,6 +38,7 @@ _COMMANDS = {
     "doctor": ".subcommands.doctor",
     "fleet": ".subcommands.fleet_command",
     "hooks": ".subcommands.hooks_command",
+    "login": ".subcommands.login_command",
     "mcp": ".subcommands.mcp_command",
     "models": ".subcommands.models_command",
     "permissions": ".subcommands.permissions_command",
@@ -54,6 +57,7 @@ _SUMMARIES = {
     "doctor": "Check what works here.",
     "fleet": "Run one prompt over many repositories.",
     "hooks": "List and try hooks.",
+    "login": "Show the key that requests are sent with, and how to set one.",
     "mcp": "Manage tool servers (MCP).",
     "models": "Show the models of the configured endpoints.",
     "permissions": "Decide calls without running them.",
@@ -64,6 +68,9 @@ _SUMMARIES = {
     "update-check": "Ask the package index for a newer version.",
 }
 """First sentence of each sub-command's help, so that `--help` imports none of them."""
+
+EFFORTS = ("default", "off", "low", "medium", "high", "xhigh", "max")
+"""Values of `effort`."""
 
 _MODES = tuple(mode.value for mode in PermissionMode)
 
@@ -81,8 +88,11 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     return click.option(*names, **settings)
 
 
+_version = click.version_option(__version__, "-V", "--version", prog_name="tui-agent", message="%(prog)s %(version)s")
+
+
 @click.command(name="run", hidden=True)
-@click.argument("prompt", required=False)
+@click.argument("prompt", nargs=-1)
 @_option(
     "-p",
     "--print",
@@ -103,15 +113,29 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
     help="Resume a session. Without ID, choose one.",
 )
 @_option("--session", "session_id", metavar="ID", help="Use this id for the new session.")
+@_option("--name", "title", metavar="TITLE", help="Title of the session, in its lists.")
 @_option("--no-session", is_flag=True, help="Save no session; with --resume, save nothing new.")
 @_option("--model", metavar="NAME", type=ModelName(), help="Model to use, or PROVIDER/NAME.")
+@_option("--effort", type=OneOf(EFFORTS), help="Amount of thinking.")
 @_option("--base-url", metavar="URL", help="Endpoint of the Messages API.")
 @_option("--permission-mode", type=OneOf(_MODES), help="Decision for calls and changes that no rule matches.")
 @_option("--allow", multiple=True, metavar="RULE", help="Allow matching calls, as in 'bash(git status:*)'. Repeatable.")
 @_option("--ask", multiple=True, metavar="RULE", help="Ask before matching calls. Repeatable.")
 @_option("--deny", multiple=True, metavar="RULE", help="Deny matching calls. Repeatable.")
+@_option(
+    "--tools",
+    multiple=True,
+    metavar="NAMES",
+    help="Offer only these tools to the model: names with commas, * for any text. Repeatable; empty for none.",
+)
 @_option("--strategy", type=StrategyName(), help="Execution order of the calls of one response.")
 @_option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Step limit of one run.")
+@_option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="DOLLARS",
+    help="End a run after the step that reaches this cost, if the price of the model is known.",
+)
 @_option(
     "--tool-timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -136,14 +160,27 @@ def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Call
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: format of stdin. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also write deltas and live output.")
+@_option(
+    "--json-schema",
+    "answer_schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With -p: the final answer is JSON that matches this schema.",
+)
 @_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Copy the session to a new file.")
 @_option("--replay", metavar="ID|FILE", help="Replay a session, from a file or by its id: no key, no network.")
 @_option("--mcp-config", type=click.Path(path_type=Path), metavar="FILE", help="Start the tool servers of this file.")
 @_option(
     "--trust", is_flag=True, help="Apply this folder's own settings to this run, except its allow rules and servers."
 )
+@_option(
+    "--safe",
+    "is_safe",
+    is_flag=True,
+    help="Use no settings, hooks, tool servers, skills, instructions or plugins, yours or the folder's.",
+)
 @_option("--verbose", is_flag=True, help="Write a debug log.")
-@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+@_version
 def launch(**values: Any) -> int:
     """Start the agent in the current directory, and send PROMPT if given."""
     if values["replay"] is not None:
@@ -174,7 +211,7 @@ def _refuse_beside_replay(values: dict[str, Any]) -> None:
     for name, value in values.items():
         if name not in ("replay", "theme") and value not in (None, False, ()):
             named = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
-            named["folders"] = "--add-dir"
+            named |= {"folders": "--add-dir", "title": "--name", "answer_schema": "--json-schema", "is_safe": "--safe"}
             option = named.get(name, f"--{name.replace('_', '-')}")
             raise click.UsageError(f"--replay plays a session as it was; it cannot be combined with {option}")
 
@@ -184,9 +221,12 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
     values: dict[str, Any] = {one.name or "": () if one.multiple else None for one in launch.params}
     values |= given
     print_mode = bool(values["print_mode"])
-    for name in ("output_format", "input_format", "include_deltas"):
+    for name in ("output_format", "input_format", "include_deltas", "answer_schema"):
         if values[name] and not print_mode:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs -p")
+            option = "json-schema" if name == "answer_schema" else name.replace("_", "-")
+            raise click.UsageError(f"--{option} needs -p")
+    if values["is_safe"] and values["trust"]:
+        raise click.UsageError("--safe uses nothing of this folder, and --trust its settings; they cannot be combined")
     if print_mode and values["plain"]:
         raise click.UsageError("-p runs once and --plain is a conversation; they cannot be combined")
     if values["continue_last"] and values["resume"] is not None:
@@ -199,7 +239,7 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
         raise click.UsageError(f"--resume needs an ID with {'-p' if print_mode else '--plain'}")
     plain = "plain" if values["plain"] else "text"
     return LaunchOptions(
-        prompt=values["prompt"],
+        prompt=" ".join(values["prompt"] or ()) or None,
         demo=values["demo"],
         cwd=(values["cwd"] or Path.cwd()).resolve(),
         settings=_settings_of(values),
@@ -215,7 +255,13 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
         include_deltas=values["include_deltas"],
         trust=values["trust"],
         verbose=values["verbose"],
-        record=values["record"],
+        extras=LaunchExtras(
+            record=values["record"],
+            title=_title_of(values["title"]),
+            tools=_names_of(values["tools"] or ()),
+            is_safe=bool(values["is_safe"]),
+            answer_schema=None if values["answer_schema"] is None else _schema_in(values["answer_schema"]),
+        ),
         mcp_config=values["mcp_config"],
         folders=tuple(folder.resolve() for folder in values["folders"]),
     )
@@ -223,10 +269,12 @@ def launch_options(given: dict[str, Any]) -> LaunchOptions:
 
 def _settings_of(values: dict[str, Any]) -> JsonObject:
     """Return the options that are settings, nested like the settings file."""
-    plain = ("model", "base_url", "strategy", "max_steps", "tool_timeout", "append_system")
+    plain = ("model", "effort", "base_url", "strategy", "max_steps", "tool_timeout", "append_system")
     chosen: JsonObject = {name: values[name] for name in plain if values[name] is not None}
     if values["permission_mode"]:
         chosen["permissions"] = {"mode": values["permission_mode"]}
+    if values["max_cost"] is not None:
+        chosen["budget"] = {"cost_usd": values["max_cost"]}
     screen: JsonObject = {"theme": values["theme"]} if values["theme"] else {}
     if values["no_mouse"]:
         screen["mouse"] = False
@@ -239,6 +287,29 @@ def _rules_of(values: dict[str, Any]) -> tuple[tuple[Verdict, str], ...]:
     """Return the rules, deny before ask before allow, so that the order of options never loosens a rule."""
     verdicts: tuple[Verdict, ...] = ("deny", "ask", "allow")
     return tuple((verdict, text) for verdict in verdicts for text in values[verdict])
+
+
+def _title_of(given: str | None) -> str:
+    title = " ".join((given or "").split())
+    if given is not None and not title:
+        raise click.UsageError("--name: a session's title cannot be empty")
+    return title
+
+
+def _schema_in(path: Path) -> JsonObject:
+    try:
+        # A file, or a pipe such as that of `<(…)`.
+        schema: object = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"--json-schema: {path} cannot be read: {error}") from error
+    if not is_object(schema):
+        raise click.UsageError(f"--json-schema: {path} is not an object")
+    return schema
+
+
+def _names_of(given: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the names and patterns of `--tools`; None without the option."""
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip()) if given else None
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -262,9 +333,9 @@ class Program(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the agent's own command before arguments that name no command."""
         # A shell that completes the first word parses the words before it: none.
-        known = args[0] in ("--help", "--version", *self.list_commands(ctx)) if args else ctx.resilient_parsing
-        if not known:
-            self._refuse_misspelt(args)
+        if not ctx.resilient_parsing:
+            args = command_of(args, _COMMANDS, launch.name or "")
+        elif args and args[0] not in _COMMANDS:
             args = [launch.name or "", *args]
         return super().parse_args(ctx, args)
 
@@ -272,15 +343,6 @@ class Program(click.Group):
         """Return the commands and options for the first argument, for a shell; imports no command."""
         names = [name for name in self.list_commands(ctx) if name != launch.name and name.startswith(incomplete)]
         return [*map(CompletionItem, names), *launch.shell_complete(ctx, incomplete)]
-
-    def _refuse_misspelt(self, args: list[str]) -> None:
-        """Refuse a prompt that begins with a misspelt command."""
-        first = args[0] if args and not args[0].startswith("-") else ""
-        near = difflib.get_close_matches(first, list(_COMMANDS), 1, 0.8)
-        if near:
-            raise click.UsageError(
-                f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: `tui-agent -- {first}`"
-            )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the agent's options with the program's: users look for them in `tui-agent --help`."""
@@ -294,12 +356,12 @@ class Program(click.Group):
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage of both forms."""
-        formatter.write_usage("tui-agent", "[OPTIONS] [PROMPT]")
+        formatter.write_usage("tui-agent", "[OPTIONS] [PROMPT …]")
         formatter.write_usage("tui-agent", "COMMAND …")
 
 
-@click.group(cls=Program, add_help_option=True)
-@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+@click.group(cls=Program, add_help_option=True, context_settings={"help_option_names": ["-h", "--help"]})
+@_version
 def program() -> None:
     """A full-screen terminal coding agent: see everything, steer at any time, nothing happens that you did not allow.
 
@@ -322,7 +384,7 @@ def run_program(arguments: Sequence[str]) -> int:
     except click.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        return _refuse(_in_one_line(error))
+        return _refuse(f"{_in_one_line(error).rstrip('.')}{as_prompt(arguments, _COMMANDS)}")
     except TuiAgentError as error:
         shortage = shortage_in(error)
         return _refuse(str(error)) if shortage is None else _refuse(shortage, FAILED)

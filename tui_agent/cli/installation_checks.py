@@ -28,6 +28,8 @@ from tui_agent.workbench.configuration.project_trust import FolderTrust, folder_
 
 from .process.shortage import memory_problem
 
+_INDENT = " " * 17
+"""Indent of further lines of a message."""
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
 
@@ -101,6 +103,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _images()
     yield _browser()
     yield from _tool_servers(directory, folder, loaded)
+    yield from _language_servers(directory, loaded.settings)
     yield from _plugins(directory, locations, loaded.settings)
     yield _processes(directory)
     yield _trial(directory, locations, loaded.settings)
@@ -150,7 +153,7 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
         yield Finding("key", "bad", str(error))
     else:
         credentials = Credentials.of_environment(os.environ, settings.base_url)
-        host = credentials.host if target is None else f"{target.provider}, {target.endpoint.base_url}"
+        host = credentials.host if target is None else f"{target.provider}, {target.endpoint.place}"
         yield Finding("endpoint", "ok", f"the plugin {plugin}" if plugin else host)
     yield Finding("model", "ok", settings.model)
     if settings.models.small:
@@ -209,6 +212,28 @@ def _tool_servers(directory: Path, folder: FolderTrust, loaded: LoadedSettings) 
         yield Finding("mcp", "note", f"{names}: {not_installed()}")
     else:
         yield Finding("mcp", "ok", f"{names}; `tui-agent mcp test NAME` tries one")
+
+
+def _language_servers(directory: Path, settings: Settings) -> Iterator[Finding]:
+    """Yield which language servers a start here would use, and which others are installed; nothing is started."""
+    # Imported here, because the app loads this module, too.
+    from tui_agent.lsp.known_servers import installed_servers, settings_lines
+    from tui_agent.lsp.server_keeper import not_installed
+
+    has_client = importlib.util.find_spec("pygls") is not None
+    if settings.lsp and not has_client:
+        yield Finding("lsp", "note", f"{', '.join(settings.lsp)}: {not_installed()}")
+    for name, server in settings.lsp.items() if has_client else ():
+        program = os.path.expanduser(server.command[0])
+        if shutil.which(os.path.join(directory, server.root, program) if os.sep in program else program) is None:
+            yield Finding("lsp", "note", f"{name}: there is no program {program}")
+        else:
+            yield Finding("lsp", "ok", f"{name} checks {', '.join(server.files)} after edits")
+    programs = {server.command[0] for server in settings.lsp.values()}
+    for name, server in installed_servers():
+        if server.command[0] not in programs:
+            lines = settings_lines(name, server).replace("\n", f"\n{_INDENT}")
+            yield Finding("lsp", "note", f"{name} is installed. These settings let it check edits:\n{_INDENT}{lines}")
 
 
 def _plugins(directory: Path, locations: Locations, settings: Settings) -> Iterator[Finding]:

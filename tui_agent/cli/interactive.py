@@ -33,7 +33,7 @@ from .process.controlling_terminal import need_terminal, say, say_error
 from .process.log_file import LOG_NAME, log_loop_stalls, log_to_file
 from .process.process_setup import end_start
 from .process.shortage import FAILED, is_group, memory_limit
-from .screen_parts import apply_input, screen_problems, use_on_screen
+from .screen_parts import apply_input, choices_of, screen_problems, use_on_screen
 
 if TYPE_CHECKING:
     # Imported at run time only after the first paint.
@@ -60,7 +60,8 @@ def run_interactive(options: LaunchOptions) -> int:
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
     apply_input(loaded.settings)
-    if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
+    is_asked = not (options.trust or options.extras.is_safe)
+    if is_asked and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
     if not (options.demo or options.prompt or options.continue_last or options.resume is not None):
         options = _offer_demo(options, loaded)
@@ -128,7 +129,7 @@ def _check_options(options: LaunchOptions, locations: Locations, loaded: LoadedS
     Raises:
         ConfigurationError: no key is set, a rule cannot be parsed, or the new session's id is not valid.
     """
-    refuse_existing(options.record)
+    refuse_existing(options.extras.record)
     if not options.demo:
         require_key(loaded.settings, os.environ)
     if options.rules:
@@ -235,7 +236,7 @@ def _build_app(
     )
     app.early = early
     app.themes.offer(partial(_plugin_themes, settings, options.cwd))
-    app.use_vim_keys(settings.ui.vim_keys)
+    app.use_choices(choices_of(settings))
     return app, sessions
 
 

@@ -43,8 +43,17 @@ def run_print_mode(options: LaunchOptions) -> int:
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
     prompt = options.prompt if options.input_format == "stream-json" else read_prompt(options.prompt)
+    read_answer = None
+    if options.extras.answer_schema is not None:
+        from tui_agent.agent.output_format import SchemaFormat
+
+        read_answer = SchemaFormat(options.extras.answer_schema).read
     headless = HeadlessOptions(
-        prompt, options.output_format, options.input_format, include_deltas=options.include_deltas
+        prompt,
+        options.output_format,
+        options.input_format,
+        include_deltas=options.include_deltas,
+        read_answer=read_answer,
     )
     return asyncio.run(_run_headless(options, headless))
 
@@ -60,7 +69,7 @@ def run_plain_mode(options: LaunchOptions) -> int:
 
     locations, _ = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
-    if not options.trust and has_terminal():
+    if not (options.trust or options.extras.is_safe) and has_terminal():
         ask_in_lines(options.cwd, locations, read_line, say)
     headless = HeadlessOptions(options.prompt, options.output_format, options.input_format)
     return asyncio.run(_run_headless(options, headless, question_lines))

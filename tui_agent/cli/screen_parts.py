@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.settings import AUTO_THEME, LoadedSettings, Locations, Settings
 from tui_agent.workbench.configuration.effective_settings import load_effective_settings
@@ -38,6 +39,14 @@ def apply_input(settings: Settings) -> None:
         use_keys(check_keys(settings.keys).keys)
 
 
+def choices_of(settings: Settings) -> ScreenChoices:
+    """Return the user's choices for the screen; a command for the status line is shown without being listed."""
+    items = settings.ui.status
+    if settings.ui.status_command and "command" not in items:
+        items = (*items, "command")
+    return ScreenChoices(settings.ui.vim_keys, items, settings.ui.title)
+
+
 def use_on_screen(app: "TuiAgentApp", before: Settings, loaded: LoadedSettings) -> tuple[str, ...]:
     """Apply to a running app what changed in its settings; return warnings about keys that cannot be applied."""
     from tui_agent.ui.base.key_settings import check_keys
@@ -47,7 +56,7 @@ def use_on_screen(app: "TuiAgentApp", before: Settings, loaded: LoadedSettings) 
         app.show_theme(after.ui.theme)
     if after.keys != before.keys:
         app.use_keys(check_keys(after.keys).keys)
-    app.use_vim_keys(after.ui.vim_keys)
+    app.use_choices(choices_of(after))
     if after.ui.mouse != before.ui.mouse:
         app.use_mouse(after.ui.mouse)
     return wrong_key_settings(loaded) if after.keys != before.keys else ()

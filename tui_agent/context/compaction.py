@@ -23,6 +23,7 @@ from tui_agent.protocol.messages import (
     is_object,
     new_id,
 )
+from tui_agent.protocol.tool_result import ACCEPTED_PLAN
 
 from .tokens import CHARACTERS_PER_TOKEN, estimate_content
 from .transcript_text import block_text, shortened
@@ -31,6 +32,7 @@ from .transcript_text import block_text, shortened
 HEADER = "[The earlier part of this conversation was condensed. Nothing in it needs an answer.]"
 SUMMARY = "What was done and found:\n"
 PLAN = "The plan as it stood:\n"
+ACCEPTED = "The user accepted this plan:\n\n"
 SAID = "The person said:\n"
 
 LEFT_OUT = "\n[…]\n"
@@ -131,7 +133,9 @@ def cut_result(result: ToolResultMessage) -> ToolResultMessage | None:
     note = f"\n[… {left_out} characters were left out when the conversation was condensed …]\n"
     if len(text) > LONGEST_RESULT:
         text = shortened(text, LONGEST_RESULT // 2, note)
-    return result.model_copy(update={"content": (TextBlock(text=text),), "details": None})
+    accepted = (result.details or {}).get(ACCEPTED_PLAN)
+    details = {ACCEPTED_PLAN: accepted} if accepted else None
+    return result.model_copy(update={"content": (TextBlock(text=text),), "details": details})
 
 
 def build_replacement(
@@ -158,8 +162,23 @@ def build_replacement(
 
 
 def find_plan(messages: Sequence[Message], tool: str) -> str:
-    """Return the plan: the items of the last successful call of `tool`, or the plan of an earlier replacement message;
-    empty if there is neither."""
+    """Return the plan: the items of the last successful call of `tool`, or the plan of an earlier replacement message,
+    and the plan that the user accepted last; empty if there is neither."""
+    accepted, items = _accepted_plan(messages), _listed_plan(messages, tool).partition(ACCEPTED)[0].rstrip()
+    return f"{items}\n\n{ACCEPTED}{accepted}".strip() if accepted else items
+
+
+def _accepted_plan(messages: Sequence[Message]) -> str:
+    """Return the plan that the user accepted last; empty if there is none."""
+    for message in reversed(messages):
+        if isinstance(message, ToolResultMessage) and (text := (message.details or {}).get(ACCEPTED_PLAN)):
+            return str(text)
+        if (earlier := condensed(message)) is not None:
+            return earlier.plan.partition(ACCEPTED)[2]
+    return ""
+
+
+def _listed_plan(messages: Sequence[Message], tool: str) -> str:
     failed = {message.call_id for message in messages if isinstance(message, ToolResultMessage) and message.is_error}
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):

@@ -1,15 +1,16 @@
 """The text of a definition file: front matter, a block of YAML between two lines `---`, and the template of a prompt.
 
-A template has `$ARGUMENTS`, `$1` … `$9`, and `` !`command` ``, whose output replaces it. It is taken apart before
-anything is inserted, so that arguments and outputs never become placeholders or commands. In a command, an argument is
-quoted: it is always data of the command.
+A template has `$ARGUMENTS`, `$1` … `$9`, and `` !`command` ``, or a block fenced with ```` ```! ````, whose output
+replaces it. It is taken apart before anything is inserted, so that arguments and outputs never become placeholders or
+commands. In a command, an argument is quoted: it is always data of the command. A template that has `$0` counts its
+arguments from zero.
 """
 
 import json
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from tui_agent.protocol.errors import ConfigurationError
@@ -28,6 +29,8 @@ TOOL_NAMES = {
     "write": "write",
     "edit": "edit",
     "multiedit": "edit",
+    "notebookedit": "edit",
+    "notebookread": "read",
     "glob": "glob",
     "grep": "grep",
     "ls": "glob",
@@ -37,9 +40,14 @@ TOOL_NAMES = {
     "websearch": "web_search",
     "todowrite": "todo",
     "bashoutput": "bash_output",
+    "taskoutput": "bash_output",
     "killshell": "kill_bash",
     "killbash": "kill_bash",
+    "taskstop": "kill_bash",
     "skill": "skill",
+    "askuserquestion": "ask_user",
+    "exitplanmode": "present_plan",
+    "all": "*",
 }
 """Our names for the tools of other agents, in lower case."""
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "null", "~")
@@ -47,11 +55,16 @@ _TOOL = re.compile(r"([^\s,()]+)(\([^)]*\))?")
 _BEHIND_BASH = ("bash_output", "kill_bash")
 """Tools for the background commands of `bash`."""
 
-_COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`")
+_COMMAND = re.compile(r"(?<![\w`\\])!`([^`\n]+)`|^```![ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
 _UNCLEAR = re.compile(r"\$['$\[]|\$\{(?!\w+\})|\(\(|(?<!<)<<(?!<)|(?:^|[\s;&|(])#|\bcase\b")
 """Shell text in which quotes have another meaning than that of their usual place."""
 _PLAIN_WORDS = re.compile(r"[\w./:@%+=, -]*", re.ASCII)
-_ARGUMENT = re.compile(r"\$(ARGUMENTS(?:\[\d\])?|[1-9])(?!\w)")
+_ARGUMENT = re.compile(r"\$((?:ARGUMENTS(?:\[\d\])?|[1-9])(?!\w)|\{CLAUDE_\w+\})")
+_ARGUMENT_FROM_ZERO = re.compile(r"\$((?:ARGUMENTS(?:\[\d\])?|[0-9])(?!\w|[.,]\d)|\{CLAUDE_\w+\})")
+_ZEROTH = re.compile(r"\$0(?!\w|[.,]\d)")
+_PLACE = re.compile(r"\$\{(CLAUDE_\w+)\}")
+PLACES = ("CLAUDE_SKILL_DIR", "CLAUDE_SESSION_ID", "CLAUDE_PROJECT_DIR")
+"""Placeholders with a value of the session or the file."""
 
 
 class FrontMatterError(Exception):
@@ -70,6 +83,18 @@ class Document:
     fields: dict[str, object]
     """Front matter; all scalars are text."""
     body: str
+    front: str = ""
+    """Front matter as written."""
+    above: int = 0
+    """Lines above the body."""
+
+    def line(self, key: str) -> int:
+        """Return the line of the file that a field is in; 1 for a missing one."""
+        return next((n for n, text in enumerate(self.front.split("\n"), 2) if _bare_key(text) == bare(key)), 1)
+
+    def body_line(self, text: str) -> int:
+        """Return the line of the file that a text of the body is in."""
+        return self.above + self.body.count("\n", 0, max(self.body.find(text), 0)) + 1
 
     def text(self, key: str) -> str:
         """Return a text field on one line; empty if it is missing.
@@ -82,7 +107,7 @@ class Document:
             # `[issue]` is a list for YAML.
             return f"[{', '.join(str(part) for part in value)}]"
         if not isinstance(value, str):
-            raise FrontMatterError(f"`{key}` must be text")
+            raise FrontMatterError(f"`{key}` must be text", self.line(key))
         return " ".join(value.split())
 
     def flag(self, key: str, *, default: bool) -> bool:
@@ -101,7 +126,7 @@ class Document:
             return None
         parts = value if is_array(value) else [value]
         if not all(isinstance(part, str) for part in parts):
-            raise FrontMatterError(f"`{key}` must list names of tools")
+            raise FrontMatterError(f"`{key}` must list names of tools", self.line(key))
         names = [match[1] for part in parts for match in _TOOL.finditer(str(part))]
         known = [TOOL_NAMES.get(name.lower(), name) for name in names]
         return tuple(dict.fromkeys([*known, *(_BEHIND_BASH if "bash" in known else ())]))
@@ -120,7 +145,23 @@ def parse_document(text: str) -> Document:
         raise FrontMatterError("the front matter has no end: a line `---` is missing", 1)
     if len(block[1]) > MAX_FRONT_MATTER:
         raise FrontMatterError(f"the front matter is longer than {MAX_FRONT_MATTER:,} characters", 1)
-    return Document(_fields(block[1]), text[block.end() :].strip())
+    body = text[block.end() :]
+    above = text.count("\n", 0, len(text) - len(body.lstrip()))
+    return Document(_fields(block[1]), body.strip(), block[1], above)
+
+
+def bare(name: str) -> str:
+    """Return a field's name without the signs and capitals in which programs differ."""
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _bare_key(line: str) -> str:
+    return bare(line.partition(":")[0].strip().strip("'\""))
+
+
+def unknown_placeholders(text: str) -> tuple[str, ...]:
+    """Return the placeholders of a text, such as `CLAUDE_EFFORT`, that have no value here."""
+    return tuple(dict.fromkeys(name for name in _PLACE.findall(text) if name not in PLACES))
 
 
 def _fields(source: str) -> dict[str, object]:
@@ -157,6 +198,15 @@ class Arguments:
     """The arguments of a `/` command as typed."""
 
     text: str
+    first: int = 1
+    """Number of the first one: 0 in a template that has `$0`."""
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Values of `PLACES`."""
+
+    @property
+    def placeholders(self) -> re.Pattern[str]:
+        """Matches the placeholders for them."""
+        return _ARGUMENT if self.first else _ARGUMENT_FROM_ZERO
 
     @property
     def words(self) -> list[str]:
@@ -167,11 +217,13 @@ class Arguments:
             return self.text.split()
 
     def value(self, placeholder: str) -> str:
-        """Return the text for `ARGUMENTS`, `ARGUMENTS[0]` or `1` … `9`; empty for a missing argument."""
+        """Return the text for `ARGUMENTS`, `ARGUMENTS[0]`, `1` … `9` or a place; empty for a missing argument."""
+        if placeholder.startswith("{"):
+            return self.places.get(placeholder[1:-1], f"${placeholder}")
         if placeholder == "ARGUMENTS":
             return self.text
-        words, place = self.words, int(placeholder) if placeholder.isdigit() else int(placeholder[-2]) + 1
-        return words[place - 1] if place <= len(words) else ""
+        words, place = self.words, int(placeholder) - self.first if placeholder.isdigit() else int(placeholder[-2])
+        return words[place] if 0 <= place < len(words) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +235,11 @@ class PromptTemplate:
     @classmethod
     def of(cls, text: str) -> "PromptTemplate":
         """Take a template apart."""
-        return cls(tuple(_COMMAND.split(text)))
+        parts, end = list[str](), 0
+        for match in _COMMAND.finditer(text):
+            parts += [text[end : match.start()], match[1] or match[2]]
+            end = match.end()
+        return cls((*parts, text[end:]))
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -196,7 +252,8 @@ class PromptTemplate:
         Raises:
             ConfigurationError: it is not certain how an argument must be quoted in one of them.
         """
-        return tuple(_with_quoted(command, arguments) for command in self.commands)
+        counted = self._counted(arguments)
+        return tuple(_with_quoted(command, counted) for command in self.commands)
 
     def prompt(self, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
         """Return the prompt; arguments that the template does not name follow at its end.
@@ -205,12 +262,18 @@ class PromptTemplate:
             arguments: the arguments as typed.
             outputs: the texts that replace the commands.
         """
-        texts = [_ARGUMENT.sub(lambda match: arguments.value(match[1]), text) for text in self.parts[::2]]
+        counted = self._counted(arguments)
+        texts = [counted.placeholders.sub(lambda match: counted.value(match[1]), text) for text in self.parts[::2]]
         for place, output in zip(count(1, 2), outputs, strict=False):
             texts.insert(place, output)
-        names_arguments = any(_ARGUMENT.search(part) for part in self.parts)
+        found = (match for part in self.parts for match in counted.placeholders.finditer(part))
+        names_arguments = any(not match[1].startswith("{") for match in found)
         rest = "" if names_arguments or not arguments.text else f"\n\nArguments: {arguments.text}"
         return "".join(texts).strip() + rest
+
+    def _counted(self, arguments: Arguments) -> Arguments:
+        """Return the arguments as this template counts them. `$0` of a command is that of awk or of the shell."""
+        return replace(arguments, first=0) if any(map(_ZEROTH.search, self.parts[::2])) else arguments
 
 
 def framed_output(command: str, output: str) -> str:
@@ -233,11 +296,15 @@ def _with_quoted(command: str, arguments: Arguments) -> str:
     """
     pieces: list[str] = []
     end, open_now = 0, ""
-    for match in _ARGUMENT.finditer(command):
+    for match in arguments.placeholders.finditer(command):
         between = command[end : match.start()]
         before, open_now = _open_in(between[:-1], open_now), _open_in(between, open_now)
         value, end = arguments.value(match[1]), match.end()
         quote = open_now[-1:].strip("(")
+        if value == match[0]:
+            # A variable of the shell.
+            pieces += [between, value]
+            continue
         if _UNCLEAR.search(command) and not _PLAIN_WORDS.fullmatch(value):
             raise ConfigurationError(
                 f"`{command}` was not run: its quotes are too complex for the argument {value!r}. Use letters and "

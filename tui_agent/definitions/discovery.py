@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from tui_agent.protocol.foreign_record import RecordFormat, as_list
 from tui_agent.protocol.messages import JsonObject
@@ -18,7 +19,7 @@ from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.protocol.repository_files import repository_root, target_outside
 from tui_agent.protocol.visible_text import escaped
 
-from .definition_text import Document, FrontMatterError, parse_document
+from .definition_text import Document, FrontMatterError, bare, parse_document, unknown_placeholders
 from .records import AgentFile, CommandFile, Found, Kind, Origin, Problem, Skill, Source, shortened
 
 MAX_FILE = 256 * 1024
@@ -38,7 +39,7 @@ _ABOUT = frozenset(
 _PROMPT = frozenset(("description", "argument-hint", "arguments", "model", "user-invocable", "disallowed-tools"))
 _FORMATS: dict[Kind, RecordFormat] = {
     "skill": RecordFormat(
-        _PROMPT | {"name", "when_to_use", "disable-model-invocation"},
+        _PROMPT | {"name", "when_to_use", "disable-model-invocation", "paths"},
         _ABOUT | {"allowed-tools"},
         frozenset(("hooks", "shell")),
     ),
@@ -46,7 +47,7 @@ _FORMATS: dict[Kind, RecordFormat] = {
         _PROMPT | {"allowed-tools"}, _ABOUT | {"name", "disable-model-invocation"}, frozenset(("hooks", "shell"))
     ),
     "agent": RecordFormat(
-        frozenset(("name", "description", "tools", "disallowedTools", "model")),
+        frozenset(("name", "description", "tools", "disallowedTools", "model", "maxTurns")),
         _ABOUT,
         frozenset(("hooks", "permissionMode", "permission", "permissions", "isolation")),
     ),
@@ -55,6 +56,8 @@ _LENIENT_MODES = ("default", "acceptEdits", "bypassPermissions", "auto")
 """Permission modes that restrict nothing; the mode of the session counts."""
 _NAME = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9][\w.-]*", re.ASCII)
 _SKILL_FILE = "SKILL.md"
+_File: TypeAlias = tuple[Path, str]
+"""Path and name of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def _files(place: Place, problems: list[Found]) -> Iterator[tuple[Kind, Path, st
     """Yield kind, path and name of each file of a folder."""
     for kind in place.kinds:
         folder = place.path / f"{kind}s"
-        files = _skill_files(folder) if kind == "skill" else _markdown_files(folder, MAX_DEPTH)
+        files = _skill_files(folder, place, problems) if kind == "skill" else _markdown_files(folder, MAX_DEPTH)
         for count, (path, name) in enumerate(files, 1):
             if count > MAX_FILES:
                 reason = f"only the first {MAX_FILES} files are used"
@@ -129,14 +132,35 @@ def _files(place: Place, problems: list[Found]) -> Iterator[tuple[Kind, Path, st
             yield kind, path, name
 
 
-def _skill_files(folder: Path) -> Iterator[tuple[Path, str]]:
+def _skill_files(folder: Path, place: Place, problems: list[Found], depth: int = MAX_DEPTH) -> Iterator[_File]:
+    """Yield the skills of a folder and of the folders in it that only group them."""
     for name in _names(folder):
-        files = [file for file in _names(folder / name) if file.lower() == _SKILL_FILE.lower()]
+        path = folder / name
+        if not path.is_dir():
+            if reason := _stray(path):
+                problems.append(Problem("skill", _shown(path, place), reason))
+            continue
+        names = _names(path)
+        files = [file for file in names if file.lower() == _SKILL_FILE.lower()]
         if files:
-            yield folder / name / files[0], name
+            yield path / files[0], name
+            continue
+        # A folder that is a link could lead back to itself.
+        inner = () if depth == 1 or path.is_symlink() else tuple(_skill_files(path, place, [], depth - 1))
+        if names and not inner:
+            problems.append(Problem("skill", _shown(path, place), f"it has no {_SKILL_FILE}"))
+        yield from inner
 
 
-def _markdown_files(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[Path, str]]:
+def _stray(path: Path) -> str:
+    """Return why a file among the folders of skills is not one; empty for a file that means something else."""
+    if path.is_symlink() and not path.exists():
+        return "the link leads nowhere"
+    is_skill = path.suffix == ".md" and path.name.lower() != "readme.md"
+    return f"a skill is a folder with {_SKILL_FILE}; move it to {path.stem}/{_SKILL_FILE}" if is_skill else ""
+
+
+def _markdown_files(folder: Path, depth: int, prefix: str = "") -> Iterator[_File]:
     names = _names(folder)
     for name in names:
         if name.endswith(".md"):
@@ -164,7 +188,7 @@ def _read(place: Place, kind: Kind, path: Path, name: str) -> Found:
         source = Source(path, place.origin, shown, hashlib.sha256(content).hexdigest())
         return _definition(kind, name, content, source)
     except FrontMatterError as error:
-        return Problem(kind, shown, str(error), error.line)
+        return Problem(kind, shown, str(error), error.line or 1)
     except UnicodeDecodeError as error:
         return Problem(kind, shown, "it is not UTF-8 text", content.count(b"\n", 0, error.start) + 1)
     except OSError as error:
@@ -182,17 +206,10 @@ def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
     document = parse_document(escaped(text))
     document = replace(document, fields=_with_usual_names(kind, document.fields))
     fields = {key: value for key, value in document.fields.items() if value not in ("", "null", "~", "false")}
-    _expect_supported(kind, fields)
-    notes = [f"{as_list((key,))} has no effect here" for key in _FORMATS[kind].ignored(fields)]
+    _expect_supported(kind, fields, document)
+    named, notes = _noted(kind, name, fields, document)
+    source = replace(source, notes=tuple(f"{source.shown}:{line}: {note}" for line, note in notes))
     description, model = document.text("description"), document.text("model")
-    if len(description) > MAX_DESCRIPTION:
-        notes.append(f"`description` has {len(description):,} characters and is cut after {MAX_DESCRIPTION:,}")
-    written = document.text("name") if kind != "command" else ""
-    if (named := _slug(written)) != written:
-        notes.append(f"`name` is {written}; it is {named or name} here")
-    elif kind == "skill" and written and written != name:
-        notes.append(f"`name` is {written}, but the folder is {name}; both load it")
-    source = replace(source, notes=tuple(f"{source.shown}: {note}" for note in notes))
     description, model = shortened(description, MAX_DESCRIPTION), "" if model == "inherit" else model
     if kind == "agent":
         return _agent(named or name.rpartition(":")[2], description, model, document, source)
@@ -206,28 +223,39 @@ def _definition(kind: Kind, name: str, content: bytes, source: Source) -> Found:
         if not for_user:
             raise FrontMatterError("`user-invocable` is false, and the model runs no commands here")
         description = description or shortened(first)
-        allowed = document.tools("allowed-tools")
-        tools = (*(allowed or ()), *forbidden) if allowed is not None or forbidden else None
+        tools = _tools(document, "allowed-tools", "disallowed-tools")
         return CommandFile(name, description, hint, body, source, tools, model)
     name = named or _slug(name)
     if not name or not document.body:
         raise FrontMatterError("the text of the skill is missing" if name else "the folder has no name for a skill")
     # What the model loads during a run cannot restrict that run.
     for_model = not document.flag("disable-model-invocation", default=False) and not forbidden
-    description = " ".join(filter(None, (description or first, document.text("when_to_use"))))
+    paths = f"For files such as {found.strip('[]')}." if (found := document.text("paths")) else ""
+    description = " ".join(filter(None, (description or first, document.text("when_to_use"), paths)))
     description = shortened(description, MAX_DESCRIPTION)
     return Skill(name, description, body, source, hint, forbidden or None, model, for_model, for_user)
+
+
+def _noted(kind: Kind, name: str, fields: JsonObject, document: Document) -> tuple[str, list[tuple[int, str]]]:
+    """Return the name that a file gives itself, empty if it gives none, and lines with what has no effect there."""
+    notes = [(document.line(key), f"{as_list((key,))} has no effect here") for key in _FORMATS[kind].ignored(fields)]
+    if (length := len(document.text("description"))) > MAX_DESCRIPTION:
+        text = f"`description` has {length:,} characters and is cut after {MAX_DESCRIPTION:,}"
+        notes.append((document.line("description"), text))
+    written = document.text("name") if kind != "command" else ""
+    if (named := _slug(written)) != written:
+        notes.append((document.line("name"), f"`name` is {written}; it is {named or name} here"))
+    elif kind == "skill" and written and written != name:
+        notes.append((document.line("name"), f"`name` is {written}, but the folder is {name}; both load it"))
+    unknown = unknown_placeholders(document.body)
+    return named, [*notes, *((document.body_line(place), f"${{{place}}} has no value here") for place in unknown)]
 
 
 def _with_usual_names(kind: Kind, fields: dict[str, object]) -> dict[str, object]:
     """Return fields by the names that they have here: other programs write them with other signs and letters."""
     names = _FORMATS[kind]
-    usual = {_bare(name): name for name in (*names.harmless, *names.used, *names.needed)}
-    return {key if (name := usual.get(_bare(key), key)) in fields else name: value for key, value in fields.items()}
-
-
-def _bare(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
+    usual = {bare(name): name for name in (*names.harmless, *names.used, *names.needed)}
+    return {key if (name := usual.get(bare(key), key)) in fields else name: value for key, value in fields.items()}
 
 
 def _agent(name: str, description: str, model: str, document: Document, source: Source) -> AgentFile:
@@ -241,13 +269,22 @@ def _agent(name: str, description: str, model: str, document: Document, source: 
         raise FrontMatterError("`description` is missing: the model chooses sub-agents by it")
     if not document.body:
         raise FrontMatterError("the text below the front matter is missing: it is the sub-agent's prompt")
-    forbidden = tuple(f"!{tool}" for tool in document.tools("disallowedTools") or ())
-    allowed = document.tools("tools")
-    tools = (*(allowed or ()), *forbidden) if allowed is not None or forbidden else None
-    return AgentFile(name, description, document.body, source, tools, model)
+    steps = document.text("maxTurns")
+    if steps and not (steps.isdecimal() and int(steps)):
+        raise FrontMatterError("`maxTurns` must be a number of steps", document.line("maxTurns"))
+    tools = _tools(document, "tools", "disallowedTools")
+    return AgentFile(name, description, document.body, source, tools, model, int(steps) if steps else None)
 
 
-def _expect_supported(kind: Kind, fields: JsonObject) -> None:
+def _tools(document: Document, allowed: str, forbidden: str) -> tuple[str, ...] | None:
+    """Return patterns for the only tools: those of one field without those of another; an empty list allows none."""
+    names, others = document.tools(allowed), document.tools(forbidden) or ()
+    if names == () or (names is None and not others):
+        return names
+    return (*(names or ()), *(f"!{tool}" for tool in others))
+
+
+def _expect_supported(kind: Kind, fields: JsonObject, document: Document) -> None:
     """
     Raises:
         FrontMatterError: a field restricts what the file may do, and is not supported.
@@ -256,7 +293,8 @@ def _expect_supported(kind: Kind, fields: JsonObject) -> None:
     if fields.get("shell") == "bash" or fields.get("permissionMode") in _LENIENT_MODES:
         changing = tuple(key for key in changing if key not in ("shell", "permissionMode"))
     if changing:
-        raise FrontMatterError(f"{as_list(changing)} is not supported and changes what it may do")
+        line = min(document.line(key) for key in changing)
+        raise FrontMatterError(f"{as_list(changing)} is not supported and changes what it may do", line)
 
 
 def _slug(name: str) -> str:
@@ -275,10 +313,10 @@ def _with_numbers(document: Document) -> str:
 def _target_outside(place: Place, kind: Kind, path: Path) -> str:
     """Return why the target of a link is not used; empty if it is."""
     if place.origin == "project" and (target := target_outside(path, place.path.parent)) is not None:
-        return f"a link to {escaped(str(target))}, outside this repository: not used"
+        return f"a link to {escaped(str(target))}, outside this repository"
     real = Path(os.path.realpath(path))
     if kind == "skill" and not real.is_relative_to(os.path.realpath(path.parent)):
-        return f"a link to {escaped(str(real))}, outside the skill's folder: not used"
+        return f"a link to {escaped(str(real))}, outside the skill's folder"
     return ""
 
 

@@ -4,7 +4,7 @@ All texts are in memory and have their control characters as escapes, so that tr
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -85,6 +85,8 @@ class AgentFile:
     """Patterns for the names of the only tools it gets; None: those of its parent."""
     model: str = ""
     """Its model; empty: that of its parent."""
+    max_steps: int | None = None
+    """Most steps of a run; None: as many as any sub-agent."""
 
 
 Definition: TypeAlias = Skill | CommandFile | AgentFile
@@ -106,9 +108,14 @@ class Problem:
     """True if the file is a link to a place where it must not lead."""
 
     @property
+    def place(self) -> str:
+        """The file with the line."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    @property
     def text(self) -> str:
         """The problem with its file and line."""
-        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.reason}"
+        return f"{self.place}: not used: {self.reason}"
 
 
 Found: TypeAlias = Definition | Problem
@@ -134,24 +141,39 @@ class Definitions:
         chosen: dict[tuple[Kind, str], Definition] = {}
         problems: list[Problem] = []
         built_in = frozenset(reserved)
-        for one in found:
+        sorted_kinds = sorted(found, key=lambda one: isinstance(one, CommandFile))
+        # Skills come first: in other agents, too, one hides a command file of its name.
+        typed = {one.name: one for one in sorted_kinds if isinstance(one, Skill) and one.for_user}
+        for one in sorted_kinds:
             if isinstance(one, Problem):
                 problems.append(one)
                 continue
             kind = kind_of(one)
             if kind == "command" and one.name in built_in:
-                reason = f"not used: /{one.name} is a built-in command"
+                reason = f"/{one.name} is a built-in command"
+                problems.append(Problem(kind, one.source.shown, reason, name=one.name))
+            elif kind == "command" and one.name in typed:
+                reason = f"the skill {typed[one.name].source.shown} has the name {one.name}, too"
                 problems.append(Problem(kind, one.source.shown, reason, name=one.name))
             elif (other := chosen.setdefault((kind, one.name), one)) is not one:
-                reason = f"not used: {other.source.shown} has a {kind} of the name {one.name}, too, and comes first"
+                reason = f"{other.source.shown} has a {kind} of the name {one.name}, too, and comes first"
                 problems.append(Problem(kind, one.source.shown, reason, name=one.name))
-        used = chosen.values()
+        used = [_without_name(one, built_in) for one in chosen.values()]
         return cls(
             tuple(one for one in used if isinstance(one, Skill)),
             tuple(one for one in used if isinstance(one, CommandFile)),
             tuple(one for one in used if isinstance(one, AgentFile)),
             tuple(problems),
         )
+
+
+def _without_name(one: Definition, built_in: frozenset[str]) -> Definition:
+    """Return a definition; a skill with the name of a built-in command notes that the name does not load it."""
+    if not isinstance(one, Skill) or not one.for_user or one.name not in built_in:
+        return one
+    loads = "only the model loads it" if one.for_model else "nothing loads it"
+    note = f"{one.source.shown}: /{one.name} is a built-in command, so {loads}"
+    return replace(one, source=replace(one.source, notes=(*one.source.notes, note)))
 
 
 def kind_of(definition: Definition) -> Kind:
@@ -166,9 +188,9 @@ def kind_of(definition: Definition) -> Kind:
 
 
 def is_allowed(tool: str, patterns: Sequence[str] | None) -> bool:
-    """True if a tool may be used: None allows all, `*` in a pattern stands for any text, and `!` forbids."""
-    if patterns is None:
-        return True
+    """True if a tool may be used: None allows all, none nothing; `*` in a pattern is any text, and `!` forbids."""
+    if not patterns:
+        return patterns is None
     allowing = [pattern for pattern in patterns if not pattern.startswith("!")]
     is_forbidden = any(fnmatchcase(tool, pattern[1:]) for pattern in patterns if pattern.startswith("!"))
     return not is_forbidden and (not allowing or any(fnmatchcase(tool, pattern) for pattern in allowing))

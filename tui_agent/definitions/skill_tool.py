@@ -47,8 +47,7 @@ def skill_text(skill: Skill) -> str:
     other = (
         f"Its other files, to be read if the instructions need them:\n{listed}" if files else "It has no other files."
     )
-    body = skill.body.replace("${CLAUDE_SKILL_DIR}", str(skill.folder))
-    return f"Skill {skill.name}, in {skill.folder}. {other}\n\n{body}"
+    return f"Skill {skill.name}, in {skill.folder}. {other}\n\n{skill.body}"
 
 
 class SkillTool(Tool):

@@ -18,11 +18,15 @@ from tui_agent.protocol.value_checks import expect_flag, expect_function, expect
 from .contained_calls import Crash, asked
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
-Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision | None]]
 Judge = Callable[[], PermissionDecision | ChangesDecision]
 
 NO_ANSWER_TEXT = "no one can answer here, so the question was declined."
 """Note on a question of a tool server without a user."""
+AGENT_DECIDES_TEXT = "no one can answer here, so the agent decides itself."
+"""Note on a question of the agent without a user."""
+PLAN_RESULTS_TEXT = "no one can answer here, so the plan is the result."
+"""Note on a plan without a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,9 @@ class ApprovalGate:
         Returns:
             True for the first answer to a waiting question; any other answer changes nothing.
         """
+        if by == "nobody" and self.approver is not None and not self.interactive:
+            # The approver is being asked instead, and the call is denied if it has no answer.
+            return False
         question = self._waiting.get(request_id)
         return question is not None and question.answer(decision, by)
 
@@ -142,6 +149,7 @@ class ApprovalGate:
                 note=decision.note,
                 rule=rule_to_store(request, decision, may_store),
                 answers=_public_answers(request, decision),
+                via=decision.via,
             )
             publisher.publish(resolved)
         return answer
@@ -159,7 +167,10 @@ class ApprovalGate:
         if prefed is not None and prefed[1] == question.request.digest:
             question.answer(prefed[0], "resume")
         elif self.approver is None and not self.interactive:
-            note = NO_ANSWER_TEXT if question.request.question is not None else _nobody(question.request, " here")
+            asked_by, note = question.request.question, _nobody(question.request, " here")
+            if asked_by is not None:
+                note = NO_ANSWER_TEXT if asked_by.server else AGENT_DECIDES_TEXT
+                note = PLAN_RESULTS_TEXT if asked_by.kind == "plan" else note
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
         try:
             async with asyncio.timeout(self.timeout):

@@ -4,7 +4,7 @@
 |---|---|
 | 0 receive | this module |
 | 1–7 parse, find the tool, validate, floor, input guardrails, hooks, judgement | `pipeline/admission` |
-| 8–9 approval, and a new judgement after every wait | `pipeline/approval_stage` |
+| 8–9 approval, and a new judgement after every wait | `pipeline/question_stage`, `pipeline/approval_stage` |
 | 10 turn and permit | `scheduling/concurrency_gate` |
 | 11 run | `pipeline/run_tool`, `pipeline/tool_execution` |
 | keep, ask about or discard what it changed in a trial | `pipeline/settle_changes` |
@@ -61,6 +61,7 @@ from .pipeline.call_state import (
     accesses_of,
 )
 from .pipeline.finish_call import finish_call
+from .pipeline.question_stage import ask_question
 from .pipeline.run_tool import extend_time_limit, publish_start, run_tool
 from .pipeline.settle_changes import settle_changes
 from .tool_registry import ToolLike, ToolRegistry
@@ -68,9 +69,9 @@ from .tool_registry import ToolLike, ToolRegistry
 Stage = Callable[[ExecutionServices, CallState], Awaitable[Outcome | None]]
 
 ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
-    "before_permission": (check_call, ask_hooks, settle_and_judge, ask_user),
-    "after_permission": (check_call, judge, ask_user, ask_hooks, settle),
-    "before_lookup": (ask_hooks, check_call, settle_and_judge, ask_user),
+    "before_permission": (check_call, ask_hooks, settle_and_judge, ask_question, ask_user),
+    "after_permission": (check_call, judge, ask_question, ask_user, ask_hooks, settle),
+    "before_lookup": (ask_hooks, check_call, settle_and_judge, ask_question, ask_user),
 }
 """Stages 4 to 8 in order, for each position of the `before_tool` hooks. A refusal of stages 1 to 3 counts as one."""
 
@@ -191,6 +192,9 @@ class ToolExecutor:
         accesses = None if prepared.is_harmless or may_change else accesses_of(prepared.tool, prepared.arguments)
         if not prepared.is_harmless and not may_change and not (accesses is not None and accesses.keeps):
             return None
+        if prepared.question is not None:
+            # It waits for the user, and a response that breaks off would withdraw what was asked.
+            return "ask" if policy is not None else None
         if policy is None:
             return "allow" if prepared.is_harmless or may_change else None
         decision = judgement(policy, prepared.tool, prepared.arguments)
@@ -234,6 +238,8 @@ class ToolExecutor:
                 # Hooks may be added while the user is asked, so this is looked up anew for each stage.
                 exposed = guardrails is not None or "before_tool" in hooks.events
                 if stage in ON_EXPOSURE and not exposed and not isinstance(state.prepared, RefusedCall):
+                    continue
+                if stage is ask_question and (isinstance(state.prepared, RefusedCall) or not state.prepared.question):
                     continue
                 refusal = await stage(self.services, state)
                 if state.stopping is not None:

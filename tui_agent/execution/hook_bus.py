@@ -63,6 +63,7 @@ class Hook:
     with_input: bool = False
     may_approve: bool = False
     applies: Callable[[Any], bool] | None = None
+    needs_effects: bool = True
 
     def is_about(self, question: object) -> bool:
         """Return True if it wants to answer the question."""
@@ -99,6 +100,7 @@ class HookBus:
         with_input: bool = False,
         may_approve: bool = False,
         applies: Callable[[Any], bool] | None = None,
+        needs_effects: bool = True,
     ) -> Callable[[], None]:
         """Add a hook after the existing ones.
 
@@ -108,21 +110,21 @@ class HookBus:
             name: name shown in events; default: the function's own.
             timeout: seconds; None: the timeout of the bus.
             fail_open: True if the call continues when the hook fails.
-            hides: True if an `after_tool` hook hides parts of results. Reports of a running call (output, updates,
-                progress, data) do not pass the hook; with `hides` they are not published.
+            hides: True if an `after_tool` hook hides parts of results. Reports of a running call do not pass the hook;
+                with `hides` they are not published.
             with_input: True if an `after_tool_observer` gets an `EndedCall`, which has the arguments, instead of the
                 `ToolEnded` event.
             may_approve: True if an approval by a `before_tool` hook answers what the mode alone would ask, even without
                 the option `hook_may_approve`.
             applies: returns False for the questions of `before_tool` and `after_tool` that the hook has no answer to;
                 it is not called for these, and no event is published.
+            needs_effects: False if a command's end need not wait for what is found about its effects.
 
         Returns:
             A function that removes the hook again.
 
         Raises:
-            ConfigurationError: the event is unknown, `function` is not callable, the timeout is not more than 0, or
-                `hides` or `with_input` does not apply to the event.
+            ConfigurationError: event, function or timeout is wrong, or `hides` or `with_input` does not apply.
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
@@ -133,9 +135,9 @@ class HookBus:
             raise ConfigurationError("with_input needs an after_tool_observer; other hooks have the arguments")
         if not callable(function):
             raise ConfigurationError(f"a {event} hook must be a function, got {function!r}")
-        own_name = name or getattr(function, "__name__", type(function).__name__)
+        name = name or str(getattr(function, "__name__", type(function).__name__))
         limit = self.timeout if timeout is None else _usable(timeout)
-        hook = Hook(own_name, function, limit, fail_open, hides, with_input, may_approve, applies)
+        hook = Hook(name, function, limit, fail_open, hides, with_input, may_approve, applies, needs_effects)
         self._hooks[event].append(hook)
         self.events.add(event)
 
@@ -190,6 +192,11 @@ class HookBus:
     def hooks(self, event: HookEvent) -> tuple[Hook, ...]:
         """Return the hooks for an event, in order."""
         return tuple(self._hooks[event])
+
+    @property
+    def needs_effects(self) -> bool:
+        """True if a hook has to see all effects of a call with its end."""
+        return any(hook.needs_effects for hooks in self._hooks.values() for hook in hooks)
 
     def has(self, event: HookEvent) -> bool:
         """Return True if at least one hook was added for an event."""

@@ -285,7 +285,7 @@ class ToolRegistry:
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         """Specifications that the model receives, in order."""
-        return tuple(tool.spec for tool in self._tools.values())
+        return tuple(tool.spec for tool in self._tools.values() if tool.is_offered)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -127,10 +127,19 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
     return f"{path}: {message}, got {_shown(detail.get('input'))}"
 
 
-def _schema_lines(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    found = _validator(schema).iter_errors(arguments)
+def schema_complaints(schema: JsonObject, value: Any, whole: str = "the answer") -> list[str]:
+    """Return one line for each mismatch of a value with a schema, with its path; `whole` names the value itself.
+
+    Raises:
+        Exception: the schema cannot be used.
+    """
+    found = _validator(schema).iter_errors(value)
     errors = sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
-    return [f"{_path(error.absolute_path)}: {_clipped(error.message)}" for error in errors]
+    return [f"{_path(error.absolute_path, whole)}: {_clipped(error.message)}" for error in errors]
+
+
+def _schema_lines(schema: JsonObject, arguments: JsonObject) -> list[str]:
+    return schema_complaints(schema, arguments, "arguments")
 
 
 def _validator(schema: JsonObject) -> "Validator":
@@ -187,12 +196,12 @@ def _type_of(schema: object) -> str:
     return " | ".join(map(str, kind)) if is_array(kind) else str(kind)
 
 
-def _path(parts: Iterable[object]) -> str:
-    """Return a path such as `items[0].text`; the whole object is `arguments`."""
+def _path(parts: Iterable[object], whole: str = "arguments") -> str:
+    """Return a path such as `items[0].text`; `whole` for the whole object."""
     path = ""
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return path.removeprefix(".") or "arguments"
+    return path.removeprefix(".") or whole
 
 
 def _shown(value: object) -> str:

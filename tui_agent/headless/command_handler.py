@@ -43,7 +43,7 @@ class ApprovalCommand(_Command):
     scope: Literal["once", "session", "project"] = "once"
     note: str = ""
     input: JsonObject | None = None
-    """Changed arguments, the values of a form, or the changes of a command to keep: `{"paths":["src/a.py"]}`."""
+    """Changed arguments, the values of a form or question, or the changes to keep: `{"paths":["src/a.py"]}`."""
     by: Literal["user", "nobody"] = "user"
     """`nobody` denies because no one can answer: what a rule or the mode keeps of a command's changes is then kept."""
 
@@ -84,8 +84,22 @@ class ModeCommand(_Command):
     mode: PermissionMode
 
 
+class FolderCommand(_Command):
+    """Let a folder count as part of the workspace for this session."""
+
+    type: Literal["add_dir"]
+    path: str = Field(min_length=1)
+
+
 InputCommand: TypeAlias = (
-    UserCommand | FollowUpCommand | ApprovalCommand | InterruptCommand | StopCommand | PauseCommand | ModeCommand
+    UserCommand
+    | FollowUpCommand
+    | ApprovalCommand
+    | InterruptCommand
+    | StopCommand
+    | PauseCommand
+    | ModeCommand
+    | FolderCommand
 )
 
 _ADAPTER: TypeAdapter[InputCommand] = TypeAdapter(
@@ -217,6 +231,8 @@ class CommandHandler:
                 self._agent.delay_requests(seconds)
             case ModeCommand(mode=mode):
                 self._agent.set_mode(mode, "user")
+            case FolderCommand(path=path):
+                await self._bench.folders.add(path)
             case _:
                 assert_never(order)
 
@@ -241,7 +257,8 @@ class CommandHandler:
                 try:
                     request.question.content(order.input or {})
                 except ValueError as error:
-                    raise ConfigurationError(f"the form of {request.question.server}: {error}") from error
+                    whose = f"the form of {request.question.server}" if request.question.server else "the answer"
+                    raise ConfigurationError(f"{whose}: {error}") from error
 
     async def _start(self, text: str) -> None:
         """Queue a prompt and wait until its run starts, so that the next command finds it running."""

@@ -6,7 +6,14 @@ from typing import assert_never
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import RETRYABLE_KINDS
-from tui_agent.protocol.events import ApprovalResolved, RunStarted, StepStarted, ToolEnded, ToolStarted
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    RunStarted,
+    StepStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from tui_agent.protocol.reports import AgentRunReport
 
 
@@ -39,6 +46,7 @@ class UnansweredApprovals:
     """True if the root agent's newest run ended that way; final once it has ended."""
     _refused: bool = False
     _changed_something: bool = False
+    _asked: set[str] = field(default_factory=set[str])
     _may_change: set[str] = field(default_factory=set[str])
 
     def apply(self, envelope: Envelope) -> None:
@@ -50,8 +58,13 @@ class UnansweredApprovals:
                 self.stuck = False
             case StepStarted():
                 self._refused = self._changed_something = False
-            case ApprovalResolved(by=by):
-                self._refused |= by in ("nobody", "timeout")
+            case ApprovalRequested(question=question, request_id=request_id):
+                if question is not None and not question.server:
+                    self._asked.add(request_id)
+            case ApprovalResolved(by=by, request_id=request_id):
+                # Without an answer to a question, the agent decides itself.
+                self._refused |= by in ("nobody", "timeout") and request_id not in self._asked
+                self._asked.discard(request_id)
             case ToolStarted(call_id=call_id, read_only=False):
                 self._may_change.add(call_id)
             case ToolEnded(call_id=call_id, is_error=is_error):

@@ -32,6 +32,7 @@ HELP = (
     "/cancel       cancel the run",
     "/stop         end the run after this step",
     "/mode NAME    set the permission mode: ask, accept_edits, plan, allow, deny",
+    "/add-dir PATH let a folder count as part of the workspace for this session",
     "/help         show this list",
     "/quit         quit; the session is saved",
     "ctrl+c cancels the run; while nothing runs, or twice, it quits.",
@@ -40,6 +41,10 @@ _DENIAL = re.compile(r"(?:n|no)(?:[\s,:;.]+(?P<reason>.*))?", re.IGNORECASE | re
 
 
 _FILES = re.compile(r"f(?:iles)?((?:[\s,]+\S+)*)", re.IGNORECASE)
+_ONE_ANSWER = re.compile(r"1?\s*=\s*\S|\d[\d\s,]*$")
+_PREFIX = re.compile(r"^1?\s*=\s*")
+_NUMBERED_ANSWERS = re.compile(r"\d\s*=\s*\S")
+"""Beginnings of an answer to one question of the agent, and to several."""
 
 
 def _form_values(question: ServerQuestion, text: str) -> JsonObject:
@@ -56,6 +61,23 @@ def _form_values(question: ServerQuestion, text: str) -> JsonObject:
             raise ValueError(f"it has no field {name}")
         values[name] = fields[name].read(value)
     return dict(question.content(values))
+
+
+def _answers(question: ServerQuestion, text: str) -> bool:
+    """Return True if a line is an answer to a question of the agent, and not a message."""
+    if text.lower() in ("y", "yes"):
+        return True
+    if question.kind == "plan":
+        return text.lower() == "s"
+    return bool((_ONE_ANSWER if len(question.fields) == 1 else _NUMBERED_ANSWERS).match(text))
+
+
+def _defaults(question: ServerQuestion) -> JsonObject:
+    return {
+        field.name: list(field.default) if isinstance(field.default, tuple) else field.default
+        for field in question.fields
+        if field.default
+    }
 
 
 class PlainCommands:
@@ -128,7 +150,10 @@ class PlainCommands:
         if word == "w":
             self._say(*(request.trace or (request.reason or "no rule was checked",)), *self._reporter.prompt())
             return True
-        if request.question is not None and request.question.fields and (word in ("y", "yes") or "=" in text):
+        if request.question is not None and not request.question.server and _answers(request.question, text):
+            if (decision := self._agents_answer(request.question, text)) is None:
+                return True
+        elif request.question is not None and request.question.fields and (word in ("y", "yes") or "=" in text):
             if (decision := self._form_answer(request.question, text)) is None:
                 return True
         elif word in ("y", "yes"):
@@ -165,6 +190,23 @@ class PlainCommands:
         self._say(f"Type f and the numbers or names of what to keep: {numbers}", *self._reporter.prompt())
         return None
 
+    def _agents_answer(self, question: ServerQuestion, text: str) -> ApprovalDecision | None:
+        """Return the answer to a question of the agent; None, and a message, if the line is not one."""
+        try:
+            if question.kind == "plan":
+                values: JsonObject = {"mode": "accept_edits" if text.lower() == "s" else "ask"}
+            elif text.lower() in ("y", "yes"):
+                values = _defaults(question)
+            elif len(question.fields) == 1:
+                field = question.fields[0]
+                values = {field.name: field.read(_PREFIX.sub("", text))}
+            else:
+                values = _form_values(question, text)
+        except ValueError as error:
+            self._say(f"The answer was not sent: {error}.", *self._reporter.prompt())
+            return None
+        return ApprovalDecision(decision="approve", input=values)
+
     def _form_answer(self, form: ServerQuestion, text: str) -> ApprovalDecision | None:
         """Return the answer to a form of a tool server; None, and a message, if the line is not one."""
         try:
@@ -193,6 +235,8 @@ class PlainCommands:
                 self._say("Nothing is running.")
             case "mode", mode if mode in {one.value for one in PermissionMode}:
                 self._agent.set_mode(PermissionMode(mode), "user")
+            case "add-dir", path if path:
+                await self._bench.folders.add(path)
             case _ if any(text.split()[0] == one.split()[0] for one in self._commands):
                 await self._send(text)
             case _:

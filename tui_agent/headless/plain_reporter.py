@@ -33,9 +33,11 @@ from tui_agent.protocol.events import (
     ToolStarted,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import findings_of
 from tui_agent.protocol.messages import AssistantMessage, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.status_words import REFUSED_BY, background_end_text, retry_text, status_words
 from tui_agent.protocol.visible_text import escaped
 
@@ -119,7 +121,8 @@ class PlainReporter:
                 call = self._calls[call_id] = _clipped(f"{name} {summary}".strip())
                 return [f"running: {call}"]
             case ToolEnded():
-                return [self._ended(event)]
+                found = (" ".join(finding.plain.split()) for finding in findings_of(event) or ())
+                return [self._ended(event), *(f"finding: {text}" for text in found)]
             case ApprovalRequested():
                 return self._question(event)
             case ApprovalResolved():
@@ -135,6 +138,7 @@ class PlainReporter:
         texts = [block.text for block in event.content if isinstance(block, TextBlock)]
         rows = [row for row in "\n".join(texts).splitlines() if row.strip()]
         more = f" ({len(rows)} lines)" if len(rows) > 1 else ""
+        more += f": {problems}" if (problems := (event.details or {}).get("problems")) else ""
         return (
             _clipped(f"{'done' if state == 'ok' else state}: {call}" + (f": {rows[0].strip()}" if rows else "")) + more
         )
@@ -152,6 +156,8 @@ class PlainReporter:
         oldest = next(iter(self.questions.values())).request
         waiting = f" {len(self.questions)} questions wait; this is the answer to the first." * (len(self.questions) > 1)
         always = f", a for yes to every call that `{oldest.session_rule}` matches" if oldest.session_rule else ""
+        if oldest.question is not None and not oldest.question.server:
+            return [f"{_how_to_answer(oldest.question)} {_OTHERWISE}{waiting}"]
         if oldest.changes is not None:
             yes, no = "y to keep the changes", "n to discard them (n REASON tells the agent why)"
             always = f", a to keep such changes from now on (`{oldest.session_rule}`)" if oldest.session_rule else ""
@@ -166,13 +172,28 @@ class PlainReporter:
         answer = {"approve": "allowed", "deny": "denied", "skip": "skipped"}[event.decision]
         if question is not None and question.request.changes is not None:
             answer = "kept" if event.decision == "approve" else "discarded"
+        if question is not None and question.request.question is not None and event.decision == "approve":
+            answer = "answered"
         call = (
             "" if question is None else f": {_clipped(f'{question.request.tool} {question.request.summary}'.strip())}"
         )
         if event.by != "user":
             answer = REFUSED_BY[event.by] if event.decision == "deny" else f"{answer} by a rule"
+        if event.via:
+            answer = f"{answer} by notify {event.via}"
         self._answered_by[event.call_id] = event.by
         return [f"{answer}{call}{f': {event.note}' if event.note else ''}", *self.prompt()]
+
+
+def _how_to_answer(question: ServerQuestion) -> str:
+    """Return how a typed line answers a question of the agent."""
+    if question.kind == "plan":
+        yes = "y to accept it and decide on each change, s to accept it and keep edits"
+        return f"Type {yes}, n to decline, n TEXT to say what to change."
+    many = "1=2; 2=your own words, the number of each question with its answer"
+    one = "the number of your answer, or = and your own words"
+    several = ", several with a comma between" if any(field.kind == "choices" for field in question.fields) else ""
+    return f"Type {one if len(question.fields) == 1 else many}{several}; y for the defaults, k to let the agent decide."
 
 
 def in_lines(lines: Sequence[str]) -> bytes:

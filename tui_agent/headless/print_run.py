@@ -10,7 +10,7 @@ import select
 import signal
 import stat
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -26,7 +26,7 @@ from .exit_codes import ExitCode
 from .listener import Listener
 from .plain_commands import PlainCommands
 from .plain_reporter import INTRODUCTION, Describe, PlainReporter, in_lines
-from .reporters import OutputFormat, describe_briefly, reporter_for
+from .reporters import OutputFormat, ReadAnswer, describe_briefly, reporter_for
 
 if TYPE_CHECKING:
     from tui_agent.workbench.workbench import Workbench
@@ -46,6 +46,11 @@ _SILENT_PIPE = (
 SILENCE_OF_A_PIPE = 3.0
 """Seconds to wait for the first byte of a pipe beside a prompt in the arguments."""
 
+MAX_INPUT = 10 * 1024**2
+"""Largest standard input in bytes."""
+LONGEST_INPUT = 500_000
+"""Most characters of standard input in a prompt."""
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -58,6 +63,8 @@ class HeadlessOptions:
     output_format: OutputFormat = "text"
     input_format: InputFormat = "text"
     include_deltas: bool = False
+    read_answer: ReadAnswer | None = None
+    """Reads the value of a final answer that must match a JSON schema; None: final answers are text."""
 
     @property
     def interactive(self) -> bool:
@@ -79,18 +86,19 @@ def read_prompt(argument: str | None, streams: StandardStreams | None = None) ->
 
     If the argument is `-`, or missing and the input is not a terminal, the prompt is the input. Otherwise the text of a
     pipe or a file follows the argument, as in `git diff | tui-agent -p "review this"`. A pipe that stays silent for
-    `SILENCE_OF_A_PIPE` is ignored with a warning, because it may belong to a parent process that never closes it.
+    `SILENCE_OF_A_PIPE` is ignored with a warning, because it may belong to a parent process that never closes it. Of a
+    long input the middle is left out, with a warning.
 
     Raises:
-        ConfigurationError: the prompt is empty.
+        ConfigurationError: the prompt is empty, or the input is binary or larger than `MAX_INPUT`.
     """
     streams = streams or StandardStreams()
     stdin = streams.stdin
     if argument == "-" or (argument is None and not os.isatty(stdin)):
-        prompt = _text_of_input(stdin)
+        prompt = _text_of_input(streams)
     else:
         prompt = argument or ""
-        piped = _text_of_input(stdin) if prompt.strip() and _brings_text(streams) else ""
+        piped = _text_of_input(streams) if prompt.strip() and _brings_text(streams) else ""
         if piped.strip():
             prompt = f"{prompt}\n\n<stdin>\n{piped.strip(chr(10))}\n</stdin>"
     if not prompt.strip():
@@ -98,10 +106,23 @@ def read_prompt(argument: str | None, streams: StandardStreams | None = None) ->
     return prompt
 
 
-def _text_of_input(stdin: int) -> str:
-    content = read_everything(stdin)
+def _text_of_input(streams: StandardStreams) -> str:
+    content = read_everything(streams.stdin, MAX_INPUT)
+    if len(content) > MAX_INPUT:
+        size = MAX_INPUT // 1024**2
+        raise ConfigurationError(f"standard input has more than {size} MB; name the file in the prompt instead")
     is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return content.decode("utf-16" if is_utf_16 else "utf-8", "replace").removeprefix("\ufeff")
+    if not is_utf_16 and b"\0" in content:
+        raise ConfigurationError("standard input is not text; for an image or a PDF, name it in the prompt: @FILE")
+    text = content.decode("utf-16" if is_utf_16 else "utf-8", "replace").removeprefix("\ufeff")
+    if len(text) <= LONGEST_INPUT:
+        return text
+    left_out = len(text) - LONGEST_INPUT
+    head = LONGEST_INPUT * 4 // 5
+    note = f"{left_out:,} characters in the middle of standard input are left out"
+    with suppress(OSError):
+        os.write(streams.stderr, f"tui-agent: warning: {note}: it is too long for a prompt.\n".encode())
+    return f"{text[:head]}\n[{note}]\n{text[head + left_out :]}"
 
 
 def _brings_text(streams: StandardStreams) -> bool:
@@ -154,6 +175,8 @@ async def run_headless(
                 session_id=bench.events.origin.session_id,
                 terminal=os.isatty(streams.stdout),
                 describe=describe,
+                rule_for=bench.rules.narrowest,
+                read_answer=options.read_answer,
             )
             listener = Listener(bench, heard, reporter, output, errors, answers=options.interactive)
             service = _Service(bench, listener, output)

@@ -1,7 +1,8 @@
 """Output formats of headless mode: the final text, one JSON object a run, or every event."""
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.activity_events import ENDED_WITH_SESSION
@@ -14,13 +15,18 @@ from tui_agent.protocol.events import (
     Failed,
     McpStatus,
     Noticed,
+    PermissionDecided,
     RunEnded,
     RunStarted,
     SessionRepaired,
     SessionSaveFailed,
     StepRetry,
+    ToolEnded,
+    ToolQueued,
     Warned,
 )
+from tui_agent.protocol.facts.finding_facts import Finding, findings_of, in_order
+from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.status_words import background_end_text, retry_text
@@ -41,6 +47,22 @@ QUIET = frozenset(
 )
 """Event types that, between two runs, are held back until another event, so that `run.ended` is the last line of
 all."""
+
+
+RuleFor: TypeAlias = Callable[[str, JsonObject], str]
+"""Returns the narrowest rules that would allow a call of this tool with these arguments, a line each; empty if none
+can."""
+
+ReadAnswer: TypeAlias = Callable[[str], object]
+"""Returns the JSON value of a final answer, or raises ValueError."""
+
+_LONGEST_CALL = 160
+"""Most characters of a call in a note."""
+
+
+def no_rule(_tool: str, _arguments: JsonObject) -> str:
+    """Return no rule, as without a policy."""
+    return ""
 
 
 class Reporter(Protocol):
@@ -90,6 +112,8 @@ def reporter_for(
     session_id: str,
     terminal: bool,
     describe: Describe = describe_briefly,
+    rule_for: RuleFor = no_rule,
+    read_answer: ReadAnswer | None = None,
 ) -> Reporter:
     """Return the reporter of a format.
 
@@ -99,14 +123,16 @@ def reporter_for(
         session_id: session id for the objects of `json`.
         terminal: True if standard output is a terminal.
         describe: returns the lines of a question for `plain`.
+        rule_for: returns the rules that would allow a call.
+        read_answer: reads the value of final answers; None: they are text.
     """
     match output_format:
         case "stream-json":
             return StreamReporter(include_deltas=include_deltas)
         case "json":
-            return JsonReporter(session_id)
+            return JsonReporter(session_id, rule_for, read_answer)
         case "text":
-            return TextReporter(terminal=terminal)
+            return TextReporter(terminal=terminal, rule_for=rule_for, read_answer=read_answer)
         case "plain":
             return PlainReporter(describe)
 
@@ -147,13 +173,26 @@ class StreamReporter:
 class _WithNotes:
     """Base of the formats without a stream: writes errors and warnings to standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, rule_for: RuleFor = no_rule) -> None:
+        self._rule_for = rule_for
         self._errors: set[str] = set()
-        self._about_changes: set[str] = set()
-        """Questions about changes of commands, by id."""
+        self._questions: dict[str, ApprovalRequest] = {}
+        """Questions that no one has answered yet, by id."""
+        self._unanswered: dict[str, ApprovalRequest] = {}
+        """Questions that no one could answer, by the id of their call."""
+        self._calls: dict[str, ToolQueued] = {}
+        """Calls that have not ended, by id."""
+        self._denied_by_mode: set[str] = set()
+        self.findings: tuple[Finding, ...] | None = None
+        """Findings that the run has reported; None if it reported none."""
 
     def render(self, envelope: Envelope) -> bytes:
         """Return nothing: only the end of a run is written."""
+        event = envelope.event
+        if isinstance(event, RunStarted) and not envelope.origin.depth:
+            self.findings = None
+        elif isinstance(event, ToolEnded) and (found := findings_of(event)) is not None:
+            self.findings = in_order((*(self.findings or ()), *found))
         return b""
 
     def note(self, envelope: Envelope) -> str:
@@ -162,6 +201,21 @@ class _WithNotes:
             case RunStarted() if not envelope.origin.depth:
                 self._errors.clear()
                 return ""
+            case ToolQueued(call_id=call_id):
+                self._calls[call_id] = envelope.event
+                return ""
+            case PermissionDecided(call_id=call_id, decision="deny", source="mode"):
+                self._denied_by_mode.add(call_id)
+                return ""
+            case ApprovalRequested(request_id=request_id):
+                self._questions[request_id] = envelope.event
+                return ""
+            case ApprovalResolved(request_id=request_id):
+                return self._answered(envelope.event, self._questions.pop(request_id, None))
+            case ChangesDiscarded():
+                return self._discarded(envelope.event)
+            case ToolEnded():
+                return self._ended(envelope.event)
             case Failed(text=text):
                 self._errors.add(text)
                 return f"error: {text}"
@@ -175,15 +229,44 @@ class _WithNotes:
                 return f"note: {text}"
             case StepRetry() as retry:
                 return f"note: {retry_text(retry)}"
-            case ApprovalRequested(request_id=request_id, changes=ProposedChanges()):
-                self._about_changes.add(request_id)
-                return ""
-            case ChangesDiscarded(count=count, reason=reason):
-                return f"note: discarded {count} changed {'file' if count == 1 else 'files'} of a command: {reason}"
-            case ApprovalResolved(by="nobody", note=note, request_id=request_id):
-                return "" if request_id in self._about_changes else f"note: {note}"
             case _:
                 return _job_note(envelope)
+
+    def _answered(self, event: ApprovalResolved, question: ApprovalRequest | None) -> str:
+        """Return the note for a question that no one could answer, with the rules that would have answered it."""
+        if event.by not in ("nobody", "timeout"):
+            return ""
+        if question is None or question.question is not None:
+            return f"note: {event.note}"
+        self._unanswered[question.call_id] = question
+        if question.changes is not None:
+            return ""
+        why = f": {question.reason.rstrip('.')}" if question.reason else ""
+        return (
+            f"note: {call_words(question.tool, question.summary)} was denied, because no one can approve it here{why}"
+            f"{_allowed_by(_rules_of(question))}"
+        )
+
+    def _discarded(self, event: ChangesDiscarded) -> str:
+        files = f"{event.count} changed {'file' if event.count == 1 else 'files'}"
+        question = self._unanswered.get(event.call_id)
+        call = self._calls.get(event.call_id)
+        words = "a command" if call is None else call_words(call.name, call.summary)
+        return (
+            f"note: discarded {files} of {words}: {event.reason}{_allowed_by(_rules_of(question)) if question else ''}"
+        )
+
+    def _ended(self, event: ToolEnded) -> str:
+        """Return the note for a call that a rule or the mode denied."""
+        call = self._calls.pop(event.call_id, None)
+        is_noted = self._unanswered.pop(event.call_id, None) is not None
+        if event.status != "denied_policy" or is_noted or call is None:
+            return ""
+        by_mode = event.call_id in self._denied_by_mode
+        allowed = _allowed_by(self._rule_for(call.name, call.args_raw)) if by_mode else ""
+        text = next((block.text for block in event.content if isinstance(block, TextBlock)), "")
+        why = text.partition("\n")[0].removeprefix("Permission denied: ")
+        return f"note: {call_words(call.name, call.summary)} was denied: {why}{allowed}"
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """Return the reason of a failed run, unless the same error was already noted."""
@@ -196,6 +279,25 @@ class _WithNotes:
         return f"error: the run ended early ({report.reason})"
 
 
+def call_words(tool: str, summary: str) -> str:
+    """Return a call in a few words, on one line."""
+    words = " ".join(f"{tool} {summary}".split())
+    return words if len(words) <= _LONGEST_CALL else f"{words[: _LONGEST_CALL - 1]}…"
+
+
+def _rules_of(question: ApprovalRequest) -> str:
+    """Return the narrowest rules that would have answered a question, a line each."""
+    return question.rules[0] if question.rules else question.session_rule or ""
+
+
+def _allowed_by(rules: str) -> str:
+    """Return the options that would have allowed a call."""
+    if not rules:
+        return "; no rule can allow it, only an answer or another --permission-mode"
+    options = " ".join(f"--allow {shlex.quote(rule)}" for rule in rules.split("\n"))
+    return f"; {options} would allow it"
+
+
 def _job_note(envelope: Envelope) -> str:
     """Return the note for a background command that was stopped with the session; empty for other events."""
     event = envelope.event
@@ -205,15 +307,21 @@ def _job_note(envelope: Envelope) -> str:
 
 
 class TextReporter(_WithNotes):
-    """Writes the final text of each run."""
+    """Writes the findings and the final text of each run."""
 
-    def __init__(self, *, terminal: bool) -> None:
-        super().__init__()
+    def __init__(self, *, terminal: bool, rule_for: RuleFor = no_rule, read_answer: ReadAnswer | None = None) -> None:
+        super().__init__(rule_for)
+        self._read_answer = read_answer
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """Return the final text with a line feed at its end; empty if there is none."""
-        text = escaped(report.final_text) if self._terminal else report.final_text
+        """Return findings and final text, or its value as JSON, with a line feed at the end; empty without them."""
+        text = "\n\n".join((*(finding.plain for finding in self.findings or ()), *filter(None, (report.final_text,))))
+        if self._read_answer is not None:
+            value = _value_of(report, self._read_answer)
+            text = "" if value is None else escaped_json(json.dumps(value, ensure_ascii=False))
+        elif self._terminal:
+            text = escaped(text)
         if text and not text.endswith("\n"):
             text += "\n"
         return text.encode("utf-8", "replace")
@@ -222,13 +330,14 @@ class TextReporter(_WithNotes):
 class JsonReporter(_WithNotes):
     """Writes one JSON object for each run."""
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__()
+    def __init__(self, session_id: str, rule_for: RuleFor = no_rule, read_answer: ReadAnswer | None = None) -> None:
+        super().__init__(rule_for)
+        self._read_answer = read_answer
         self._session_id = session_id
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Return the object in one line. Its `result` is the final text or, without one, the error."""
-        summary = {
+        summary: JsonObject = {
             "session_id": self._session_id,
             "result": report.final_text or report.error or "",
             "is_error": code is not ExitCode.DONE,
@@ -239,6 +348,20 @@ class JsonReporter(_WithNotes):
             "tool_calls": report.tool_call_count,
             "duration_ms": round(report.total_ms),
         }
+        if self._read_answer is not None:
+            summary["structured_output"] = _value_of(report, self._read_answer)
+        if self.findings is not None:
+            summary["findings"] = [finding.model_dump() for finding in self.findings]
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
         whole = line.encode("utf-8", "replace").decode("utf-8")
         return f"{escaped_json(whole)}\n".encode()
+
+
+def _value_of(report: AgentRunReport, read_answer: ReadAnswer) -> object:
+    """Return the value of a final answer; None if the run ended early, or with an answer that does not match."""
+    if report.reason not in ("done", "stopped", "terminated"):
+        return None
+    try:
+        return read_answer(report.final_text)
+    except ValueError:
+        return None

@@ -112,3 +112,5 @@ class HookFile:
     """Reasons why parts of its permissions are not used."""
     unused_guards: tuple[str, ...] = ()
     """The problems of hooks that decide about calls."""
+    unread: tuple[str, ...] = ()
+    """A message about its other settings."""

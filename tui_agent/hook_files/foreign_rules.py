@@ -1,7 +1,7 @@
 """Permission rules of hook files, in our own language of rules. Only those that deny or ask are read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -38,17 +38,25 @@ class ForeignRule:
     """The file, with the rule as written."""
 
 
-def read_permissions(values: JsonObject, path: str, project_dir: Path) -> tuple[list[ForeignRule], list[str]]:
+def read_permissions(
+    values: JsonObject, path: str, project_dir: Path, line_of: Callable[[object], int | None]
+) -> tuple[list[ForeignRule], list[str]]:
     """Return the rules of a settings file that deny or ask, and a message about each part that is not used.
 
     Args:
         values: the file.
         path: its path, as shown to the user.
         project_dir: the directory that paths with a `/` at their start begin in.
+        line_of: returns the line of a text of the file.
     """
+
+    def at(value: object) -> str:
+        line = line_of(value)
+        return path if line is None else f"{path}:{line}"
+
     permissions = values.get("permissions", {})
     if not is_object(permissions):
-        return [], [f"{path}: permissions is not an object, so no rule of it is used"]
+        return [], [f"{at('permissions')}: permissions is not an object, so no rule of it is used"]
     rules: list[ForeignRule] = []
     problems: list[str] = []
     for verdict, text in _entries(permissions):
@@ -57,14 +65,15 @@ def read_permissions(values: JsonObject, path: str, project_dir: Path) -> tuple[
             problems.append(f"{path}: more than {MAX_RULES} rules; the rest is not used")
             break
         if own is None:
-            problems.append(f"{path}: the {verdict} rule {str(text)[:100]!r} has no counterpart here and is not used")
+            named = f"the {verdict} rule {str(text)[:100]!r}"
+            problems.append(f"{at(text)}: {named} has no counterpart here and is not used")
         else:
             rules.append(ForeignRule(verdict, own, f"{path}: {text}"))
     unused = _PERMISSIONS.changing(permissions)
     if permissions.get("defaultMode") in _LENIENT_MODES:
         unused = tuple(name for name in unused if name != "defaultMode")
     if unused:
-        problems.append(f"{path}: {as_list(unused)} of permissions is not supported and not used")
+        problems.append(f"{at(unused[0])}: {as_list(unused)} of permissions is not supported and not used")
     return rules, problems
 
 

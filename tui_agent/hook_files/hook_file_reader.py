@@ -31,6 +31,8 @@ HOOK = RecordFormat(
 )
 GROUP = RecordFormat(used=frozenset(("matcher", "hooks")), harmless=frozenset(("description", "name")), guards=True)
 
+_READ = frozenset(("hooks", "permissions", "disableAllHooks", "$schema"))
+"""Settings of such a file that are read."""
 _NO_ARGUMENT = re.compile("[\\0\\ud800-\\udfff]")
 """Characters that no argument of a program can have: NUL, and half a character."""
 _COMMAND = re.compile(r'"command"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -55,7 +57,7 @@ def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path
         return HookFile(path, problems=(f"{path}: not a JSON object",), is_broken=True)
     reader = _Reader(text, path, origin, project_dir)
     hooks = tuple(reader.hooks(values.get("hooks", {})))
-    rules, rule_problems = read_permissions(values, path, project_dir)
+    rules, rule_problems = read_permissions(values, path, project_dir, reader.line_of)
     return HookFile(
         path,
         hooks,
@@ -64,7 +66,16 @@ def parse_hook_file(content: bytes, path: str, origin: Origin, project_dir: Path
         rules=tuple(rules),
         rule_problems=tuple(rule_problems),
         unused_guards=tuple(reader.unused_guards),
+        unread=tuple(_unread(values, path, reader)),
     )
+
+
+def _unread(values: JsonObject, path: str, reader: "_Reader") -> Iterator[str]:
+    others = tuple(name for name in values if name not in _READ)
+    if others:
+        line = reader.line_of(others[0])
+        place = path if line is None else f"{path}:{line}"
+        yield f"{place}: only hooks and permissions are read of this file, not {as_list(others)}"
 
 
 class _Reader:
@@ -76,12 +87,18 @@ class _Reader:
         self._path = path
         self._origin: Origin = origin
         self._project_dir = project_dir
+        self._text = text
         self._lines = {command: deque(lines) for command, lines in _lines_of_commands(text).items()}
+
+    def line_of(self, value: object) -> int | None:
+        """Return the first line with a text or number; None if it is written in another way."""
+        start = self._text.find(json.dumps(value, ensure_ascii=False))
+        return None if start < 0 else self._text.count("\n", 0, start) + 1
 
     def hooks(self, table: object) -> Iterator[FileHook]:
         """Yield the hooks in the order of the file."""
         if not is_object(table):
-            self._note("hooks is not an object")
+            self._note("hooks is not an object", self.line_of("hooks"))
             return
         left = MAX_HOOKS
         for name, groups in table.items():
@@ -97,31 +114,35 @@ class _Reader:
 
     def _entries(self, event: str, groups: object) -> Iterator[tuple[str, JsonObject]]:
         """Yield the matcher and the table of each hook of an event."""
+        line = self.line_of(event)
         if not is_array(groups):
-            self._note(f"hooks.{event} is not a list")
+            self._note(f"hooks.{event} is not a list", line)
             return
         for group in groups:
             entries: object = group.get("hooks") if is_object(group) else None
             matcher: object = group.get("matcher", "") if is_object(group) else ""
             if not is_array(entries) or not isinstance(matcher, str | None):
-                self._note(f"hooks.{event}: an entry is not of the form {{matcher, hooks: […]}}")
+                self._note(f"hooks.{event}: an entry is not of the form {{matcher, hooks: […]}}", line)
                 continue
             unused = GROUP.changing(group) if is_object(group) else ()
             if unused:
-                self._note(f"hooks.{event}: {as_list(unused)} is not supported beside matcher and hooks")
+                self._note(
+                    f"hooks.{event}: {as_list(unused)} is not supported beside matcher and hooks",
+                    self.line_of(unused[0]),
+                )
                 continue
             for entry in entries:
                 if is_object(entry):
                     yield matcher or "", entry
                 else:
-                    self._note(f"hooks.{event}: a hook is not an object")
+                    self._note(f"hooks.{event}: a hook is not an object", line)
 
     def _hook(self, event: FileHookEvent | None, name: str, matcher: str, entry: JsonObject) -> FileHook | None:
         command, kind, timeout = entry.get("command"), entry.get("type"), entry.get("timeout", DEFAULT_TIMEOUT)
         args, fail_open, condition = entry.get("args"), entry.get("fail_open", False), entry.get("if")
         runs_beside = entry.get("async", False)
         rule = own_rule(condition, self._project_dir) if isinstance(condition, str) else None
-        line = self._line(command)
+        line = self._line(command) or self.line_of(name)
         if event is None:
             self._note(f"the event {name} is not known here", line)
         elif kind != "command":

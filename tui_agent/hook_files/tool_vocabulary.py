@@ -21,6 +21,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "fetch": ("WebFetch",),
     "web_search": ("WebSearch",),
     "todo": ("TodoWrite",),
+    "ask_user": ("AskUserQuestion",),
+    "present_plan": ("ExitPlanMode",),
     "skill": ("Skill",),
     "bash_output": ("BashOutput", "TaskOutput"),
     "kill_bash": ("KillShell", "KillBash", "TaskStop"),

@@ -1,13 +1,19 @@
-"""Configuration of an endpoint of the Messages API, and of the models it has."""
+"""Configuration of an endpoint, and of the models it has."""
 
 import re
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator
 
 from .messages import FrozenModel
 from .provider import ThinkingForm
 from .web_address import host_of
+
+EndpointKind: TypeAlias = Literal["messages", "openai", "bedrock", "vertex", "foundry"]
+"""API of an endpoint: the Messages API, one of those of OpenAI, or the Messages API in a cloud."""
+
+CLOUDS: frozenset[str] = frozenset({"bedrock", "vertex", "foundry"})
+"""Kinds whose address and credentials the SDK finds in the environment."""
 
 ENDPOINT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of endpoints, the first part of `PROVIDER/MODEL`."""
@@ -29,6 +35,17 @@ def expect_extra_fields(value: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{wrong!r} is a field that tui-agent writes itself")
     return value
 
+
+ONLY_IN: dict[str, frozenset[str]] = {
+    "api": frozenset({"openai"}),
+    "region": frozenset({"bedrock", "vertex"}),
+    "project": frozenset({"vertex"}),
+    "anthropic_version": frozenset({"messages", "foundry"}),
+    "betas": CLOUDS | {"messages"},
+    "count_tokens": frozenset({"messages", "vertex", "foundry"}),
+    "web_search": frozenset({"messages", "vertex", "foundry"}),
+}
+"""Settings that not every kind has, with the kinds that do."""
 
 _STRICT = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -60,14 +77,22 @@ class EndpointModel(FrozenModel):
 
 
 class Endpoint(FrozenModel):
-    """One `[providers.NAME]`: an endpoint of the Messages API."""
+    """One `[providers.NAME]`: an endpoint."""
 
     model_config = _STRICT
 
     profile: str | None = None
     """Name of the shipped profile with its defaults; if not set, the profile of the same name."""
+    kind: EndpointKind = "messages"
+    """Its API."""
+    api: Literal["chat", "responses"] = "chat"
+    """API of kind `openai`: Chat Completions, or Responses."""
+    region: str | None = Field(default=None, min_length=1)
+    """Region of Bedrock or Vertex; if not set, that of the environment."""
+    project: str | None = Field(default=None, min_length=1)
+    """Project of Vertex; if not set, that of the environment."""
     base_url: str | None = None
-    """Address without `/v1`."""
+    """Address without `/v1`; for `openai`, it may have one."""
     key_env: str | None = Field(default=None, min_length=1)
     """Variable of the environment with the key, which is sent to this endpoint only; without it none is sent."""
     headers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -88,6 +113,11 @@ class Endpoint(FrozenModel):
     """Values of the header `anthropic-beta`."""
     extra_body: dict[str, Any] = Field(default_factory=dict[str, Any])
     """More fields of each request."""
+
+    @property
+    def place(self) -> str:
+        """Its address; for a cloud, whose address the environment decides, its kind."""
+        return self.base_url or self.kind
 
     @field_validator("base_url")
     @classmethod

@@ -51,6 +51,8 @@ def origin() -> Origin:
     vcs, directory = record.get("vcs_info"), record.get("dir_info")
     if is_object(vcs):
         return Origin(f"tui-agent{{}} @ {vcs.get('vcs')}+{url}")
+    if is_object(record.get("archive_info")):
+        return Origin(f"tui-agent{{}} @ {url}")  # A wheel or a source archive, from a directory or the web.
     if not is_object(directory) or not url.startswith("file:"):
         return by_name
     path = unquote(urlsplit(url).path)

@@ -152,6 +152,8 @@ class ApprovalDecision(FrozenModel):
     rule: str | None = None
     """Rule to store: one of the request's `rules`, or one that the policy accepts (`TypedRuleChecker`); None for its
     `session_rule`."""
+    via: str = ""
+    """Name of the `[[notify]]` that the answer came through; empty for an answer here."""
 
     @model_validator(mode="after")
     def _reject_ignored_fields(self) -> Self:

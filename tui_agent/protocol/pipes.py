@@ -69,11 +69,18 @@ class LineReader:
                 return
 
 
-def read_everything(descriptor: int) -> bytes:
-    """Read until the end of the input; blocks."""
+def read_everything(descriptor: int, limit: int | None = None) -> bytes:
+    """Read until the end of the input, or until there is more than a limit; blocks.
+
+    Args:
+        descriptor: the input.
+        limit: bytes; with more, the result is longer than this, and the rest is not read. None: no limit.
+    """
     pieces: list[bytes] = []
-    while piece := _read_some(descriptor):
+    size = 0
+    while (limit is None or size <= limit) and (piece := _read_some(descriptor)):
         pieces.append(piece)
+        size += len(piece)
     return b"".join(pieces)
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from .messages import Message, StopReason, ThinkingBlock, ToolCall, Usage
+from .messages import JsonObject, Message, StopReason, ThinkingBlock, ToolCall, Usage
 from .tool import ToolSpec
 from .value_checks import expect_choice, expect_kind, expect_number, expect_whole, refuse_unknown_fields
 
@@ -36,6 +36,8 @@ class ModelRequest:
     cache: bool = True
     """True if the provider may cache the beginning of the request (S4-41)."""
     conversation_id: str = ""
+    answer_schema: JsonObject | None = None
+    """JSON schema that the final answer must match, for providers that can hold the model to it; None: any text."""
     web_searches: int = 0
     """Most searches that the endpoint may make for this answer; 0: it has no such tool."""
 

@@ -1,4 +1,6 @@
-"""Questions of tool servers to the user: forms, pages to open, and requests to the model. Plain data, with checks.
+"""Questions of tool servers and of the agent to the user: forms, pages to open, and requests to the model.
+
+Plain data, with checks.
 
 A question travels as a request for approval (`ApprovalRequest.question`). An approval of a form has the values as its
 `input`.
@@ -31,6 +33,8 @@ class FieldChoice(FrozenModel):
     value: str
     label: str = ""
     """The value in the server's words; empty: the value itself."""
+    description: str = ""
+    """Explanation for the user; empty for none."""
 
 
 class FormField(FrozenModel):
@@ -44,6 +48,8 @@ class FormField(FrozenModel):
     required: bool = False
     default: str | int | float | bool | tuple[str, ...] | None = None
     choices: tuple[FieldChoice, ...] = ()
+    is_open: bool = False
+    """True if another text than the choices is an answer, too."""
     format: str = ""
     """`email`, `uri`, `date`, `date-time`, `password` or empty."""
     least: float | None = None
@@ -59,6 +65,8 @@ class FormField(FrozenModel):
     @property
     def is_secret(self) -> bool:
         """True if the value looks like a secret: it is masked, and never written to the journal."""
+        if self.is_open:
+            return False
         return self.format in _SECRET_FORMATS or any(_SECRET.search(text) for text in (self.name, self.title))
 
     def read(self, text: str) -> FieldValue:
@@ -77,9 +85,9 @@ class FormField(FrozenModel):
                     raise ValueError("type yes or no")
                 return word in _TRUE
             case "choice":
-                return self._choice(text.strip())
+                return self._typed_choice(text.strip())
             case "choices":
-                return [self._choice(part.strip()) for part in text.split(",") if part.strip()]
+                return [self._typed_choice(part.strip()) for part in text.split(",") if part.strip()]
             case "text":
                 return text
 
@@ -112,10 +120,19 @@ class FormField(FrozenModel):
             case _:
                 raise ValueError(f"{_EXPECTED[self.kind]} is expected")
 
+    def _typed_choice(self, text: str) -> str:
+        """Return the choice that a text names, also by its number from 1."""
+        is_named = any(text in (choice.value, choice.label) for choice in self.choices)
+        if not is_named and text.isdecimal() and 0 < int(text) <= len(self.choices):
+            return self.choices[int(text) - 1].value
+        return self._choice(text)
+
     def _choice(self, text: str) -> str:
         for choice in self.choices:
             if text in (choice.value, choice.label):
                 return choice.value
+        if self.is_open and text.strip():
+            return text.strip()
         raise ValueError("it is not one of the choices")
 
     def _check_size(self, size: float, unit: str) -> None:
@@ -144,12 +161,13 @@ _EXPECTED = {
 
 
 class ServerQuestion(FrozenModel):
-    """A question of a tool server."""
+    """A question of a tool server, or of the agent."""
 
     server: str
-    kind: Literal["form", "url", "sign_in", "sampling"]
+    """Name of the server; empty if the agent asks."""
+    kind: Literal["form", "url", "sign_in", "sampling", "plan"]
     """A form to fill in; a page that the server wants the user to open; the sign-in page of the server, with a field
-    for the address it leads to; a request to the model."""
+    for the address it leads to; a request to the model; a plan of the agent in Markdown, as the message."""
     message: str = ""
     """The question in the server's words, with escapes for hidden characters."""
     fields: tuple[FormField, ...] = ()

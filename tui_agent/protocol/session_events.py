@@ -179,6 +179,9 @@ class SessionRewound(FrozenModel):
     """Number of messages removed from the conversation."""
     call_id: str | None = None
     """Call whose changes were undone; None for a rewind to a moment."""
+    is_undo: bool = False
+    """True if the user undid changes of single files on the page of changes; `text` names them, as in `the changes of
+    cart.py`. `to_seq` is 0 if each file is as it was before the session, else `from_seq`."""
     files: tuple[str, ...] = ()
     """Restored files."""
     left: tuple[str, ...] = ()

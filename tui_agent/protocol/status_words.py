@@ -35,6 +35,12 @@ REFUSED_BY = {
 """Words for `denied_user` if the user did not answer, by what answered."""
 
 
+def via_words(decision: str, via: str) -> str:
+    """Return who answered a question from elsewhere, and what; empty for an answer here."""
+    words = {"approve": "allowed", "deny": "denied"}.get(decision, "skipped")
+    return f"{words} by notify {via}" if via else ""
+
+
 def status_words(status: ToolStatus, answered_by: str = "user") -> str:
     """Return the words for a call that ended.
 

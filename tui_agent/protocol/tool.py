@@ -5,7 +5,7 @@ A tool describes itself completely, so that no other module knows tools by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +20,7 @@ from .diffs import NO_DIFF, Diff
 from .errors import ToolError
 from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
+from .server_question import FieldValue, ServerQuestion
 from .tool_result import ToolResult, as_tool_result
 from .trial import PendingChanges, Place
 
@@ -270,6 +271,8 @@ class ToolContext(Generic[DepsT]):
     propose: Callable[[PendingChanges], None] = _drop
     """Receives the changes of a command that ran in a trial, once, before the tool returns its result. The engine then
     decides, asks the user if it has to, and adds to the result what became of them."""
+    answers: Mapping[str, FieldValue] | None = None
+    """The user's answer to the tool's `question`, by field; None if there was no question or no one could answer."""
     extra_seconds: Callable[[], float] = _no_seconds
     """Returns the seconds that the user has added to the call's time limit so far. The engine keeps the limit; only a
     tool with a timer of its own needs this."""
@@ -361,6 +364,11 @@ class Tool(ABC):
         """Name of the tool in calls."""
         return self.spec.name
 
+    @property
+    def is_offered(self) -> bool:
+        """True if the next request offers the tool to the model; a call of it runs all the same."""
+        return True
+
     @abstractmethod
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         """Run one call with validated arguments.
@@ -374,6 +382,9 @@ class Tool(ABC):
     """True if calls run in a thread, which Python cannot stop: the result of an abandoned call then says that it may
     still
     be running."""
+
+    for_main_agent: bool = False
+    """True if a sub-agent has the tool only if its call names it in `tools`."""
 
     ends_calls_of_its_own: bool = False
     """True if a call runs tools itself, as a sub-agent does: when stopped, it gets the time that those tools need to
@@ -406,6 +417,13 @@ class Tool(ABC):
         user
         again if the file was replaced after the approval."""
         return False
+
+    def question(self, arguments: JsonObject) -> ServerQuestion | None:
+        """Return what the engine asks the user before this call runs; None for no question.
+
+        It waits in the queue of requests for approval and takes the place of one. The answer is `ToolContext.answers`.
+        """
+        return None
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         """Return the maximum time of execution, without the wait for approval. The engine does not run a call whose

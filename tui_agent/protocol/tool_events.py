@@ -272,6 +272,8 @@ class ApprovalResolved(FrozenModel):
     """Rule to store beyond this call; None if there is none or it is not known yet."""
     answers: JsonObject | None = None
     """Values with which the user answered a form of a tool server, without those of secret fields."""
+    via: str = ""
+    """Name of the `[[notify]]` that the answer came through; empty for an answer here."""
 
 
 class ChangesProposed(FrozenModel):

@@ -29,6 +29,11 @@ from .messages import (
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
 """Keys of a dict that is read as a `ToolResult`; a dict with any other key is data."""
 
+ACCEPTED_PLAN = "accepted_plan"
+"""Detail of a result with a plan that the user accepted; compaction keeps it."""
+FINAL_TEXT = "final_text"
+"""Detail of a result that ends the run, with the text that is the run's answer."""
+
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
 _RETURN_THESE = "Return text, bytes, JSON data, a model, content blocks or a ToolResult."
 

@@ -36,7 +36,9 @@ from .request_builder import RequestBuilder, RequestSettings, ThinkingMode, coun
 from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
-    from .anthropic_sdk import SdkClient, SdkResponse
+    from .anthropic_sdk import SdkClient
+    from .endpoint_client import EndpointClient
+    from .sdk_response import SdkResponse
 
 _NO_KEY = "No key was found"
 _NO_KEY_ADVICE = "set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
@@ -87,7 +89,13 @@ class EndpointTraits:
 
 
 class AnthropicProvider:
-    """Provider for one model of the Messages API. Implements `protocol.provider.ModelProvider`."""
+    """Provider for one model of the Messages API. Implements `protocol.provider.ModelProvider`.
+
+    Subclasses speak other APIs, or reach this one through another client of the SDK.
+    """
+
+    builder_type: type[RequestBuilder] = RequestBuilder
+    """Writer of the requests."""
 
     def __init__(
         self,
@@ -137,7 +145,7 @@ class AnthropicProvider:
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
         self._isolated, self._counts_tokens = endpoint is not None, traits.counts_tokens
         limit, extra = max_tokens or default_max_tokens(self.model), _extra_fields(extra_body)
-        self._builder = RequestBuilder(
+        self._builder = self.builder_type(
             RequestSettings(model, limit, thinking, self.model.thinking, cache, traits.drop, tuple(betas), extra)
         )
         self._warnings: list[str] = []
@@ -149,7 +157,7 @@ class AnthropicProvider:
         self._key_source, self._key, self._closed = key_source, "", False
 
     def __repr__(self) -> str:
-        return f"AnthropicProvider({self.model.name!r})"
+        return f"{type(self).__name__}({self.model.name!r})"
 
     async def prepare(self) -> None:
         """Load the SDK and its certificates in a thread, without connecting. May be called any number of times.
@@ -168,7 +176,7 @@ class AnthropicProvider:
         client = await self._ready()
         answer, is_taken = await self._open_with_key(client, request)
         async with answer, aclosing(answer.chunks()) as chunks:
-            fold = ResponseDecoder(client.errors, answer.request_id, is_taken, answer.content_type)
+            fold = self.decoder(client.errors, answer, is_taken)
             heard, limit = time.monotonic(), self._silence_timeout * _PINGS
             async for chunk in chunks:
                 before = fold.events
@@ -224,7 +232,24 @@ class AnthropicProvider:
             if client is not None:
                 await client.aclose()
 
-    async def _ready(self) -> "SdkClient":
+    def import_sdk(self) -> "type[EndpointClient]":
+        """Import the SDK and return its client. Blocks.
+
+        Raises:
+            ImportError, OSError, MemoryError: this is not possible now.
+        """
+        return load_sdk()
+
+    def missing_sdk(self, error: ImportError) -> ProviderError:
+        """Return the error for an SDK that cannot be imported."""
+        reason = f"the anthropic package cannot be loaded ({error})"
+        return ErrorFactory().write("unavailable", reason, advice="install tui-agent again")
+
+    def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
+        """Return the parser of one answer."""
+        return ResponseDecoder(errors, answer.request_id, is_taken, answer.content_type)
+
+    async def _ready(self) -> "EndpointClient":
         here = self._here()
         async with here.loading:
             if self._closed:
@@ -247,7 +272,7 @@ class AnthropicProvider:
                 self.on_warning(warning)
 
     async def _open_with_key(
-        self, client: "SdkClient", request: ModelRequest
+        self, client: "EndpointClient", request: ModelRequest
     ) -> "tuple[SdkResponse, Callable[[str], bool]]":
         """Send a request; with another key if the server refuses the one of the key source, which may have expired."""
         sent = client.key
@@ -270,15 +295,14 @@ class AnthropicProvider:
             self._hosts[loop] = _LoopClient()
         return self._hosts[loop]
 
-    def _load(self) -> "SdkClient":
+    def _load(self) -> "EndpointClient":
         """Import the SDK and create its client. Blocks: about a second, and a tenth for reading the certificates."""
         try:
-            make = load_sdk()
+            make = self.import_sdk()
         except ImportError as error:
-            reason = f"the anthropic package cannot be loaded ({error})"
-            raise ErrorFactory().write("unavailable", reason, advice="install tui-agent again") from error
+            raise self.missing_sdk(error) from error
         except (OSError, MemoryError) as error:
-            reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
+            reason = f"the package of the model's SDK cannot be loaded now ({reason_of(error)})"
             raise ErrorFactory().write("unavailable", reason) from error
         try:
             client = self._connect(make)
@@ -289,7 +313,7 @@ class AnthropicProvider:
             raise client.errors.write("authentication", what=_NO_KEY, advice=_NO_KEY_ADVICE)
         return client
 
-    def _connect(self, make: "type[SdkClient]") -> "SdkClient":
+    def _connect(self, make: "type[EndpointClient]") -> "EndpointClient":
         key, token = self._credential()
         return make(
             api_key=key,
@@ -315,7 +339,9 @@ class AnthropicProvider:
         is_own_server = self._base_url or os.environ.get("ANTHROPIC_BASE_URL")
         return key, token or (_PLACEHOLDER_TOKEN if is_own_server and not key else None)
 
-    async def _open(self, client: "SdkClient", request: ModelRequest) -> "tuple[SdkResponse, Callable[[str], bool]]":
+    async def _open(
+        self, client: "EndpointClient", request: ModelRequest
+    ) -> "tuple[SdkResponse, Callable[[str], bool]]":
         """Send a request, without the fields that the endpoint turns out to refuse.
 
         Returns:
@@ -337,7 +363,7 @@ class AnthropicProvider:
                 elif added and self.on_notice is not None:
                     self.on_notice(dropped_text(self.model.name, added))
                 return answer, is_taken
-            sent = RequestBuilder(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
+            sent = self.builder_type(settings).optional_fields(request) | ({VERSION_FIELD} - dropped)
             refused = refused_fields(answer.body, sent, settings.betas)
             if not refused:
                 await self._leave_out(self._builder.settings.drop - added)
@@ -365,7 +391,7 @@ class AnthropicProvider:
 class _LoopClient:
     """The client of one event loop: connections and locks belong to their loop, and each `asyncio.run` has its own."""
 
-    client: "SdkClient | None" = None
+    client: "EndpointClient | None" = None
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
     building: asyncio.Lock = field(default_factory=asyncio.Lock)
 

@@ -5,23 +5,22 @@ handles addresses, credentials, headers, proxies, certificates and errors.
 """
 
 import os
-import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 
 import httpx2
 
 from tui_agent.protocol.environment_key import DEFAULT_ADDRESS, is_own_api
-from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
+from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.messages import is_array, is_object
 
-from .connection import Network, connection_failure, network_for, root_cause
+from .connection import connection_failure, network_of, root_cause, secret_values
+from .endpoint_client import EndpointClient
 from .lean_import import hidden_package, load_names
-from .provider_failures import BROKE_OFF, GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
+from .provider_failures import GATEWAY_KEY_ADVICE, ISOLATED_KEY_ADVICE, ErrorFactory
 from .refused_fields import BETA_FIELD, VERSION_FIELD, Refusal
+from .sdk_response import SdkResponse
 
 # If aiohttp is installed, the SDK imports it, in a quarter of a second, for a client that is not used here. Most of its
 # other modules are types of services that are not used either.
@@ -38,12 +37,12 @@ with hidden_package("aiohttp"):
         Omit,
     )
 
+MESSAGES = "/v1/messages"
 _COUNT_SECONDS = 5.0
 _NO_TOKEN = "none"
-_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
-class SdkClient:
+class SdkClient(EndpointClient):
     """One connection pool of the SDK, without retries: one call is one attempt."""
 
     def __init__(
@@ -66,10 +65,10 @@ class SdkClient:
             ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
-        sent = _isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
+        sent = isolated_headers(headers, auth_token) if isolated else _key_headers(headers, api_key)
         timeout = httpx2.Timeout(silence_timeout, connect=connect_timeout)
         address = base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_ADDRESS
-        network = _network(address)
+        network = network_of(address)
         proxy = None if network.proxy is None else network.proxy.url
         try:
             self._client = AsyncAnthropic(
@@ -93,10 +92,9 @@ class SdkClient:
         self.warnings = network.warnings
         """Sentences for the user about variables that could not be used in whole."""
         self._proxy = network.proxy
-        self._key: str | None = None
         self._connect_timeout, self._silence_timeout = connect_timeout, silence_timeout
-        known = _known(self._client.api_key, self._client.auth_token, proxy, *_secret_values(headers))
-        self.errors = ErrorFactory(known, _address(self._client))
+        known = _known(self._client.api_key, self._client.auth_token, proxy, *secret_values(headers))
+        self.errors = ErrorFactory(known, address_of(self._client))
         if isolated or not is_own_api(address):
             advice = ISOLATED_KEY_ADVICE if isolated else GATEWAY_KEY_ADVICE
             self.errors = replace(self.errors, key_advice=advice)
@@ -108,16 +106,6 @@ class SdkClient:
         client = self._client
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
-
-    @property
-    def key(self) -> str | None:
-        """The key of `use_key`; None before its first call."""
-        return self._key
-
-    def use_key(self, key: str) -> None:
-        """Send this key from now on, in both headers that servers read."""
-        self._key = key
-        self.errors = replace(self.errors, secrets=(*self.errors.secrets, key))
 
     async def open(self, body: bytes, version: str | None = None, betas: Iterable[str] = ()) -> "SdkResponse | Refusal":
         """Send one request and wait for the headers of its answer.
@@ -137,16 +125,7 @@ class SdkClient:
         headers |= {} if version is None else {VERSION_FIELD: version}
         headers |= {BETA_FIELD: ",".join(betas)} if betas else {}
         try:
-            # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
-            response: object = await self._client.post(
-                "/v1/messages",
-                cast_to=httpx2.Response,
-                content=body,
-                stream=True,
-                stream_cls=AsyncStream[object],
-                # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
-                options={"follow_redirects": False, "headers": headers},
-            )
+            response = await self._send(body, headers)
         except APIStatusError as error:
             status, headers = error.status_code, error.response.headers
             location = headers.get("location", "") if 300 <= status < 400 else ""
@@ -171,9 +150,25 @@ class SdkClient:
             failure = self.errors.write("authentication", root_cause(error), what="No API key was found")
         else:
             if isinstance(response, httpx2.Response):
-                return SdkResponse(response, self.errors, self._silence_timeout)
+                return self._answer(response)
             failure = self.errors.write("bad_response", "the SDK returned no response")
         raise failure
+
+    async def _send(self, body: bytes, headers: Mapping[str, str]) -> object:
+        """Send one request and return the answer, an `httpx2.Response`."""
+        # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
+        return await self._client.post(
+            MESSAGES,
+            cast_to=httpx2.Response,
+            content=body,
+            stream=True,
+            stream_cls=AsyncStream[object],
+            # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
+            options={"follow_redirects": False, "headers": headers},
+        )
+
+    def _answer(self, response: httpx2.Response) -> SdkResponse:
+        return SdkResponse(response, self.errors, self._silence_timeout)
 
     async def count_tokens(self, body: bytes) -> int | None:
         """Return the number of input tokens of a request as the server counts them; None if it does not."""
@@ -242,62 +237,6 @@ class SdkClient:
         return {"X-Api-Key": self._key, "Authorization": f"Bearer {self._key}"} if self._key else {}
 
 
-class SdkResponse:
-    """The bytes of one answer. Leaving its context closes the connection, unless the answer was read to its end."""
-
-    def __init__(self, response: httpx2.Response, errors: ErrorFactory, silence_timeout: float) -> None:
-        self._response = response
-        self._errors = errors
-        self._silence_timeout = silence_timeout
-        self.broken: ProviderError | None = None
-        """The failure that cut the answer's HTTP body; None if it is whole."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._response.aclose()
-
-    @property
-    def content_type(self) -> str:
-        """Media type in lower case; empty if the server named none."""
-        return str(self._response.headers.get("content-type", "")).lower()
-
-    @property
-    def request_id(self) -> str | None:
-        """Id of this answer, for questions to the server's owner."""
-        return self._response.headers.get("request-id")
-
-    def failure(self, kind: ProviderErrorKind, words: str, what: str = "") -> ProviderError:
-        """Return an error in the middle of this answer."""
-        status = self._response.status_code
-        return self._errors.write(kind, words, what=what, status=status, request_id=self.request_id)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes as they arrive; if they are cut off, `broken` has the failure afterwards."""
-        try:
-            async with aclosing(self._response.aiter_bytes()) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-        except httpx2.TimeoutException:
-            words = f"nothing arrived for {self._silence_timeout:g} s"
-            self.broken = self.failure("timeout", words, BROKE_OFF)
-        except httpx2.RemoteProtocolError:
-            self.broken = self.failure("stream_cut", "the server closed the connection")
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            self.broken = self.failure("stream_cut", root_cause(error))
-
-
-def _network(address: str) -> Network:
-    try:
-        return network_for(address)
-    except ConfigurationError as error:
-        what = f"No connection is possible: {error}"
-        raise ErrorFactory().write("unavailable", what=what, advice="then start again") from None
-
-
 def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str | Omit]:
     """Return the headers of a client with those for its key, unless they or the environment set these themselves."""
     lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
@@ -306,7 +245,7 @@ def _key_headers(headers: Mapping[str, str], key: str | None) -> dict[str, str |
     return {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
 
 
-def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
+def isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str, str | Omit]:
     """Return the headers of a client that sends nothing of the environment, with its credential if it has one."""
     lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n")
     credential: str | Omit = f"Bearer {token}" if token else Omit()
@@ -315,16 +254,11 @@ def _isolated_headers(headers: Mapping[str, str], token: str | None) -> dict[str
     return {**foreign, "Authorization": credential, **headers}
 
 
-def _secret_values(headers: Mapping[str, str]) -> list[str]:
-    """Return the values of the headers that may contain a credential."""
-    return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
-
-
 def _known(*secrets: str | None) -> tuple[str, ...]:
     return tuple(secret for secret in secrets if secret)
 
 
-def _address(client: AsyncAnthropic) -> str:
+def address_of(client: AsyncAnthropic) -> str:
     """Return the address of the client's requests, without user name and password."""
     url = client.base_url
     port = f":{url.port}" if url.port else ""

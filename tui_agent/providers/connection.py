@@ -5,9 +5,10 @@ Imported with the SDK, never at start-up.
 
 import errno
 import os
+import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -25,6 +26,7 @@ _GROUP: type[BaseException] = BaseExceptionGroup
 _MORE_AUTHORITIES = "NODE_EXTRA_CA_CERTS"
 """Variable with more certificate authorities, which users of Node programs have set."""
 _AUTHORITIES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _WRONG_HOST, _WRONG_TIME = (62, 64), (9, 10)
 """Codes of OpenSSL for certificates that no further authority helps."""
 
@@ -70,6 +72,24 @@ def _tls_context() -> tuple[ssl.SSLContext, str]:
         except OSError as error:
             return context, f"{_MORE_AUTHORITIES}: {more} cannot be read ({error.strerror or error}); it has no effect."
     return context, ""
+
+
+def network_of(address: str) -> Network:
+    """Return the same.
+
+    Raises:
+        ProviderError: a variable names a proxy or certificates that cannot be used.
+    """
+    try:
+        return network_for(address)
+    except ConfigurationError as error:
+        what = f"No connection is possible: {error}"
+        raise ErrorFactory().write("unavailable", what=what, advice="then start again") from None
+
+
+def secret_values(headers: Mapping[str, str]) -> list[str]:
+    """Return the values of the headers that may contain a credential."""
+    return [value for name, value in headers.items() if _SECRET_NAME.search(name)]
 
 
 def root_cause(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Shipped profiles of servers that speak the Messages API, and the endpoint and facts behind a model's name."""
+"""Shipped profiles of servers, and the endpoint and facts behind a model's name."""
 
 import difflib
 import tomllib
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from tui_agent.protocol.endpoint import Endpoint, EndpointModel
+from tui_agent.protocol.endpoint import CLOUDS, ONLY_IN, Endpoint, EndpointModel
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo
 
-from .model_table import model_info
+from .model_table import knows, model_info
 
 ANTHROPIC = "anthropic"
 """Profile of the API itself, whose key comes from the environment as its SDK defines it."""
@@ -55,6 +55,9 @@ class ModelTarget:
         if self.provider != ANTHROPIC:
             # The table has the prices of the API itself.
             info = replace(info, input_price=None, output_price=None)
+        if self.endpoint.kind == "openai" and not knows(self.name):
+            # These servers take an effort, and no budget of tokens.
+            info = replace(info, thinking="adaptive")
         return configured_info(replace(info, name=self.reference), entry)
 
 
@@ -73,7 +76,8 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
     """Return an endpoint with the defaults of its profile.
 
     Raises:
-        ConfigurationError: no profile has the name it gives, or nothing gives its address.
+        ConfigurationError: no profile has the name it gives, nothing gives its address, or a setting has no effect with
+            its kind.
     """
     wanted = name if endpoint is None or endpoint.profile is None else endpoint.profile
     profile = shipped_profiles().get(wanted)
@@ -81,9 +85,15 @@ def complete_endpoint(name: str, endpoint: Endpoint | None) -> Endpoint:
         known = ", ".join(shipped_profiles())
         raise ConfigurationError(f"`providers.{name}.profile`: no profile {wanted!r}; there are {known}")
     own = {} if endpoint is None else {key: getattr(endpoint, key) for key in endpoint.model_fields_set}
-    made = (profile.endpoint if profile is not None else Endpoint()).model_copy(update=own)
-    if made.base_url is None:
+    base = profile.endpoint if profile is not None else Endpoint()
+    if endpoint is not None and "kind" in own and endpoint.kind != base.kind and base.base_url is not None:
+        # The rest of a profile is about its API.
+        base = Endpoint(base_url=f"{base.base_url}/v1", key_env=base.key_env)
+    made = base.model_copy(update=own)
+    if made.base_url is None and made.kind not in CLOUDS:
         raise ConfigurationError(f"`providers.{name}`: `base_url` is missing; no shipped profile has this name")
+    if idle := next((key for key in own if own[key] and made.kind not in ONLY_IN.get(key, made.kind)), None):
+        raise ConfigurationError(f"`providers.{name}.{idle}` has no effect with the kind {made.kind!r}")
     if "base_url" in own and "key_env" not in own:
         # The key of the profile belongs to the profile's address.
         made = made.model_copy(update={"key_env": None})

@@ -157,7 +157,8 @@ _HISTORY = re.compile(
     re.IGNORECASE,
 )
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
-_PICTURES = frozenset({"image", "document"})
+_PICTURES = frozenset({"image", "document", "image_url", "file", "input_image", "input_file"})
+"""Kinds of blocks with pictures and documents, in the Messages API and in those of OpenAI."""
 _PLACE = re.compile(r"messages\W{1,3}(\d+)\W{1,3}content\W{1,3}(\d+)", re.IGNORECASE)
 
 
@@ -209,7 +210,7 @@ def _messages_of(request: bytes) -> list[JsonObject]:
         body: object = json.loads(request)
     except ValueError:
         return []
-    messages: object = body.get("messages") if is_object(body) else None
+    messages: object = body.get("messages", body.get("input")) if is_object(body) else None
     return [message for message in messages if is_object(message)] if is_array(messages) else []
 
 

@@ -50,6 +50,15 @@ _TABLE: dict[str, _Row] = {
 _WITHOUT_XHIGH = frozenset({"claude-opus-4-6", "claude-sonnet-4-6"})
 _FAMILY = _Row(200_000, 32_000, None, "adaptive")
 """A model of the same vendor that is newer than this table."""
+_OTHER_FAMILIES = {
+    "gpt-5-chat": _Row(128_000, 16_384, None, "none"),
+    "gpt-5": _Row(400_000, 128_000, None, "adaptive"),
+    "gpt-4.1": _Row(1_047_576, 32_768, None, "none"),
+    "gpt-4o": _Row(128_000, 16_384, None, "none"),
+    "o3": _Row(200_000, 100_000, None, "adaptive"),
+    "o4-mini": _Row(200_000, 100_000, None, "adaptive"),
+}
+"""Families of another vendor, by the beginning of their names."""
 _UNKNOWN_MODEL = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
 
 _PREFIX = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic[./]")
@@ -76,6 +85,11 @@ def takes_xhigh(name: str) -> bool:
     return plain.startswith("claude-") and _row(name).thinking != "budget" and plain not in _WITHOUT_XHIGH
 
 
+def is_of_vendor(name: str) -> bool:
+    """True for the models of the vendor of the Messages API, on any platform."""
+    return _PREFIX.sub("", name.strip().lower()).startswith("claude-")
+
+
 def known_models() -> tuple[str, ...]:
     """Return the names of the models in the table."""
     return tuple(_TABLE)
@@ -90,7 +104,9 @@ def _row(name: str) -> _Row:
     plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip().lower()))
     if plain in _TABLE:
         return _TABLE[plain]
-    return _FAMILY if plain.startswith("claude-") else _UNKNOWN_MODEL
+    if plain.startswith("claude-"):
+        return _FAMILY
+    return next((row for family, row in _OTHER_FAMILIES.items() if plain.startswith(family)), _UNKNOWN_MODEL)
 
 
 def model_of_family(name: str, present: str) -> str:

@@ -65,6 +65,13 @@ _BY_TYPE: dict[str, ProviderErrorKind] = {
     "api_error": "server",
     "overloaded_error": "overloaded",
     "conflict_error": "server",
+    "server_error": "server",
+    "rate_limit_exceeded": "rate_limit",
+    "insufficient_quota": "permission",
+    "throttlingException": "rate_limit",
+    "serviceUnavailableException": "overloaded",
+    "modelTimeoutException": "timeout",
+    "validationException": "invalid_request",
 }
 BROKE_OFF = "The model's answer broke off"
 
@@ -81,7 +88,7 @@ _WHAT: dict[ProviderErrorKind, str] = {
     "network": "The model's server cannot be reached",
     "timeout": "The model's server did not answer in time",
     "stream_cut": BROKE_OFF,
-    "bad_response": "The model's server answered with something that is not the Messages API",
+    "bad_response": "The model's server answered with something that is not {api}",
     "unavailable": "The model is not available",
 }
 _ADVICE: dict[ProviderErrorKind, str] = {
@@ -112,13 +119,15 @@ class ErrorFactory:
     """Address of the requests, without user name and password."""
     key_advice: str = _ADVICE["authentication"]
     """Advice about a key that the server does not accept."""
+    api: str = "the Messages API"
+    """API that the server is expected to speak."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """Return the error for an answer with an error status."""
         details = ErrorDetails.of(body)
         kind = _kind_of_status(status, details)
         final = kind in RETRYABLE_KINDS and headers.get("x-should-retry") == "false"
-        what, advice = _WHAT[kind] if final else "", _FINAL_ADVICE if final else ""
+        what, advice = _WHAT[kind].format(api=self.api) if final else "", _FINAL_ADVICE if final else ""
         if details.is_page:
             place = f" for {self.address}" if self.address else ""
             what, advice = f"{_PAGE}{place}", advice or _PAGE_ADVICE
@@ -131,7 +140,7 @@ class ErrorFactory:
             advice=advice,
             status=status,
             retry_after=retry_after_seconds(headers),
-            request_id=headers.get("request-id") or details.request_id,
+            request_id=headers.get("request-id") or headers.get("x-request-id") or details.request_id,
         )
         if kind in ("invalid_request", "server") and not details.is_page and is_about_media(details.words):
             # Local servers call a picture that they cannot take a failure of their own.
@@ -199,7 +208,7 @@ class ErrorFactory:
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         # An error inside an answer has the status of the answer, which is none of an error.
         code = f" ({status})" if status not in (None, 200) and f"({status})" not in what else ""
-        said, happened = self.redacted(words).rstrip("."), what or _WHAT[kind]
+        said, happened = self.redacted(words).rstrip("."), what or _WHAT[kind].format(api=self.api)
         # Many servers say no more than their status: "overloaded: Overloaded".
         cause = "" if said.casefold() in happened.casefold() else f": {said}"
         summary = f"{what or happened + place}{code}{cause}"

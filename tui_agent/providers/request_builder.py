@@ -16,8 +16,9 @@ from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, T
 from tui_agent.protocol.provider import ModelRequest, SystemPart, ThinkingForm
 from tui_agent.protocol.tool import ToolSpec
 
+from .answer_format import answer_format
 from .model_table import takes_xhigh
-from .refused_fields import BETA_FIELD, CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS
+from .refused_fields import ANSWER_FORMAT, BETA_FIELD, CACHE_CONTROL, IS_ERROR, SYSTEM_BLOCKS
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
@@ -237,6 +238,7 @@ class RequestBuilder:
     def optional_fields(self, request: ModelRequest) -> frozenset[str]:
         """Return the fields and kinds of blocks that a request has and could do without."""
         found = {name for name in self._limits(request) if name not in BUILT_FIELDS}
+        found |= {ANSWER_FORMAT} if self._answer_format(request) else set()
         found |= {BETA_FIELD} if self._settings.betas else set()
         found |= {CACHE_CONTROL} if self._marks(request) else set()
         found |= {SYSTEM_BLOCKS} if request.system else set()
@@ -272,9 +274,14 @@ class RequestBuilder:
         fields: JsonObject = {"max_tokens": request.max_tokens or self._settings.max_tokens, "stream": True}
         if request.temperature is not None:
             fields["temperature"] = request.temperature
-        return (
-            fields | self._thinking_fields(request.thinking_tokens, fields["max_tokens"]) | dict(self._settings.extra)
-        )
+        fields |= self._thinking_fields(request.thinking_tokens, fields["max_tokens"])
+        if answer := self._answer_format(request):
+            fields["output_config"] = {**fields.get("output_config", {}), **answer}
+        return fields | dict(self._settings.extra)
+
+    def _answer_format(self, request: ModelRequest) -> JsonObject:
+        is_dropped = ANSWER_FORMAT in self._settings.drop
+        return {} if is_dropped else answer_format(self._settings.model, request.answer_schema)
 
     def _thinking_fields(self, budget: int | None, max_tokens: int) -> JsonObject:
         settings = self._settings

@@ -24,6 +24,8 @@ _STRAY = "stray"
 _FIELDS = ("data", "event", "id", "retry")
 _DONE = "[DONE]"
 """Last event of other APIs, which converting servers pass on."""
+DONE: JsonObject = {"type": "ping", "is_last": True}
+"""The same as an event; the Messages API ends with another one, and takes it for a ping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +171,16 @@ class ResponseDecoder:
             # A gateway that loses its server may say so in any form.
             raise self._errors.write("stream_cut", words, status=200, request_id=self._request_id)
 
+    def translated(self, event: JsonObject) -> Iterable[JsonObject]:
+        """Return the events of the Messages API for one event of the stream."""
+        return (event,)
+
+    def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
+        """Return the events that a stream of a whole message would have; None if it is not a message."""
+        return _events_of(message) if _is_answer(message) else None
+
     def _read(self, events: Iterable[JsonObject]) -> Iterator[StreamEvent]:
-        for event in events:
+        for event in (inner for outer in events for inner in self.translated(outer)):
             self.events += event.get("type") not in ("ping", _STRAY)
             if event.get("type") == "error" or (event.get("error") and not self._reader.knows(event)):
                 raise self._errors.of_event(event, self._request_id)
@@ -185,8 +195,9 @@ class ResponseDecoder:
             message: object = json.loads(text)
         except (ValueError, RecursionError):
             message = None
-        if is_object(message) and _is_answer(message):
-            yield from self._read(_events_of(message))
+        events = self.events_of(message) if is_object(message) else None
+        if events is not None:
+            yield from self._read(events)
         elif is_object(message):
             raise self._errors.of_event(message, self._request_id)
         elif is_whole:
@@ -244,6 +255,7 @@ def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
     Some servers mark an error only by the event's name, or send plain text instead of JSON.
     """
     if event.data.strip() == _DONE:
+        yield DONE
         return
     if event.name == _STRAY:
         yield {"type": _STRAY, "message": ErrorDetails.of(event.data).words}

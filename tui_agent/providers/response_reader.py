@@ -48,6 +48,7 @@ _STOP_REASONS: dict[str, StopReason] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
     "function_call": "tool_use",
+    "content_filter": "refusal",
 }
 """Stop reasons by their names here, and by those of other APIs that converting servers pass on."""
 _CUTTING: tuple[StopReason, ...] = ("max_tokens", "model_context_window_exceeded")

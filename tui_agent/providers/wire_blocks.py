@@ -114,7 +114,9 @@ def _assistant_block(block: TextBlock | ThinkingBlock | ToolCall) -> JsonObject 
         case ThinkingBlock(redacted=str(data)):
             return {"type": "redacted_thinking", "data": data}
         case ThinkingBlock(thinking=thinking, signature=signature):
-            return {"type": "thinking", "thinking": thinking, "signature": signature} if signature else None
+            if not signature or signature.startswith("{"):
+                return None  # Not of this API.
+            return {"type": "thinking", "thinking": thinking, "signature": signature}
         case ToolCall(id=call_id, name=name, arguments=arguments):
             wire_name = _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "unknown"
             return {

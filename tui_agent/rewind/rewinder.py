@@ -14,12 +14,14 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
+from tui_agent.protocol.facts.diff_facts import ChangedFile
 from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.active_branch import interrupted_rewind
 from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import same_file
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 from .file_history import (
@@ -31,6 +33,7 @@ from .file_history import (
     unobserved_commands,
 )
 from .planner import carry_out, order_steps, plan_call_undo, plan_rewind, remove_temporary, unrecoverable
+from .session_changes import changed_files, states_before
 
 if TYPE_CHECKING:
     from tui_agent.agent import AgentLoop
@@ -125,6 +128,31 @@ class Rewinder:
         self.agent.apply_rewind(messages, _rewound(plan, scope, from_seq, done, [*passed_over, *failed]))
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
+    async def changed_files(self) -> tuple[ChangedFile, ...]:
+        """Return the files that are not as they were before the session.
+
+        Raises:
+            SessionError: the journal cannot be read.
+        """
+        envelopes = await self._envelopes()
+        return await asyncio.to_thread(lambda: changed_files(changes_in(envelopes), self.contents, self._shown))
+
+    async def undo(self, text: str, steps: Sequence[FileStep]) -> RewindOutcome:
+        """Undo changes of files as the steps say, and publish it; the conversation stays, and learns of it.
+
+        Args:
+            text: what is undone, as in `the changes of cart.py`.
+            steps: the steps; a file that is not in the state that its step names is left alone.
+
+        Raises:
+            AlreadyRunningError: the agent is running; nothing was done.
+            SessionError: the journal cannot be read; nothing was done.
+        """
+        first = states_before(changes_in(await self._envelopes()))
+        is_first = all((change := first.get(step.path)) and same_file(change.before, step.target) for step in steps)
+        to_seq = 0 if is_first else self.bus.last_seq
+        return await self.carry_out(RewindPlan(to_seq, text, tuple(steps), is_undo=True), "files")
+
     def remove_leftovers(self, envelopes: Sequence[Envelope]) -> None:
         """Remove the temporary files of a rewind that was interrupted when the session ran before. Blocks."""
         broken = interrupted_rewind(envelopes)
@@ -135,8 +163,9 @@ class Rewinder:
     async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep], mark: str) -> None:
         """Publish `session.rewinding` and wait until it is in the journal, so that an interrupted rewind is known."""
         names = tuple(step.shown for step in chosen)
+        what = f"undid {plan.text}" if plan.is_undo else f"rewound to before “{plan.text[:80]}”"
         words = (
-            f"The program ended while the user rewound to before “{plan.text[:80]}”. Each of these files has either "
+            f"The program ended while the user {what}. Each of these files has either "
             f"its content from then or its latest content: {_named(names)}. Read a file again before you rely on it."
         )
         intent = SessionRewinding(
@@ -228,6 +257,7 @@ def _rewound(plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str],
         conversation=scope != "files",
         removed=plan.messages if scope != "files" else 0,
         call_id=plan.call_id,
+        is_undo=plan.is_undo,
         files=tuple(done),
         left=tuple(left),
         notice=_notice(plan, scope, done, left),
@@ -254,7 +284,8 @@ def _notice(plan: RewindPlan, scope: Scope, done: Sequence[str], left: Sequence[
     else:
         if not done:
             return None
-        words = f"The user undid changes: these files are as they were before “{plan.text[:80]}”: {_named(done)}."
+        before = f"The user undid changes: these files are as they were before “{plan.text[:80]}”: {_named(done)}."
+        words = f"The user undid {plan.text}." if plan.is_undo else before
     return user_message(f"{words} Read a file again before you rely on it.", "notice")
 
 

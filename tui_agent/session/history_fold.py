@@ -212,6 +212,23 @@ def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
+def added_folders(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
+    """Return the folders that the user added to the workspace of this session in this directory; a fork starts without
+    them."""
+    here, place, found = os.path.realpath(cwd), "", dict[str, None]()
+    for envelope in events_of(envelopes, (SessionCreated, SessionLoaded, SessionForked, Noticed)):
+        match envelope.event:
+            case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
+                place = os.path.realpath(told)
+            case SessionForked():
+                found.clear()
+            case Noticed(code="folder_added", context={"folder": str() as folder}) if place == here:
+                found[folder] = None
+            case _:
+                pass
+    return tuple(found)
+
+
 def restricting_rules(envelopes: Iterable[Envelope]) -> tuple[tuple[str, str], ...]:
     """Return verdict and text of the ask and deny rules that the user added for this session.
 

@@ -26,6 +26,7 @@ from .active_branch import interrupted_rewind
 from .history_fold import (
     HistoryFold,
     ResumableConversation,
+    added_folders,
     chosen_model,
     granted_rules,
     restricting_rules,
@@ -127,6 +128,10 @@ class StoredSession:
     def grants(self, cwd: Path) -> tuple[str, ...]:
         """Return the rules that the user allowed for this session in this directory."""
         return granted_rules(self.envelopes, cwd)
+
+    def folders(self, cwd: Path) -> tuple[str, ...]:
+        """Return the folders that the user added to the workspace of this session in this directory."""
+        return added_folders(self.envelopes, cwd)
 
     @property
     def restrictions(self) -> tuple[tuple[str, str], ...]:

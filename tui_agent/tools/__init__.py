@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 
+from .ask_user_tool import AskUserTool
 from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .fetch_tool import AnswerFromPage, FetchTool, can_fetch_pages
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .job_tools import BashOutputTool, KillBashTool
+from .present_plan_tool import PresentPlanTool
 from .processes.background_jobs import BackgroundJobs
 from .read_tool import ReadTool
 from .todo_tool import TodoTool
@@ -25,6 +27,7 @@ __all__ = [
     "JOB_TOOLS",
     "WEB_TOOLS",
     "Arguments",
+    "AskUserTool",
     "BackgroundJobs",
     "BashOutputTool",
     "BashTool",
@@ -33,6 +36,7 @@ __all__ = [
     "GlobTool",
     "GrepTool",
     "KillBashTool",
+    "PresentPlanTool",
     "ReadOnlyCheck",
     "ReadTool",
     "TodoTool",
@@ -70,6 +74,7 @@ BUILT_IN_TOOLS: Mapping[str, Callable[[ToolSetup], Tool]] = {
     "glob": lambda setup: GlobTool(setup.workspace),
     "grep": lambda setup: GrepTool(setup.workspace),
     "todo": lambda setup: TodoTool(),
+    "ask_user": lambda setup: AskUserTool(),
 }
 """The built-in tools by name, in the order in which the model sees them. A new tool is a file and its line here."""
 

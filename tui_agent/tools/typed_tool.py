@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.function_schema import schema_of
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.protocol.tool import Accesses, Preview, Subject, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 
 SUMMARY_LIMIT = 160
@@ -86,6 +87,10 @@ class TypedTool(Tool, Generic[Args]):
         """Return True if this call itself refuses a file that changed since the model read it."""
         return False
 
+    def call_question(self, args: Args) -> ServerQuestion | None:
+        """Return what the engine asks the user before this call runs; None for no question."""
+        return None
+
     def call_timeout(self, args: Args) -> Timeout:
         """Return the time limit of this call."""
         return "default"
@@ -146,6 +151,10 @@ class TypedTool(Tool, Generic[Args]):
     def notices_changes(self, arguments: JsonObject) -> bool:
         args = self._parsed(arguments)
         return args is not None and self.call_notices_changes(args)
+
+    def question(self, arguments: JsonObject) -> ServerQuestion | None:
+        args = self._parsed(arguments)
+        return None if args is None else self.call_question(args)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         args = self._parsed(arguments)

@@ -31,6 +31,8 @@ class LayerLimits:
     """Bytes on the disk."""
     files: int = 200_000
     processes: int = 4_096
+    pause: float = _SECONDS
+    """Seconds between two looks, at least."""
 
 
 class WatchedCommand:
@@ -96,7 +98,7 @@ class WatchedCommand:
         return self._problem
 
     def _watch(self) -> None:
-        pause = _SECONDS
+        pause = self._limits.pause
         while not self._ended.wait(pause) and _ENDED not in self._read():
             began, self._has_looked = time.monotonic(), True
             if (first := self._first_process()) is not None and (problem := self._exceeded(first[1])):
@@ -104,7 +106,7 @@ class WatchedCommand:
                 # With the first process of its namespace, the kernel ends all others.
                 with suppress(ProcessLookupError):
                     os.kill(first[0], signal.SIGKILL)
-            pause = max(_SECONDS, 10 * (time.monotonic() - began))
+            pause = max(self._limits.pause, 10 * (time.monotonic() - began))
 
     def _read(self) -> bytes:
         """Return the status that bubblewrap, or the launcher for Landlock, has reported so far."""

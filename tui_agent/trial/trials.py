@@ -6,6 +6,7 @@ import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -31,6 +32,7 @@ _LONGEST = 200
 """Most characters of a reason."""
 _FORBIDDEN = ("namespace", "uid map", "uid_map", "not permitted", "ermission denied")
 """Words in the messages of programs that the system forbids namespaces."""
+_PAUSE_OF_VIEW = 5.0
 _PROBE = 'test -e "$1" && rm -- "$2/old" && mkdir "$2/new" && echo new > "$2/new/file"'
 
 
@@ -124,6 +126,27 @@ class Trials:
             return self._layer(directory, call_id, self._walls, self._box(held=self._held))
         except OSError as error:
             raise ToolError(f"no layer can be made: {error}") from error
+
+    def open_view(self) -> TrialLayer:
+        """Return walls around a program that sees the workspace as it changes, and changes nothing of it. Blocks.
+
+        Raises:
+            ToolError: none can be built, with the reason.
+        """
+        facts, walls = self.facts, self._walls
+        if walls is None or self._held is None:
+            raise ToolError(f"no trial works here: {facts.problem}")
+        if isinstance(walls, BubblewrapWalls):
+            walls = replace(walls, has_layer=False, unshare=())
+        directory = self._held.layers / secrets.token_hex(8)
+        try:
+            directory.mkdir(mode=0o700)
+            box = self._box(held=self._held)
+            # It may run for the whole session.
+            box = replace(box, limits=replace(box.limits, pause=_PAUSE_OF_VIEW))
+            return self._layer(directory, "", walls, box)
+        except OSError as error:
+            raise ToolError(f"no walls can be built: {error}") from error
 
     def waiting(self, call_id: str) -> tuple[TrialLayer, str] | None:
         """Return the layer of a call that waited for an answer when the program ended, and its result. Blocks."""

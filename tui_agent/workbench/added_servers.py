@@ -85,8 +85,7 @@ class AddedServers:
                 before = engine.loop.config.update_tools
                 both = pool.update if before is None else partial(_update_both, before, pool.update)
                 engine.loop.config.update_tools = both
-                is_defined = None if engine.definitions is None else engine.definitions.knows
-                self.servers.append(SessionServers(pool, is_defined))
+                self.servers.append(SessionServers(pool, engine.definitions.knows))
             started.set()
             await self._over.wait()
 

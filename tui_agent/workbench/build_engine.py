@@ -14,6 +14,7 @@ import click
 
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
+from tui_agent.agent.output_format import SchemaFormat
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import (
@@ -31,7 +32,7 @@ from tui_agent.permissions.commands.safe_commands import safe_commands
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionWriteError
-from tui_agent.protocol.events import Noticed, SessionSaveFailed, Warned
+from tui_agent.protocol.events import Noticed, SessionRenamed, SessionSaveFailed, Warned
 from tui_agent.protocol.installation import install_command
 from tui_agent.protocol.lazy_events import drop_superseded
 from tui_agent.protocol.provider import ModelProvider
@@ -43,23 +44,24 @@ from tui_agent.session import JournalWriter, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.session.stored_session import lost_jobs
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.tools import BackgroundJobs
+from tui_agent.tools import BackgroundJobs, PresentPlanTool
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.trial.trials import Trials
 
 from .build_provider import ProviderBuilder
-from .built_in_tools import built_in_tools, own_directories
+from .built_in_tools import built_in_tools, offered_tools, own_directories
 from .configuration.definition_files import own_definitions
 from .configuration.effective_settings import prepare_settings
 from .configuration.found_hooks import own_hooks
 from .configuration.launch_options import LaunchOptions
 from .configuration.named_secrets import withhold_named_secrets
-from .configuration.permission_rules import added_folders, build_policy, parse_rules
-from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust
+from .configuration.permission_rules import added_folders, build_policy, kept_folders, parse_rules
+from .configuration.project_trust import SERVERS_FILE, FolderTrust, folder_trust, without_files
 from .hook_commands import command_hooks
 from .leftover_commands import LeftoverCommands, adopt_orphans
 from .plugins.plugin_loader import LoadedPlugins, load_plugins, plugin_news
+from .review_command import PromptDefinitions
 from .session_trials import TrialRules, session_trials
 from .sessions.model_choice import ModelChoice
 from .sessions.recordings import record_journal
@@ -70,11 +72,11 @@ from .sessions.side_requests import SideRequests
 if TYPE_CHECKING:
     # Imported at run time only by a program that has servers, hook files, skills, command files or sub-agents.
     from tui_agent.definitions.records import Definitions
+    from tui_agent.lsp.language_servers import LanguageServers
     from tui_agent.mcp.server_pool import ServerPool
 
     from .file_hooks import FileHooks
     from .tool_servers import ServerAnswers
-    from .typed_definitions import TypedDefinitions
 
 ScreenProblems: TypeAlias = Callable[[LaunchOptions, LoadedSettings], Sequence[str]]
 """Returns warnings about settings of the screen that cannot be applied. Blocks."""
@@ -87,7 +89,9 @@ ONLY_AT_START = (
     "betas",
     "extra_body",
     "hooks",
+    "notify",
     "hook_files",
+    "lsp",
     "mcp",
     "otel.endpoint",
     "output_disk_limit",
@@ -96,16 +100,20 @@ ONLY_AT_START = (
     "env.pass",
     "permissions.rule_resolution",
     "permissions.secret_files",
-    "permissions.folders",
     "permissions.editor_servers",
     "ui.reduced_motion",
     "ui.notifications",
+    "ui.status_command",
     "providers",
     "models.small",
     "plugins.disabled",
     "web.search",
 )
 """Settings whose changes take effect at the next start."""
+SAFE_START = (
+    "Safe start: settings, hooks, tool servers, skills, commands, sub-agents, instructions and plugins are not used, "
+    "neither yours nor those of this folder. Rules that deny or ask still count."
+)
 APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
 """Position of this layer: after the system prompt, before everything that changes."""
@@ -133,8 +141,8 @@ class Engine:
     """Commands that run in the background."""
     choice: ModelChoice
     """Model and effort that the user chose."""
-    definitions: "TypedDefinitions | None"
-    """Skills and command files that the user can type; None: no file defines anything."""
+    definitions: PromptDefinitions
+    """Skills, command files and `/review`, which the user can type."""
     servers: "ServerPool | None"
     """The tool servers; None: none is configured."""
     file_hooks: "FileHooks | None"
@@ -213,24 +221,31 @@ async def _build(
     await stack.enter_async_context(adopt_orphans())
     # Folders, model and rules come first: if one of them is wrong, no file of a session is touched.
     # In a thread: a folder may be on a file system that does not answer, and the screen shares the event loop.
+    given = options.folders
     options = replace(options, folders=await asyncio.to_thread(added_folders, options, loaded.settings))
     plugins = await asyncio.to_thread(load_plugins, loaded.settings, options.cwd)
     providers = ProviderBuilder(stack, plugins)
     provider, options, loaded = await providers.build_first(options, loaded)
     rules = parse_rules(loaded.rules)
+    only = offered_tools(options.extras.tools)
     start = await _open_session(options, locations, loaded, plugins, stack, resume=resume)
     await _announce(start)
     await _export_spans(start, stack)
+    _warn_of_unknown_price(start, provider)
     leftover = await _warn_of_leftovers(start)
     folder = await _publish_notices(start, screen_problems)
-    policy = _policy(start, rules, folder)
-    definitions, layers = await asyncio.to_thread(_definitions, folder, locations)
+    policy = _policy(start, rules, folder, await _kept_folders(start, options.cwd, given))
+    definitions, layers = await asyncio.to_thread(_definitions, folder, locations, own=not options.extras.is_safe)
     gate = ApprovalGate(interactive=watched)
+    _let_notifiers_ask(start, gate, watched=watched)
     side = SideRequests(loaded.settings, None if options.demo else providers.build)
-    config = await _loop_config(start, provider, policy, gate, layers, side)
+    languages = await _open_language_servers(start, stack)
+    config = await _loop_config(start, provider, policy, gate, layers, side, languages, only)
     servers, answers = await _open_servers(start, folder, policy, config, stack)
     loop = _agent(config, answers)
     choice = _choice(start, loop, providers)
+    file_hooks = await _open_file_hooks(start, folder, loop, stack, watched=watched)
+    _check_edits(languages, loop, start.contents)
     return Engine(
         loop=loop,
         bus=start.bus,
@@ -246,13 +261,18 @@ async def _build(
         choice=choice,
         definitions=_connect(start, loop, definitions, providers, side),
         servers=servers,
-        file_hooks=await _open_file_hooks(start, folder, loop, stack, watched=watched),
+        file_hooks=file_hooks,
         plugins=plugins,
         make_provider=providers.build,
     )
 
 
 # --- session ----------------------------------------------------------------------------------------------------------
+
+
+async def _kept_folders(start: _Start, root: Path, given: Sequence[Path]) -> Sequence[Path]:
+    """Return the folders that the session had before and that still exist."""
+    return await asyncio.to_thread(kept_folders, start.bus, root, given, start.session.folders(root))
 
 
 async def _open_session(
@@ -274,8 +294,8 @@ async def _open_session(
         unsaved = f"{error} This session runs without being saved."
         session, files = await asyncio.to_thread(open_session, options, locations, save=False)
         bus, journal = await _open_journal(session, stack)
-    if options.record is not None:
-        await record_journal(options.record, session, bus, stack)
+    if options.extras.record is not None:
+        await record_journal(options.extras.record, session, bus, stack)
     archive = files or await asyncio.to_thread(_temporary_archive, locations, stack)
     contents = ContentStore(archive / CONTENTS_NAME) if journal is not None else None
     protected = ProtectedTree(options.cwd.resolve(), own_directories(locations))
@@ -342,6 +362,13 @@ def _warn_of_endpoint(bus: EventBus, text: str) -> None:
     bus.publish(Warned(code="endpoint_setting", text=text))
 
 
+def _warn_of_unknown_price(start: _Start, provider: ModelProvider) -> None:
+    model = provider.model
+    if start.loaded.settings.budget.cost_usd is not None and model.output_price is None:
+        text = f"The price of {model.name} is unknown, so the cost limit has no effect."
+        start.bus.publish(Warned(code="left_out", text=text))
+
+
 async def _export_spans(start: _Start, stack: AsyncExitStack) -> None:
     """Send spans to the collector of the settings, if there is one."""
     endpoint = start.loaded.settings.otel.endpoint
@@ -363,6 +390,8 @@ async def _announce(start: _Start) -> None:
     if abandoned := start.session.abandoned_layers(resume_pending_calls=resumes):
         await asyncio.to_thread(_discard_layers, start.trials, abandoned)
     start.session.announce(start.bus, __version__, branch=branch, resume_pending_calls=resumes)
+    if start.options.extras.title:
+        start.bus.publish(SessionRenamed(id=start.session.id, title=start.options.extras.title))
     if start.unsaved:
         start.bus.publish(SessionSaveFailed(id=start.session.id, error=start.unsaved))
 
@@ -382,9 +411,11 @@ def _notify_agent(loop: AgentLoop, name: str, text: str) -> None:
     (agents[0] if agents else loop).notify(text)
 
 
-def _definitions(folder: FolderTrust, locations: Locations) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
+def _definitions(
+    folder: FolderTrust, locations: Locations, *, own: bool
+) -> "tuple[Definitions | None, tuple[ContextLayer, ...]]":
     """Return the skills, commands and sub-agents in force, and the instructions with the list of skills. Blocks."""
-    found = (*own_definitions(locations), *folder.definitions)
+    found = (*(own_definitions(locations) if own else ()), *folder.definitions)
     if not found:
         return None, folder.instructions
     from .typed_definitions import catalogue_layers, definitions_in_force
@@ -399,11 +430,11 @@ def _connect(
     definitions: "Definitions | None",
     providers: ProviderBuilder,
     side: SideRequests,
-) -> "TypedDefinitions | None":
+) -> PromptDefinitions:
     """Give the agent its tools for sub-agents and skills, and the reports of background commands, also of lost ones.
 
     Returns:
-        The definitions as the user types them; None if there are none.
+        The definitions as the user types them.
     """
     typed, profiles = None, ()
     side.loop = loop
@@ -416,12 +447,13 @@ def _connect(
             give_definitions(loop, definitions, models),
         )
     loop.add_tool(AgentTool(loop, profiles))
+    loop.add_tool(PresentPlanTool(lambda: loop.policy.mode, partial(loop.set_mode, by="user")))
     providers.on_notice = partial(_publish_dropped_field, start.bus)
     providers.on_warning = partial(_warn_of_endpoint, start.bus)
     start.jobs.notify = partial(_notify_agent, loop)
     if start.session.resumed and (lost := lost_jobs(start.session.envelopes)):
         loop.notify(f"These background commands ended with the program that ran them: {', '.join(lost)}.")
-    return typed
+    return PromptDefinitions(loop, typed)
 
 
 async def _open_servers(
@@ -449,12 +481,44 @@ async def _open_servers(
     return pool, answers
 
 
+async def _open_language_servers(start: _Start, stack: AsyncExitStack) -> "LanguageServers | None":
+    """Return the language servers, which start when they are needed; None if there are none."""
+    # The offline model needs none, as with tool servers.
+    if not start.loaded.settings.lsp or start.options.demo:
+        return None
+    # Imported here so that a start without servers does not wait for it.
+    from .code_servers import open_language_servers
+
+    servers = start.loaded.settings.lsp
+    opened = open_language_servers(servers, start.options.cwd, start.trials, start.bus.publish)
+    return await stack.enter_async_context(opened)
+
+
+def _check_edits(languages: "LanguageServers | None", loop: AgentLoop, contents: ContentStore | None) -> None:
+    """Have the language servers check the files that calls change."""
+    if languages is not None:
+        from .code_servers import check_edits
+
+        check_edits(languages, loop, contents)
+
+
 def _agent(config: AgentLoopConfig, answers: "ServerAnswers | None") -> AgentLoop:
     """Return the agent, which also answers the questions of tool servers."""
     loop = AgentLoop(config)
     if answers is not None:
         answers.loop = loop
     return loop
+
+
+def _let_notifiers_ask(start: _Start, gate: ApprovalGate, *, watched: bool) -> None:
+    """Let `[[notify]]` send the questions elsewhere. Without a user, one that may answer is asked in their place."""
+    notifiers = [one for one in start.loaded.settings.notify if watched or one.answers]
+    if notifiers:
+        # Imported here so that a start without notifiers does not wait for it.
+        from .notifiers import Notifiers
+
+        session, cwd = start.session.id, start.options.cwd
+        gate.approver = Notifiers(notifiers, session, cwd, start.bus, watched=watched).ask
 
 
 async def _open_file_hooks(
@@ -513,6 +577,9 @@ async def _publish_notices(start: _Start, screen_problems: ScreenProblems | None
         start.bus.publish(Warned(code="open_elsewhere", text=options.notice))
     folder = await asyncio.to_thread(folder_trust, options.cwd, locations, given=options.trust)
     wrong = () if screen_problems is None else await asyncio.to_thread(screen_problems, options, loaded)
+    if options.extras.is_safe:
+        folder = without_files(folder)
+        start.bus.publish(Noticed(code="safe_start", text=SAFE_START))
     for text in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *wrong):
         start.bus.publish(Warned(code="left_out", text=text))
     for text in start.plugins.problems:
@@ -528,22 +595,25 @@ def _choice(start: _Start, loop: AgentLoop, providers: ProviderBuilder) -> Model
     choice = ModelChoice(loop, start.bus, settings, providers.build)
     if not start.options.demo:
         model, effort = start.session.chosen_model
-        choice.begin("" if "model" in start.options.settings else model, effort or settings.effort)
+        given = start.options.settings
+        choice.begin("" if "model" in given else model, (effort if "effort" not in given else "") or settings.effort)
     return choice
 
 
 # --- policy and rewinder ----------------------------------------------------------------------------------------------
 
 
-def _policy(start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust) -> PermissionPolicy:
-    """Return the policy, with the grants that the session still has."""
+def _policy(
+    start: _Start, rules: Sequence[Sequence[Rule]], folder: FolderTrust, kept: Sequence[Path]
+) -> PermissionPolicy:
+    """Return the policy, with the grants and folders that the session still has."""
     policy = build_policy(
         start.loaded,
         rules,
         start.options.cwd,
         start.locations,
         start.archive,
-        folders=start.options.folders,
+        folders=(*start.options.folders, *kept),
         trial=start.trials.facts,
         temporary=start.trials.temporary,
         is_trusted=folder.is_trusted,
@@ -580,6 +650,8 @@ async def _loop_config(
     gate: ApprovalGate,
     instructions: Sequence[ContextLayer],
     side: SideRequests,
+    languages: "LanguageServers | None",
+    only: Callable[[str], bool] | None,
 ) -> AgentLoopConfig:
     options, settings, session, bus = start.options, start.loaded.settings, start.session, start.bus
     pending = session.resumable_conversation if start.resumes_calls else None
@@ -588,14 +660,16 @@ async def _loop_config(
     messages = session.messages if pending is None else pending.messages
     # A long conversation takes a while, and keys come first.
     history = await asyncio.to_thread(ConversationHistory, messages, id=session.id)
-    tools = [*_built_in_tools(start, policy, side), *start.plugins.tools]
+    tools = [*_built_in_tools(start, policy, side, languages), *start.plugins.tools]
     hooks = command_hooks(settings.hooks, options.cwd)
     start.plugins.add_hooks(hooks)
     return AgentLoopConfig(
         provider=provider,
         tools=tools,
         system=options.system or DEFAULT_SYSTEM,
-        context=await session_facts(options.cwd, policy, tools),
+        only_tools=only,
+        output=None if options.extras.answer_schema is None else SchemaFormat(options.extras.answer_schema),
+        context=await session_facts(options.cwd, policy, [one for one in tools if only is None or only(one.name)]),
         layers=(*_appended_layers(settings), *instructions),
         workspace=options.cwd,
         bus=bus,
@@ -620,7 +694,9 @@ async def _loop_config(
     )
 
 
-def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests) -> list[Tool]:
+def _built_in_tools(
+    start: _Start, policy: PermissionPolicy, side: SideRequests, languages: "LanguageServers | None"
+) -> list[Tool]:
     options, bus = start.options, start.bus
     tools = built_in_tools(
         options.cwd,
@@ -636,6 +712,7 @@ def _built_in_tools(start: _Start, policy: PermissionPolicy, side: SideRequests)
         jobs=start.jobs,
         side_requests=None if options.demo else side,
         report_problem=partial(_give_up_trials, policy, bus),
+        look_up=None if languages is None else languages.look_up,
         is_trusted=policy.is_trusted,
     )
     start.trial_rules.search = next((tool for tool in tools if tool.name == "grep"), None)

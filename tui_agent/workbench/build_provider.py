@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.protocol.endpoint import CLOUDS
 from tui_agent.protocol.engine_imports import IMPORTING
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import ModelProvider
@@ -25,6 +26,8 @@ from .plugins.plugin_loader import LoadedPlugins
 if TYPE_CHECKING:
     from tui_agent.providers.demo import DemoServer
     from tui_agent.providers.endpoint_profiles import ModelTarget
+    from tui_agent.providers.kinds.cloud_provider import CloudProvider
+    from tui_agent.providers.kinds.openai_provider import OpenAiProvider
 
 _KEY_SECONDS = 60.0
 """Most seconds that a command that prints the key may take: it may ask another server."""
@@ -101,6 +104,10 @@ class ProviderBuilder:
     def _build_for(self, target: "ModelTarget") -> AnthropicProvider:
         """Return the provider for a model of a named endpoint, which gets that endpoint's key and no other."""
         endpoint = target.endpoint
+        if endpoint.kind == "openai":
+            return _openai_provider(target)
+        if endpoint.kind in CLOUDS:
+            return _cloud_provider(target)
         version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
         return AnthropicProvider(
             target.name,
@@ -129,6 +136,33 @@ class ProviderBuilder:
         """Have the stack close the provider."""
         self._stack.push_async_callback(provider.aclose)
         return provider
+
+
+def _openai_provider(target: "ModelTarget") -> "OpenAiProvider":
+    """Return the provider for a model of a server with an API of OpenAI."""
+    with IMPORTING:
+        from tui_agent.providers.kinds.openai_provider import OpenAiProvider, ResponsesProvider
+
+    endpoint = target.endpoint
+    make = ResponsesProvider if endpoint.api == "responses" else OpenAiProvider
+    return make(
+        target.name,
+        base_url=endpoint.base_url or "",
+        endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),
+        auth_token=key_of(target.provider, endpoint, os.environ),
+        headers=endpoint.headers,
+        extra_body=endpoint.extra_body,
+        key_source=_key_source(endpoint.key_command),
+    )
+
+
+def _cloud_provider(target: "ModelTarget") -> "CloudProvider":
+    """Return the provider for a model in a cloud."""
+    with IMPORTING:
+        from tui_agent.providers.kinds.cloud_provider import CloudProvider
+
+    key = key_of(target.provider, target.endpoint, os.environ)
+    return CloudProvider(target, auth_token=key, key_source=_key_source(target.endpoint.key_command))
 
 
 def _key_source(command: str) -> KeySource | None:

@@ -3,17 +3,23 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.git.protected_tree import ProtectedTree
 from tui_agent.permissions import is_read_only_command
+from tui_agent.protocol.code_lookup import LookUp
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import Trials
 from tui_agent.settings import Locations
 from tui_agent.tools import BackgroundJobs, Workspace, default_tools, web_tools
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.processes.spool_file import SESSION_SPOOL_LIMIT
+
+from .configuration.permission_rules import RULE_TOOL_NAMES, rule_tool_names
 
 if TYPE_CHECKING:
     from .sessions.side_requests import SideRequests
@@ -33,6 +39,7 @@ def built_in_tools(
     jobs: BackgroundJobs | None = None,
     side_requests: "SideRequests | None" = None,
     report_problem: Callable[[str], None] | None = None,
+    look_up: LookUp | None = None,
     *,
     is_trusted: bool = True,
 ) -> list[Tool]:
@@ -52,32 +59,65 @@ def built_in_tools(
         jobs: keeps the background commands; None: the tools describe them, and start none.
         side_requests: answers questions about pages, and searches the web if it can; None: neither is offered.
         report_problem: called with the reason when no layer could be made for a command.
+        look_up: answers questions about code; None: `lookup` is not offered.
         is_trusted: False if git may run for tui-agent only behind walls.
     """
     spool = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
+    workspace = Workspace(
+        root,
+        spool_dir=spool,
+        contents=contents,
+        private=private,
+        spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
+        warn=warn,
+        protected_files=None if protected is None else protected.files,
+        warn_of_protected=warn_of_protected,
+        is_trusted=is_trusted,
+        note_withheld=note_withheld,
+        trial_temporary=None if trials is None else trials.temporary,
+    )
     tools = default_tools(
-        Workspace(
-            root,
-            spool_dir=spool,
-            contents=contents,
-            private=private,
-            spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
-            warn=warn,
-            protected_files=None if protected is None else protected.files,
-            warn_of_protected=warn_of_protected,
-            is_trusted=is_trusted,
-            note_withheld=note_withheld,
-            trial_temporary=None if trials is None else trials.temporary,
-        ),
+        workspace,
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
         trials=trials,
         report_problem=report_problem,
         jobs=jobs or BackgroundJobs(),
     )
+    return [*tools, *_lookup_tools(workspace, look_up), *_web_tools(side_requests)]
+
+
+def _lookup_tools(workspace: Workspace, look_up: LookUp | None) -> list[Tool]:
+    if look_up is None:
+        return []
+    # Imported here so that a start without language servers does not wait for it.
+    from tui_agent.tools.lookup_tool import LookupTool
+
+    return [LookupTool(workspace, look_up)]
+
+
+def _web_tools(side_requests: "SideRequests | None") -> list[Tool]:
     if side_requests is None:
-        return [*tools, *web_tools()]
-    search = side_requests.search if side_requests.can_search else None
-    return [*tools, *web_tools(side_requests.answer, search)]
+        return web_tools()
+    return web_tools(side_requests.answer, side_requests.search if side_requests.can_search else None)
+
+
+def offered_tools(patterns: Sequence[str] | None) -> Callable[[str], bool] | None:
+    """Return a function that is true for the names of the tools that patterns offer; None for all tools.
+
+    Raises:
+        ConfigurationError: a name without `*` belongs to no tool; tools of servers are not known yet.
+    """
+    if patterns is None:
+        return None
+    for name in patterns:
+        if "*" not in name and "__" not in name:
+            known = (*RULE_TOOL_NAMES, "skill")
+            known = known if name in known else (*rule_tool_names(), "skill")
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else f"; the tools are {', '.join(known)}"
+                raise ConfigurationError(f"--tools: no tool is named {name!r}{hint}")
+    return lambda tool: any(fnmatchcase(tool, pattern) for pattern in patterns)
 
 
 def tool_finder(root: Path, more: Iterable[Tool] = ()) -> Callable[[str], Tool | None]:

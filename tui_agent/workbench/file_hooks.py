@@ -50,7 +50,7 @@ from tui_agent.protocol.hooks import (
     RequireApproval,
 )
 from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ChangesChecker, PermissionMode
 from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.tools.processes.child_environment import child_environment
 
@@ -227,7 +227,9 @@ class FileHooks:
             decision = ApprovalDecision(decision="deny", note=f"A hook ({sources}) denies it: {reason}")
         elif verdict == "allow" and self._is_asked_by_the_mode(request):
             changed = own_input(request.tool, request.args, answer.updated_input, self._cwd)
-            decision = ApprovalDecision(decision="approve", input=changed if changed != request.args else None)
+            # A command that ran in a trial has run: its input cannot change any more.
+            is_changed = changed != request.args and request.changes is None
+            decision = ApprovalDecision(decision="approve", input=changed if is_changed else None)
         if decision is not None and gate.resolve(
             request.request_id, decision, by="policy" if verdict == "deny" else "user"
         ):
@@ -237,7 +239,11 @@ class FileHooks:
             self._stop(*answer.stop)
 
     def _is_asked_by_the_mode(self, request: ApprovalRequested) -> bool:
-        """Return True if neither a rule nor a protected path asks about a call: hooks answer nothing else for you."""
+        """Return True if neither a rule nor a protected path asks: hooks answer nothing else for you."""
+        if request.changes is not None:
+            policy = self._loop.policy
+            found = policy.check_changes(request.changes) if isinstance(policy, ChangesChecker) else None
+            return found is not None and found.decision == "ask" and found.source == "mode"
         tool = next((tool for tool in self._loop.tools if tool.name == request.tool), None)
         if tool is None:
             return False

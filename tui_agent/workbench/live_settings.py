@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -15,7 +16,8 @@ from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settin
 from .build_engine import ONLY_AT_START, Engine, apply_settings
 from .configuration.effective_settings import load_effective_settings
 from .configuration.launch_options import LaunchOptions
-from .configuration.permission_rules import parse_rules
+from .configuration.permission_rules import check_folder, parse_rules
+from .session_folders import SETTING, join_workspace
 
 UseOnScreen: TypeAlias = Callable[[Settings, LoadedSettings], Sequence[str]]
 """Applies the settings of the screen after a change; returns warnings about those that cannot be applied."""
@@ -64,6 +66,7 @@ class LiveSettings:
             return
         before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
         self._use(before.settings, loaded)
+        await self._add_folders(before.settings, loaded.settings)
         self._engine.policy.set_rules(layers)
         mode = loaded.settings.permissions.mode
         if mode is not before.settings.permissions.mode:
@@ -82,11 +85,27 @@ class LiveSettings:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays unchanged."))
         problems = self._use_on_screen(before, loaded) if self._use_on_screen is not None else ()
         late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
+        if set(before.permissions.folders) - set(after.permissions.folders):
+            late.append(SETTING)
         if late:
             text = f"Changed in the settings: {', '.join(late)}. This takes effect at the next start."
             self._engine.bus.publish(Noticed(code="settings_later", text=text))
         for text in problems:
             self._engine.bus.publish(Warned(code="left_out", text=text))
+
+    async def _add_folders(self, before: Settings, after: Settings) -> None:
+        """Add the new folders to the workspace; one that is no longer listed stays until the next start."""
+        for name in after.permissions.folders:
+            if name in before.permissions.folders:
+                continue
+            try:
+                path = Path(os.path.expanduser(name))
+                folder = await asyncio.to_thread(check_folder, path, self._options.cwd)
+            except ConfigurationError as error:
+                self._engine.bus.publish(Warned(code="left_out", text=f"`permissions.folders`: {error}."))
+                continue
+            if folder not in self._engine.policy.folders:
+                join_workspace(self._engine, folder)
 
     def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
         """Return the new rules, and those of the current ones that stay: the rules of the offline model's tour, and the

@@ -116,7 +116,9 @@ def hook_file_facts(
     """
     hooks = (*own.hooks, *project.hooks)
     facts = [_fact(hook, "" if hook in runs else why_not, results or {}) for hook in hooks]
-    left_out = [HookFact("", "", "", "", text) for text in (*own.problems, *project.problems, *project.links)]
+    rules = (problem for found in (own, project) for file in found.files for problem in file.rule_problems)
+    problems = (*own.problems, *project.problems, *project.links, *rules)
+    left_out = [HookFact("", "", "", "", text) for text in problems]
     return (*facts, *left_out)
 
 

@@ -3,40 +3,42 @@ commands that need the whole session: export, copy, checks of the installation, 
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.messages import TextBlock, UserMessage
+from tui_agent.protocol.messages import JsonObject, TextBlock, UserMessage
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.repository_files import branch_of
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.tools.processes.child_environment import child_environment
 
 from .build_engine import Engine
+from .command_output import first_line_of
 from .configuration.launch_options import LaunchOptions
+from .review_command import PromptDefinitions
 from .sessions.prompt_files import PromptFiles
 from .sessions.session_facts import has_changes
 
-if TYPE_CHECKING:
-    from .typed_definitions import TypedDefinitions
-
 _FORMATS: dict[str, ExportFormat] = {".md": "md", ".html": "html", ".jsonl": "jsonl"}
 _FILE_MODE = 0o600
+STATUS_SECONDS = 5.0
+"""Longest time that the command for the status line may take."""
 
 
 class SessionPrompts:
     """Passes inputs on to the agent, with skills and command files expanded, and the files of prompts attached."""
 
-    def __init__(self, agent: AgentLoop, definitions: "TypedDefinitions | None", files: PromptFiles) -> None:
+    def __init__(self, agent: AgentLoop, definitions: PromptDefinitions, files: PromptFiles) -> None:
         """
         Args:
             agent: the agent.
-            definitions: skills and command files; None: there are none.
+            definitions: skills, command files and `/review`.
             files: reads the files to attach.
         """
         self._agent = agent
@@ -46,7 +48,7 @@ class SessionPrompts:
     @property
     def commands(self) -> Sequence[PromptCommand]:
         """The `/` commands of skills and command files."""
-        return () if self._definitions is None else self._definitions.commands
+        return self._definitions.commands
 
     async def run(self, text: str, *, typed: bool) -> AgentRunReport | None:
         """Run an input to its end, with the files that it names; None if a command of a command file was cancelled.
@@ -66,7 +68,7 @@ class SessionPrompts:
 
     async def run_message(self, text: str, message: Callable[[str], str | UserMessage]) -> AgentRunReport | None:
         """Run an input to its end; `message` returns the message for the prompt that it stands for."""
-        if self._definitions is not None and self._definitions.knows(text):
+        if self._definitions.knows(text):
             return await self._definitions.run(text, message)
         return await self._agent.run(message(text))
 
@@ -80,7 +82,7 @@ class SessionPrompts:
 
     def needs_own_run(self, text: str) -> bool:
         """True if a text runs a command file that cannot be a message to a run."""
-        return self._definitions is not None and self._definitions.needs_own_run(text)
+        return self._definitions.needs_own_run(text)
 
     def expanded(self, text: str) -> str:
         """Return the message for a text that needs no run of its own.
@@ -88,7 +90,7 @@ class SessionPrompts:
         Raises:
             ConfigurationError: it needs a run of its own.
         """
-        return text if self._definitions is None else self._definitions.expanded(text)
+        return self._definitions.expanded(text)
 
 
 class SessionCommands:
@@ -131,6 +133,15 @@ class SessionCommands:
         root, tools = self._options.cwd, self._engine.loop.config.tools
         is_changed = await asyncio.to_thread(has_changes, root, self._engine.policy, tools)
         return None if is_changed is None else (branch_of(root), is_changed)
+
+    async def status_output(self, facts: JsonObject, /) -> str:
+        """Return the first line that the user's command for the status line prints; empty without one."""
+        command = self._engine.loaded.settings.ui.status_command
+        if not command:
+            return ""
+        given = {**facts, "session_id": self._engine.bus.origin.session_id, "cwd": str(self._options.cwd)}
+        environment = dict(child_environment(os.environ))
+        return await first_line_of(command, json.dumps(given).encode(), self._options.cwd, environment, STATUS_SECONDS)
 
     def _write(self, session_id: str, form: ExportFormat, path: Path) -> None:
         session = SessionStore(self._engine.locations.sessions_dir).load(session_id)

@@ -1,11 +1,14 @@
 """Rules and tools of a session."""
 
-from tui_agent.execution.contained_calls import try_call
+from copy import copy
+
+from tui_agent.execution.contained_calls import Crash, try_call
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed
 from tui_agent.protocol.facts.rule_facts import RuleFact, RulesInForce, ToolFact
-from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.trial import TrialFacts
 
@@ -33,6 +36,7 @@ class SessionRules:
             rules=tuple(_fact(rule, is_session=is_session) for rule, is_session in self._rules()),
             strictest_wins=settings.permissions.rule_resolution == "severity",
             sandbox=trial_fact(self._policy.trial),
+            folders=tuple(map(str, self._policy.folders)),
         )
 
     def add(self, rule: str, /) -> str:
@@ -57,6 +61,15 @@ class SessionRules:
         removed = Rule.parse(verdict, text)
         self._publish(Noticed(code="session_rule_removed", text=notice, context=_context(removed)))
         return True
+
+    def narrowest(self, tool: str, arguments: JsonObject) -> str:
+        """Return the narrowest rules that would allow a call, a line each; empty if none can be stored for it."""
+        found = next((one for one in self._engine.loop.tools if one.name == tool), None)
+        # Rules are offered for calls that ask.
+        asking = copy(self._policy)
+        asking.set_mode(PermissionMode.ASK)
+        choices = try_call(asking.grant_choices, found, arguments) if found is not None else ()
+        return "" if isinstance(choices, Crash) or not choices else choices[0]
 
     def tools(self) -> tuple[ToolFact, ...]:
         """Return the tools that the model can call, with the rules that apply to some of their calls."""

@@ -29,6 +29,8 @@ from .configuration.user_settings import read_user_file, store_setting
 
 _ELSEWHERE = " Never taken from a project."
 """Sentence of meanings that says nothing to someone who changes their own file."""
+_WITHOUT_EFFECT = "Without effect"
+"""Begin of the meaning of a setting that is only accepted; it is listed where the user's file has it."""
 _ADDRESSES = ("base_url", "otel.endpoint")
 """URLs, which may contain a password or a key."""
 _COMMANDS = ("key_command",)
@@ -74,7 +76,8 @@ class SessionSettings:
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path}: {error}") from error
         loaded = load_effective_settings(self._options, self._locations)
-        facts = tuple(self._fact(key, loaded, own) for key in key_names())
+        kept = (key for key in key_names() if _is_in(own, key) or not meanings()[key].startswith(_WITHOUT_EFFECT))
+        facts = tuple(self._fact(key, loaded, own) for key in kept)
         return SettingFacts(facts, _short(str(path)), content)
 
     def _fact(self, key: str, loaded: LoadedSettings, own: JsonObject) -> SettingFact:

@@ -93,7 +93,7 @@ class NamedModels:
 def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedModels) -> tuple[AgentProfile, ...]:
     """Give an agent the tool for skills, if there are some, and return the kinds of sub-agents."""
     if skills := [skill for skill in definitions.skills if skill.for_model]:
-        loop.add_tool(SkillTool(skills))
+        loop.add_tool(SkillTool([_in_session(skill, loop) for skill in skills]))
     return tuple(
         AgentProfile(
             agent.name,
@@ -101,6 +101,7 @@ def give_definitions(loop: AgentLoop, definitions: Definitions, models: NamedMod
             agent.body,
             None if agent.tools is None else partial(is_allowed, patterns=agent.tools),
             lambda model=agent.model: models.provider(model) or loop.provider,
+            agent.max_steps,
         )
         for agent in definitions.agents
     )
@@ -158,12 +159,18 @@ class TypedDefinitions:
             return text
         return _prompt_of(*found)
 
-    async def run(self, text: str, message: Callable[[str], str | UserMessage] | None = None) -> AgentRunReport | None:
+    async def run(
+        self,
+        text: str,
+        message: Callable[[str], str | UserMessage] | None = None,
+        more_tools: Sequence[str] = (),
+    ) -> AgentRunReport | None:
         """Run a text that `knows` to its end.
 
         Args:
             text: the text as typed.
             message: returns the message for a prompt; None: the prompt itself.
+            more_tools: names of tools beside those that the file allows.
 
         Returns:
             The report; None if one of the command's shell commands was cancelled, which ends all of it.
@@ -178,7 +185,7 @@ class TypedDefinitions:
             one, arguments = found
             provider, tools = self._models.provider(one.model), one.tools
             outputs: list[str] = []
-            for shell in _template_of(one).commands_with(arguments):
+            for shell in PromptTemplate.of(one.body).commands_with(arguments):
                 output = await self._output(shell, one.name)
                 if output is None:
                     return None
@@ -188,7 +195,7 @@ class TypedDefinitions:
             raise ConfigurationError("the command has no text")
         return await self._loop.run(
             message(prompt) if message is not None else prompt,
-            allowed_tools=None if tools is None else partial(is_allowed, patterns=tools),
+            allowed_tools=None if tools is None else lambda name: name in more_tools or is_allowed(name, tools),
             provider=provider,
         )
 
@@ -205,17 +212,31 @@ class TypedDefinitions:
     def _find(self, text: str) -> tuple[Skill | CommandFile, Arguments] | None:
         match = _TYPED.match(text.strip())
         found = self._by_name.get(match[1]) if match is not None else None
-        return (found, Arguments((match[2] or "").strip())) if found is not None and match is not None else None
+        if found is None or match is None:
+            return None
+        return found, Arguments((match[2] or "").strip(), places=_places(found, self._loop))
 
 
-def _template_of(one: Skill | CommandFile) -> PromptTemplate:
-    folder = str(one.folder) if isinstance(one, Skill) else ""
-    return PromptTemplate.of(one.body.replace("${CLAUDE_SKILL_DIR}", folder) if folder else one.body)
+def _places(one: Skill | CommandFile, loop: AgentLoop) -> dict[str, str]:
+    """Return the values of `PLACES`."""
+    values = {
+        "CLAUDE_SESSION_ID": loop.config.session_id,
+        "CLAUDE_PROJECT_DIR": os.path.realpath(loop.config.workspace or "."),
+    }
+    return values | ({"CLAUDE_SKILL_DIR": str(one.folder)} if isinstance(one, Skill) else {})
+
+
+def _in_session(skill: Skill, loop: AgentLoop) -> Skill:
+    """Return a skill that the model loads, with the values of its placeholders."""
+    body = skill.body
+    for name, value in _places(skill, loop).items():
+        body = body.replace(f"${{{name}}}", value)
+    return replace(skill, body=body)
 
 
 def _prompt_of(one: Skill | CommandFile, arguments: Arguments, outputs: Sequence[str] = ()) -> str:
     """Return the message for a command file or a skill that the user typed. Reads a skill's folder."""
-    prompt = _template_of(one).prompt(arguments, outputs)
+    prompt = PromptTemplate.of(one.body).prompt(arguments, outputs)
     return prompt if isinstance(one, CommandFile) else f"Use this skill.\n\n{skill_text(replace(one, body=prompt))}"
 
 

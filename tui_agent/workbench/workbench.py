@@ -20,6 +20,8 @@ from .built_in_tools import tool_finder
 from .configuration.launch_options import LaunchOptions
 from .configuration.permission_rules import RuleImpact, RuleStore
 from .live_settings import LiveSettings, UseOnScreen
+from .session_diff import SessionDiff
+from .session_folders import SessionFolders
 from .session_hooks import SessionHooks
 from .session_inputs import SessionCommands, SessionPrompts
 from .session_jobs import SessionJobs
@@ -66,6 +68,7 @@ class Workbench:
         self.save = engine.flush_journal
         """Returns once every event so far is saved; None if the session is not saved."""
         self.rules = SessionRules(engine)
+        self.folders = SessionFolders(engine, options)
         find = tool_finder(options.cwd, engine.loop.tools)
         self.grants = RuleImpact(engine.loop, engine.policy, RuleStore(engine.locations, options.cwd), find)
         """Effects of a rule that an approval would store."""
@@ -73,12 +76,13 @@ class Workbench:
         self.leftovers = engine.leftover_commands
         """Commands that run since tui-agent was killed; None: there are none."""
         self.definitions = engine.definitions
-        """Skills and command files; None: no file defines anything."""
-        is_defined = None if engine.definitions is None else engine.definitions.knows
-        self.servers = SessionServers(engine.servers, is_defined)
+        """Skills, command files and `/review`."""
+        self.servers = SessionServers(engine.servers, engine.definitions.knows)
         self.hooks = SessionHooks(engine.bus, engine.loaded, options.cwd, engine.file_hooks, engine.plugins)
         self.rewind = engine.rewinder
         """Goes back to earlier moments; None: the session is not saved."""
+        self.diff = SessionDiff(options.cwd, engine.rewinder, is_trusted=engine.policy.is_trusted)
+        """Changed files, with their differences, which the user can undo."""
         self.commands = SessionCommands(engine, options, examine)
         """Export, copy, checks of the installation, state of the work tree."""
         self.models = SessionModels(engine, options)
@@ -86,7 +90,7 @@ class Workbench:
         kept_in = engine.locations.sessions_dir if options.keep_session else None
         self.prompt_history = prompts if prompts is not None else PromptStore(kept_in, options.cwd)
         """Prompts of the project, of this session and earlier ones."""
-        self.files = WorkspaceFiles(options.cwd)
+        self.files = WorkspaceFiles(options.cwd, lambda: engine.policy.folders)
         self.symbols = WorkspaceSymbols(options.cwd, is_trusted=engine.policy.is_trusted)
         self.attachments = PromptFiles(options.cwd, engine.policy)
         """Files that the user names in a prompt."""
@@ -136,8 +140,7 @@ class Workbench:
     @property
     def slash_commands(self) -> tuple[PromptCommand, ...]:
         """The `/` commands that the session defines: those of files, prompts of tool servers, models."""
-        defined = () if self.definitions is None else self.definitions.commands
-        return (*defined, *self.servers.commands, *self.models.commands)
+        return (*self.definitions.commands, *self.servers.commands, *self.models.commands)
 
     def conversation(self) -> Sequence[Envelope]:
         """Return `past` without the events that a rewind removed; once, like `past`."""

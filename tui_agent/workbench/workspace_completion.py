@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +20,7 @@ from typing import BinaryIO
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.facts.source_symbol import SourceSymbol
+from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.processes.child_environment import child_environment
 from tui_agent.tools.processes.process import ProcessSpec, run_process
@@ -27,7 +28,10 @@ from tui_agent.tools.search import symbol_worker
 from tui_agent.tools.search.file_listing import BoundedBytes, list_files
 from tui_agent.tools.search.search_engine import find_ripgrep
 from tui_agent.tools.search.tree_listing import GitFiles
+from tui_agent.tools.text_format import find_format, is_binary
 
+MAX_SHOWN = 2_000_000
+"""Most bytes of a file that is shown."""
 MAX_PATHS_FOUND = 50
 """Paths that one query returns."""
 LISTING_AGE = 5.0
@@ -53,28 +57,71 @@ _OUTPUT_SIZE = 64 * 1024 * 1024
 class WorkspaceFiles:
     """Finds files of a workspace by a part of their path; files that `.gitignore` excludes are left out."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folders: Callable[[], Sequence[Path]] = tuple) -> None:
+        """
+        Args:
+            root: the workspace.
+            folders: returns the folders that were added to it, whose files are found by their absolute paths.
+        """
         self._root = root
-        self._names: tuple[str, ...] = ()
-        self._listed_at = float("-inf")
+        self._folders = folders
+        self._listings: dict[Path, tuple[float, tuple[str, ...]]] = {}
+        """Time and names of the newest listing of each directory."""
 
     async def find(self, text: str) -> tuple[str, ...]:
         """Return the paths below the root that match a text, the best first; none if the root cannot be listed.
 
-        A query that is cancelled stops its search.
+        A text that begins like an added folder finds the folder, then what is in it, as absolute paths. A query that is
+        cancelled stops its search.
         """
         token = CancellationToken()
+        path = os.path.expanduser(text) if text.startswith("~/") else text
         try:
-            if time.monotonic() - self._listed_at > LISTING_AGE:
-                place = ResolvedPath(await asyncio.to_thread(self._root.resolve))
-                listing = await list_files(place, place.path, find_ripgrep(place.path), token)
-                self._names = await asyncio.to_thread(with_directories, listing.names)
-                self._listed_at = time.monotonic()
-            return await asyncio.to_thread(best_matches, self._names, text, token)
+            for folder in self._folders():
+                top = f"{folder}/"
+                if path.startswith("/") and top.startswith(path):
+                    return (top,)
+                if path.startswith(top):
+                    names = await self._listed(folder, token)
+                    found = await asyncio.to_thread(best_matches, names, path.removeprefix(top), token)
+                    return tuple(f"{top}{name}" for name in found)
+            return await asyncio.to_thread(best_matches, await self._listed(self._root, token), text, token)
         except (ToolError, OSError, OperationCancelledError):
             return ()
         finally:
             token.cancel("the search is over")
+
+    async def _listed(self, directory: Path, token: CancellationToken) -> tuple[str, ...]:
+        """Return the names below a directory, as they were at most `LISTING_AGE` ago."""
+        listed_at, names = self._listings.get(directory, (float("-inf"), ()))
+        if time.monotonic() - listed_at > LISTING_AGE:
+            place = ResolvedPath(await asyncio.to_thread(directory.resolve))
+            listing = await list_files(place, place.path, find_ripgrep(place.path), token)
+            names = await asyncio.to_thread(with_directories, listing.names)
+            self._listings[directory] = (time.monotonic(), names)
+        return names
+
+    def path(self, path: str) -> str:
+        """Return the absolute path of a file that is named relative to the root."""
+        return str(self._root / path)
+
+    async def text(self, path: str) -> str:
+        """Return the text of a file, at most `MAX_SHOWN` bytes.
+
+        Args:
+            path: relative to the root, or absolute.
+
+        Raises:
+            ToolError: it cannot be read, or is binary.
+        """
+        try:
+            content = await asyncio.to_thread(read_regular_file, str(self._root / path), MAX_SHOWN)
+        except OSError as error:
+            raise ToolError(f"{path} cannot be read: {error.strerror or error}.") from error
+        if is_binary(content):
+            raise ToolError(f"{path} is a binary file.")
+        form = await find_format(content)
+        return form.decode(content)
 
 
 def with_directories(names: Sequence[str]) -> tuple[str, ...]:

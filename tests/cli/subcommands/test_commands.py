@@ -51,6 +51,43 @@ def test_config_check_refuses_a_malformed_rule(capsys: pytest.CaptureFixture[str
     assert "bash(" in error
 
 
+def test_config_check_lists_every_mistake_of_every_file(
+    capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_file.write_text(
+        'modle = "x"\neffort = "hgh"\n'
+        '[permissions]\nrules = [["allow", "bsh(x)"], ["allow", "bash("]]\n'
+        "[web]\nsearch = 3\n",
+        "utf-8",
+    )
+    project = tmp_path / "project"
+    (project / ".tui-agent").mkdir(parents=True)
+    (project / ".tui-agent/config.toml").write_text('max_steps = "many"\n[ui]\ncolour = 1\n', "utf-8")
+    (project / ".mcp.json").write_text("{", "utf-8")
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("TUI_AGENT_TOOL_TIMEOUT", "soon")
+
+    code = run_program(["config", "check"])
+
+    out, error = capsys.readouterr()
+    assert code == 2
+    for words in (
+        f"{user_file}:1: unknown key `modle`; did you mean `model`?",
+        f"{user_file}:2: `effort`",
+        f"{user_file}:6: `web.search`",
+        "bsh(x)",
+        "bash(",
+        "`tool_timeout`",
+    ):
+        assert words in error
+    assert error.count("\n") == 6
+    corrected = "this folder can be trusted only after its settings are corrected: "
+    assert out.count(corrected) == 2
+    assert "config.toml:1: `max_steps`" in out
+    assert "config.toml:3: unknown key `ui.colour`" in out
+    assert ".mcp.json: not JSON" in out
+
+
 def test_config_check_explains_why_a_folder_cannot_be_trusted(
     capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

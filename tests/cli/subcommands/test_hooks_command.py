@@ -198,9 +198,9 @@ def test_the_check_names_files_of_definitions_that_are_not_used(
 
     lines = capsys.readouterr().out.splitlines()[1:]
     assert sorted(line for line in lines if "not trusted" not in line) == [
-        ".claude/skills/other/SKILL.md: `name` is another, but the folder is other; both load it",
+        ".claude/skills/other/SKILL.md:2: `name` is another, but the folder is other; both load it",
         "command not used: .claude/commands/c.md:1: the front matter has no end: a line `---` is missing",
-        "skill not used: .claude/skills/empty/SKILL.md: the text of the skill is missing",
-        "skill not used: .claude/skills/guarded/SKILL.md: 'hooks' is not supported and changes what it may do",
-        "sub-agent not used: .claude/agents/a.md: `description` is missing: the model chooses sub-agents by it",
+        "skill not used: .claude/skills/empty/SKILL.md:1: the text of the skill is missing",
+        "skill not used: .claude/skills/guarded/SKILL.md:2: 'hooks' is not supported and changes what it may do",
+        "sub-agent not used: .claude/agents/a.md:1: `description` is missing: the model chooses sub-agents by it",
     ]

@@ -12,6 +12,7 @@ from tests.ui.still import FakeAgent, bridge_to, drawn, notes
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.ui.app.tui_agent_app import TuiAgentApp
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
 from tui_agent.ui.chat.app_requests import SessionTarget
@@ -87,6 +88,15 @@ async def test_clear_shows_an_empty_session_and_says_how_to_return() -> None:
         assert ("abort", "the program was quit") in stage.agent.asked or any(
             isinstance(one, tuple) and one[0] == "abort" for one in stage.agent.asked
         )
+
+
+async def test_the_users_choices_hold_in_the_next_session() -> None:
+    async with switching() as stage:
+        stage.app.use_choices(ScreenChoices(vim_keys=True, status=("cost",)))
+        await stage.say("/clear")
+        await stage.until(lambda: stage.service.started)
+        assert stage.app.chat.entry.composer.vim is not None
+        assert stage.app.chat.bars.line.items == ("cost",)
 
 
 async def test_the_draft_and_text_typed_meanwhile_stay_in_the_composer() -> None:

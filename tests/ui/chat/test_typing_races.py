@@ -52,7 +52,7 @@ OVER_PAGE = ("all-of-them", "yes-but-tabs", "no,-this", "good-idea", "some-other
 """Sentences over the pages that a question opens."""
 PAGE_ANSWERS = {
     "a": ("ay", "an", " y", " n", "gy", "a", "y", "n", "jay", "k y"),
-    "h": ("y", " y", "ay", "j y", "y", "a"),
+    "h": ("y", " y", "ay", "j y", "n", "a", " n"),
 }
 """Answers there, by the key that opens the page."""
 GAPS = (0.0, 0.03, 0.08, 0.15, 0.19, 0.22, 0.3, 0.45)

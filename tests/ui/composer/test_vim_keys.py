@@ -2,6 +2,7 @@
 
 from tests.support.table import table
 from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.ui.composer.vim_keys import VimKeys
 
@@ -192,7 +193,7 @@ def sign(on: Stage) -> str:
 
 async def test_escape_leads_to_normal_mode_and_enter_sends_from_there() -> None:
     async with stage(["Fine."]) as on:
-        on.app.use_vim_keys(True)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
         await on.type("one two")
         assert (on.draft, sign(on)) == ("one two", " › ")
         await on.pilot.press("escape")
@@ -209,7 +210,7 @@ async def test_escape_leads_to_normal_mode_and_enter_sends_from_there() -> None:
 async def test_a_second_escape_interrupts_from_normal_mode() -> None:
     tool = StageTool("look", waits=True)
     async with stage([reply(call("look", what="a"))], [tool]) as on:
-        on.app.use_vim_keys(True)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
         await on.say("look")
         await on.until(lambda: tool.ran)
         await on.pilot.press("escape")
@@ -223,7 +224,7 @@ async def test_a_second_escape_interrupts_from_normal_mode() -> None:
 
 async def test_escape_first_closes_the_suggestions() -> None:
     async with stage() as on:
-        on.app.use_vim_keys(True)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
         await on.type("/th")
         await on.pilot.press("escape")
         assert sign(on) == " › "
@@ -234,7 +235,7 @@ async def test_escape_first_closes_the_suggestions() -> None:
 async def test_text_over_a_question_is_text_also_in_normal_mode() -> None:
     tool = StageTool("make", read_only=False)
     async with stage([reply(call("make", what="all")), "Made."], [tool]) as on:
-        on.app.use_vim_keys(True)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
         await on.say("make all")
         await on.pilot.press("escape")
         on.clock.now += 5
@@ -245,7 +246,7 @@ async def test_text_over_a_question_is_text_also_in_normal_mode() -> None:
 
 async def test_undo_and_put_act_on_the_text_of_the_composer() -> None:
     async with stage() as on:
-        on.app.use_vim_keys(True)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
         await on.type("one")
         await on.pilot.press("ctrl+j")
         await on.type("two")
@@ -260,8 +261,8 @@ async def test_undo_and_put_act_on_the_text_of_the_composer() -> None:
 
 async def test_without_the_setting_escape_and_letters_are_as_always() -> None:
     async with stage() as on:
-        on.app.use_vim_keys(True)
-        on.app.use_vim_keys(False)
+        on.app.use_choices(ScreenChoices(vim_keys=True))
+        on.app.use_choices(ScreenChoices())
         await on.type("one")
         await on.pilot.press("escape")
         await on.type("x")

@@ -10,12 +10,14 @@ def changed(story: Story, path: str, added: int, removed: int, call_id: str | No
     return story.tell(change).seq
 
 
-def back(story: Story, to_seq: int, *files: str, call_id: str | None = None) -> None:
+def back(
+    story: Story, to_seq: int, *files: str, call_id: str | None = None, lines: tuple[int, int] = (9, 9), **fields: bool
+) -> None:
     """Restore files as a rewind does, with a change for each."""
     last = story.envelopes[-1].seq
     for file in files:
-        changed(story, f"/shop/{file}", 9, 9, None)
-    fields = {"text": "x", "conversation": False, "files": files, "call_id": call_id}
+        changed(story, f"/shop/{file}", *lines, None)
+    fields = {"text": "x", "conversation": False, "files": files, "call_id": call_id, **fields}
     story.tell(SessionRewound(to_seq=to_seq, from_seq=last, **fields))
 
 
@@ -68,3 +70,14 @@ def test_undoing_one_call_leaves_the_changes_of_the_others() -> None:
     back(story, 1, "a.py", call_id="c1")
 
     assert fold(story) == {"a.py": FileTotals(3, 4, 1)}
+
+
+def test_undoing_a_part_takes_its_lines_away_and_undoing_all_takes_the_file_away() -> None:
+    story = shop()
+    changed(story, "/shop/a.py", 5, 3)
+    back(story, story.envelopes[-1].seq, "a.py", lines=(1, 2), is_undo=True)
+    assert fold(story) == {"a.py": FileTotals(3, 2, 1)}
+    back(story, story.envelopes[-1].seq, "mine.py", lines=(0, 4), is_undo=True)
+    assert fold(story)["mine.py"] == FileTotals(0, 4, 1)
+    back(story, 0, "a.py", lines=(2, 3), is_undo=True)
+    assert list(fold(story)) == ["mine.py"]

@@ -102,10 +102,10 @@ def done(
     ]
 
 
-def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
-    assert Talk(*done("c1", "edit", "src/price.py", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1 #1"]
+def test_a_call_is_one_row_with_its_result() -> None:
+    assert Talk(*done("c1", "edit", "src/price.py", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1"]
     assert Talk(*done("c1", "bash", "make", "3 lines · done", ms=2_040.0)).rows() == [
-        "✔ bash make 3 lines · done 2.0 s #1"
+        "✔ bash make 3 lines · done 2.0 s"
     ]
 
 
@@ -120,14 +120,14 @@ def test_a_call_is_one_row_with_its_result_and_its_number() -> None:
     ],
 )
 def test_a_row_has_each_state_once(name: str, summary: str, outcome: str, row: str) -> None:
-    assert Talk(*done("c1", name, summary, outcome)).rows() == [f"✔ {row} #1"]
+    assert Talk(*done("c1", name, summary, outcome)).rows() == [f"✔ {row}"]
 
 
 def test_a_new_file_is_named_once() -> None:
     begin, start, end = done("c1", "write", "src/new.py (2 lines)", "new file +2")
     diff = "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     made = FileChanged(path="src/new.py", change="created", call_id="c1", diff=diff, added=2, removed=0)
-    assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2 #1", "1 + one", "2 + two"]
+    assert Talk(begin, start, made, end).rows() == ["✔ write src/new.py new file +2", "1 + one", "2 + two"]
 
     command = done("c1", "bash", "make", "done")
     assert Talk(*command[:2], made, command[2]).rows()[1] == "src/new.py +2 created"
@@ -145,11 +145,11 @@ def test_no_two_empty_rows_follow_each_other_and_a_diff_ends_with_one() -> None:
         talk.rows()
         rows = rows_of(talk.transcript, 80)
         assert not any(not (one.strip() or two.strip()) for one, two in pairwise(rows))
-        assert not rows[next(place for place, row in enumerate(rows) if " bash make " in row) - 1].strip()
+        assert not rows[next(place for place, row in enumerate(rows) if " bash make" in row) - 1].strip()
 
 
 def test_a_result_that_the_summary_names_is_shown_once() -> None:
-    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1 #1"]
+    assert Talk(*done("c1", "edit", "src/price.py (+2 −1)", "+2 −1")).rows() == ["✔ edit src/price.py +2 −1"]
 
 
 def test_a_failure_shows_its_first_line() -> None:
@@ -183,9 +183,9 @@ def test_adjacent_reads_fold_to_one_row_that_names_the_files() -> None:
 
     talk.toggle()
     assert talk.rows() == [
-        "✔ read src/price.py 82 lines #1",
-        "✔ read src/cart.py 9 lines #2",
-        '✔ grep "round(" in src 12 matches in 4 files #3',
+        "✔ read src/price.py 82 lines",
+        "✔ read src/cart.py 9 lines",
+        '✔ grep "round(" in src 12 matches in 4 files',
     ]
     talk.toggle()
     assert len(talk.rows()) == 2
@@ -227,7 +227,7 @@ def test_an_unfolded_call_shows_its_input_and_both_ends_of_its_output() -> None:
     lines = [f"line {number}" for number in range(100)]
     command = "for n in $(seq 100); do\n  echo line $n\ndone"
     talk = Talk(*done("c1", "bash", command, "100 lines · line 99", text="\n".join(lines)))
-    assert talk.rows() == ["✔ bash for n in $(seq 100); do ⏎ echo line $n ⏎ done 100 lines · line 99 #1"]
+    assert talk.rows() == ["✔ bash for n in $(seq 100); do ⏎ echo line $n ⏎ done 100 lines · line 99"]
 
     talk.toggle()
     rows = talk.rows()
@@ -286,6 +286,23 @@ def test_a_change_of_a_file_is_shown_once_as_a_diff() -> None:
 def test_calls_that_failed_or_changed_nothing_show_no_diff() -> None:
     assert len(Talk(queued("c1", "edit"), ended("c1", "edit", "error", {"diff": DIFF})).rows()) == 1
     assert len(Talk(queued("c1", "edit"), ended("c1", "edit", details={"diff": ""})).rows()) == 1
+
+
+def test_lines_are_counted_where_the_diff_does_not_show_them_all() -> None:
+    for lines, head in ((3, "✔ edit x"), (50, "✔ edit x +50")):
+        diff = f"@@ -0,0 +1,{lines} @@\n" + "+one\n" * lines
+        begin, start, end = done("c1", "edit", "x", f"+{lines}")
+        changed = FileChanged(path="x", change="modified", call_id="c1", diff=diff, added=lines)
+        assert Talk(begin, start, changed, end).rows()[0] == head
+
+
+def test_only_a_call_that_has_succeeded_needs_no_number() -> None:
+    assert Talk(*done("c1", "bash", "make")[:2]).rows() == ["◐ bash make #1"]
+    assert Talk(queued("c1", "bash"), ended("c1", "bash", "error")).rows()[0].endswith("#1")
+    talk = Talk(*done("c1", "bash", "make"))
+    assert talk.rows() == ["✔ bash make"]
+    talk.toggle()
+    assert talk.rows()[0] == "✔ bash make #1"
 
 
 def test_a_long_diff_is_cut_until_the_call_is_unfolded() -> None:
@@ -366,7 +383,7 @@ def test_arguments_that_were_only_converted_are_not_called_changed() -> None:
     queued_ = ToolQueued(call_id="c1", name="read", args_raw={"path": "a", "limit": "7"}, index=0, summary="a")
     began = ToolStarted(call_id="c1", name="read", args={"path": "a", "limit": 7, "offset": 0}, summary="a")
 
-    assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a #1"]
+    assert Talk(queued_, began, done("c1", "read", "a")[2]).rows() == ["✔ read a"]
 
 
 @table(
@@ -439,7 +456,7 @@ def test_a_running_call_shows_the_end_of_its_output_in_colour_at_every_width(is_
     assert len(talk.fold.calls.find("c1").view.live.text) <= LIVE_LIMIT
 
     talk.tell(end)
-    assert talk.rows() == ["✔ bash make 3,000 lines #1"]
+    assert talk.rows() == ["✔ bash make 3,000 lines"]
 
 
 def test_a_command_whose_changes_were_all_discarded_has_the_mark_of_a_denied_call() -> None:
@@ -463,7 +480,7 @@ def test_a_background_command_has_a_mark_of_its_own_until_it_ends() -> None:
     talk.tell(*done("c1", "bash", "ls", "a.py"))  # Some servers use an id again.
     talk.tell(BackgroundEnded(task_id="bash_1", kind="bash", status="exited", code=3))
     assert talk.rows()[0] == "✖ bash sleep 30 exit 3 · ran in the background 4.0 s #1"
-    assert talk.rows()[2:4] == ["✔ bash ls a.py #2", "! bash_1 ended with exit code 3 · sleep 30"]
+    assert talk.rows()[2:4] == ["✔ bash ls a.py", "! bash_1 ended with exit code 3 · sleep 30"]
 
 
 def test_clocks_are_shown_where_the_panel_is_not() -> None:
@@ -587,4 +604,4 @@ def test_a_sub_agent_says_what_it_does_and_then_what_it_found() -> None:
     talk.toggle()
 
     talk.tell(done("c1", "agent", "find callers", "1 step, 1 call", text="Two callers round.\nMore.")[2])
-    assert talk.rows() == ["✔ agent find callers 1 step, 1 call #1", "└ Two callers round."]
+    assert talk.rows() == ["✔ agent find callers 1 step, 1 call", "└ Two callers round."]

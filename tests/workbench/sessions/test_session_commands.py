@@ -15,7 +15,7 @@ from tests.workbench.configuration.test_live_settings import options_for
 from tui_agent.cli.installation_checks import examined
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.session import StoredSession
-from tui_agent.workbench import build_engine
+from tui_agent.workbench import build_engine, session_inputs
 from tui_agent.workbench.build_engine import open_engine
 from tui_agent.workbench.configuration.launch_options import LaunchOptions
 from tui_agent.workbench.session_inputs import SessionCommands
@@ -30,6 +30,26 @@ async def commands_in(options: LaunchOptions) -> AsyncGenerator[SessionCommands]
     async with open_engine(options, watched=True) as engine:
         await engine.loop.run("hello")
         yield SessionCommands(engine, options, examined)
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ('python3 -c \'import json, sys; f = json.load(sys.stdin); print(f["mode"], f["cwd"]); print(2)\'', "ask {}"),
+        ("echo $ANTHROPIC_API_KEY; exit 1", ""),
+        ("sleep 60 & wait", ""),
+        ("", ""),
+    ],
+)
+async def test_the_command_for_the_status_line_gets_the_facts_and_has_a_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, line: str
+) -> None:
+    monkeypatch.setattr(session_inputs, "STATUS_SECONDS", 0.5 if "sleep" in command else 60)
+    options = options_for(tmp_path)
+    async with commands_in(
+        replace(options, settings={**options.settings, "ui": {"status_command": command}})
+    ) as commands:
+        assert await commands.status_output({"mode": "ask"}) == line.format(tmp_path)
 
 
 async def test_the_session_is_exported_to_a_new_private_file(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tui_agent.settings import Locations
 
 _NOT_FOR_EDITORS = (
     *("prompt", "print_mode", "plain", "continue_last", "resume", "session_id", "cwd", "theme"),
-    *("output_format", "input_format", "include_deltas", "record", "replay"),
+    *("output_format", "input_format", "include_deltas", "record", "replay", "title", "answer_schema"),
 )
 """Options of the program that do not hold for the sessions of an editor."""
 

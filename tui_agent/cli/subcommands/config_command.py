@@ -2,16 +2,17 @@
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import click
 from pydantic_core import to_jsonable_python
 
-from tui_agent.cli.process.controlling_terminal import say, say_json
+from tui_agent.cli.process.controlling_terminal import say, say_error, say_json
 from tui_agent.cli.screen_parts import wrong_key_settings, wrong_theme_setting
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
+from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, settings_mistakes, value_of
 from tui_agent.workbench.configuration.definition_files import file_problems, own_definitions, project_definitions
 from tui_agent.workbench.configuration.found_hooks import own_hooks, project_hooks, with_file_rules
 from tui_agent.workbench.configuration.permission_rules import parse_rules, shadowed_rules
@@ -19,7 +20,6 @@ from tui_agent.workbench.configuration.project_trust import (
     folder_trust,
     server_file_problems,
     trust_for,
-    trust_request_for,
 )
 
 
@@ -66,34 +66,60 @@ def path() -> None:
 
 
 @config.command()
-def check() -> None:
-    """Check the settings.
+def check() -> int:
+    """Check the settings, and every file that tui-agent reads here.
 
-    An error names the file, the line and the closest valid key; the exit code is then 2.
+    Lists all mistakes, each with its file, its line and the closest valid key. Exit code 2: some settings are wrong;
+    what is only not used is a warning.
     """
-    loaded = _load()
-    warnings = list(loaded.ignored)
-    if loaded.settings.permissions.rule_resolution == "first_match":
-        warnings.extend(shadowed_rules(parse_rules(loaded.rules)))
-    warnings.extend(server_file_problems(Path.cwd()))
-    try:
-        trust_request_for(Path.cwd(), Locations.of_user(os.environ))
-    except ConfigurationError as error:
-        # Without this warning the user would wait in vain for the question about this folder.
-        warnings.append(f"this folder can be trusted only after its settings are corrected: {error}")
-    if problem := wrong_theme_setting(loaded, Locations.of_user(os.environ), Path.cwd()):
-        warnings.append(problem)
-    warnings.extend(wrong_key_settings(loaded))
-    if loaded.settings.hook_files:
-        for found in (own_hooks(Path.cwd()), project_hooks(Path.cwd())):
-            warnings.extend(f"hook not used: {problem}" for problem in (*found.problems, *found.links))
-            warnings.extend(problem for file in found.files for problem in file.rule_problems)
-    locations = Locations.of_user(os.environ)
-    warnings.extend(file_problems((*own_definitions(locations), *project_definitions(Path.cwd(), locations))))
-    files = ", ".join(str(file) for file in loaded.files) or "no file"
-    say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
+    locations, here = Locations.of_user(os.environ), Path.cwd()
+    errors, warnings = _mistakes(locations, here)
+    loaded = None
+    if not errors:
+        loaded = _load()
+        warnings = [*loaded.ignored, *warnings]
+        if loaded.settings.permissions.rule_resolution == "first_match":
+            warnings.extend(shadowed_rules(parse_rules(loaded.rules)))
+    warnings.extend(_file_warnings(locations, here, hooks=loaded is None or loaded.settings.hook_files))
+    if loaded is not None:
+        if problem := wrong_theme_setting(loaded, locations, here):
+            warnings.append(problem)
+        warnings.extend(wrong_key_settings(loaded))
+        files = ", ".join(str(file) for file in loaded.files) or "no file"
+        say(f"settings are valid ({files})" + (", with warnings:" if warnings else ""))
+    for error in errors:
+        say_error(f"tui-agent: {error}")
     for warning in warnings:
         say(warning)
+    return 2 if errors else 0
+
+
+def _mistakes(locations: Locations, here: Path) -> tuple[list[str], list[str]]:
+    """Return what makes a start fail, and what a project that is not trusted has to correct first."""
+    errors, of_project, rules = settings_mistakes(locations, here, os.environ)
+    is_trusted = trust_for(here, locations) is not None
+    for rule in rules:
+        try:
+            parse_rules([rule])
+        except ConfigurationError as error:
+            (of_project if rule.layer == "project" else errors).append(str(error))
+    if is_trusted:
+        return [*errors, *of_project], []
+    # Without this warning the user would wait in vain for the question about this folder.
+    return errors, [f"this folder can be trusted only after its settings are corrected: {text}" for text in of_project]
+
+
+def _file_warnings(locations: Locations, here: Path, *, hooks: bool) -> Iterator[str]:
+    """Yield a message about each part of other files that is not used."""
+    try:
+        yield from server_file_problems(here)
+    except ConfigurationError as error:
+        yield str(error)
+    if hooks:
+        for found in (own_hooks(here), project_hooks(here)):
+            yield from (f"hook not used: {problem}" for problem in (*found.problems, *found.links))
+            yield from (problem for file in found.files for problem in (*file.rule_problems, *file.unread))
+    yield from file_problems((*own_definitions(locations), *project_definitions(here, locations)))
 
 
 def _origin(loaded: LoadedSettings, key: str) -> str:

@@ -19,7 +19,7 @@ from tui_agent.workbench.configuration.launch_options import PICK_SESSION
 
 _NOT_FOR_PAGES = (
     *("prompt", "print_mode", "plain", "session_id", "record", "replay"),
-    *("output_format", "input_format", "include_deltas"),
+    *("output_format", "input_format", "include_deltas", "answer_schema"),
 )
 """Options of the program that do not hold for pages: each page starts the app anew."""
 

@@ -81,6 +81,7 @@ def _prepared(services: ExecutionServices, tool: Tool, arguments: JsonObject) ->
         time_limit=time_limit(tool, arguments, services.options.tool_timeout),
         interruptible=tool.interruptible(arguments),
         summary=tool.summarise(arguments),
+        question=tool.question(arguments),
     )
 
 

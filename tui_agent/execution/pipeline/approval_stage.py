@@ -53,6 +53,9 @@ def needs_approval(services: ExecutionServices, state: CallState) -> bool:
     decision = state.admission.decision
     if services.policy is None or decision is None or decision.decision != "ask":
         return False
+    if state.approval.is_answered:
+        # The user has seen the whole call as a question, and answered it.
+        return False
     return approval_mismatch(services, state) is not None
 
 

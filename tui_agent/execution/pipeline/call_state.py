@@ -1,7 +1,7 @@
 """Records of the pipeline, one for each stage, and the state that holds them while a call is under way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
@@ -12,6 +12,7 @@ from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
+from tui_agent.protocol.server_question import FieldValue, ServerQuestion
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 from tui_agent.protocol.trial import Place
 
@@ -55,6 +56,8 @@ class PreparedCall:
     """True if a steering message may stop the call while it runs (mode `interrupt`)."""
     summary: str = ""
     """The call in one line."""
+    question: ServerQuestion | None = None
+    """Question to the user that comes before the call, in place of one for an approval."""
 
     @property
     def is_harmless(self) -> bool:
@@ -105,6 +108,10 @@ class Approval:
     shown: tuple[JudgedTarget, ...] = ()
     """Targets of the call as they were when the user was last asked."""
     questions: int = 0
+    is_answered: bool = False
+    """True if the question of the tool was answered, or no one could answer it."""
+    answers: Mapping[str, FieldValue] | None = None
+    """The answer to the question of the tool; None if no one could answer."""
     is_open: bool = False
     """True while the call waits for the user's answer, or is about to ask for it."""
     asked: tuple[tuple[float, float], ...] = ()

@@ -173,7 +173,7 @@ def _new_execution(state: CallState, prepared: PreparedCall, channel: UpdateChan
 
 def _context(services: ExecutionServices, state: CallState, execution: ToolExecution) -> ToolContext:
     # Hooks and guardrails have to see all effects of a call with its end.
-    may_follow_end = services.waits_for_effects and services.guardrails is None and not services.hooks.events
+    may_follow_end = services.waits_for_effects and services.guardrails is None and not services.hooks.needs_effects
     return ToolContext(
         call_id=state.received.call.id,
         tool_name=execution.tool.name,
@@ -192,6 +192,7 @@ def _context(services: ExecutionServices, state: CallState, execution: ToolExecu
         place=place_of(state),
         resumed_from=state.run.resumed_from,
         propose=execution.propose,
+        answers=state.approval.answers,
         extra_seconds=lambda: execution.extra_seconds,
         resources=services.resources,
     )

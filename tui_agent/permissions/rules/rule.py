@@ -15,7 +15,7 @@ Intent = Literal["read", "write", "search"]
 """Reads of a path by a call."""
 
 _RULE = re.compile(r"\s*([\w*][\w.*:-]*)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
-_COVERS = {"edit": frozenset(("edit", "write")), "read": frozenset(("read", "grep", "glob"))}
+_COVERS = {"edit": frozenset(("edit", "write")), "read": frozenset(("read", "grep", "glob", "lookup"))}
 """Other tools that a tool's rules cover."""
 _INTENTS: dict[str, frozenset[Intent]] = {
     "edit": frozenset(("write",)),

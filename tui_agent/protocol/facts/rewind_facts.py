@@ -68,6 +68,8 @@ class RewindPlan:
     steps: tuple[FileStep, ...]
     call_id: str | None = None
     """Call whose changes are undone, with the conversation unchanged; None: a rewind to a moment."""
+    is_undo: bool = False
+    """True if it undoes changes of single files, which `text` names."""
     messages: int = 0
     """Number of messages that the conversation would lose."""
     draft: str = ""

@@ -32,6 +32,8 @@ class RulesInForce:
     """True if the strictest rule of a list decides; False: the first that matches."""
     sandbox: str = ""
     """Place where shell commands run, and why no better place works; empty if that is not known."""
+    folders: tuple[str, ...] = ()
+    """Folders that count as part of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ def edit_text(command: tuple[str, ...], text: str, file_name: str | None = None)
         raise TuiAgentError(f"{command[0]} could not edit the {what}: {reason}. Your {what} was kept.") from error
 
 
+_EDITORS_WITH_GOTO = ("code", "codium", "code-insiders", "cursor", "windsurf")
+_EDITORS_WITH_COLON = ("subl", "hx", "helix", "zed")
+"""Editors that take a line in another form than `+LINE`."""
+
 _PROGRAM = Path(__file__).with_name("picture_program.py")
 _VARIABLES = ("TERM", "COLORTERM", "COLUMNS", "LINES", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "LD_LIBRARY_PATH")
 """Variables that the program gets: those about the terminal, and those that Python needs."""
@@ -129,6 +133,47 @@ async def edit_outside(app: BaseApp[None], text: str, file_name: str | None = No
     except SuspendNotSupported:
         failure = "An editor needs a terminal of its own, which this program does not have."
     return edited, failure
+
+
+def file_arguments(editor: str, path: str, line: int) -> tuple[str, ...]:
+    """Return the arguments with which an editor opens a file at a line; 0 for none."""
+    if not line:
+        return (path,)
+    name = os.path.basename(editor)
+    if name in _EDITORS_WITH_GOTO:
+        return ("--goto", f"{path}:{line}")
+    return (f"{path}:{line}",) if name in _EDITORS_WITH_COLON else (f"+{line}", path)
+
+
+def _open_file(command: tuple[str, ...], path: str, line: int) -> None:
+    """Open a file in an editor, which gets the terminal. Blocks.
+
+    Raises:
+        TuiAgentError: the editor could not be started, or failed.
+    """
+    try:
+        code = subprocess.run([*command, *file_arguments(command[0], path, line)], check=False).returncode
+    except (OSError, ValueError) as error:
+        raise TuiAgentError(f"{command[0]} could not be started: {error}.") from error
+    if code != 0:
+        raise TuiAgentError(f"{command[0]} ended with exit code {code}.")
+
+
+async def open_file_outside(app: BaseApp[None], path: str, line: int) -> str:
+    """Open a file in the user's editor; return why that failed."""
+    try:
+        command = editor_command(os.environ)
+        with app.lend_terminal():
+            # An error that left this block would leave the terminal to the shell.
+            try:
+                await asyncio.to_thread(_open_file, command, path, line)
+            except TuiAgentError as error:
+                return str(error)
+    except TuiAgentError as error:
+        return str(error)
+    except SuspendNotSupported:
+        return "An editor needs a terminal of its own, which this program does not have."
+    return ""
 
 
 async def show_picture(app: BaseApp[None], event: PictureRequested) -> None:

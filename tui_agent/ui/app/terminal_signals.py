@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from textual.driver import Driver
 from textual.events import AppBlur, AppFocus, Event, Key, MouseEvent, Paste
 
+from tui_agent.protocol.facts.screen_choices import TITLE, TitleItem
 from tui_agent.ui.base.terminal_environment import Clock
 from tui_agent.ui.state.session_status import SessionStatus
 from tui_agent.ui.text.sanitiser import one_line
@@ -79,11 +80,20 @@ class TerminalSignals:
         self._notification = notification
         self._target = target
         self._title = ""
+        self._items = TITLE
+        self._facts: dict[TitleItem, str] = {}
+        self._state = ""
         self._waited = False
         self._busy = False
 
+    def use_items(self, items: tuple[TitleItem, ...]) -> None:
+        """Show these parts in the title from now on."""
+        self._items = items
+        self._show_title()
+
     def update(self, status: SessionStatus) -> None:
         """Show a status in the title, and signal what has changed since the last one."""
+        self._facts = {"model": one_line(status.model, _NAME_WIDTH), "mode": status.mode.words}
         waits = bool(status.asking) or status.status == "waiting_user"
         is_told = status.ended not in (None, "aborted")
         ended = "the run has failed" if status.ended == "error" else "the run has ended" if is_told else ""
@@ -97,7 +107,8 @@ class TerminalSignals:
             busy: True if something runs.
             ended: words for its end; empty if that needs no signal.
         """
-        self._show_title("waiting for you" if waits else "working" if busy else "")
+        self._state = "waiting for you" if waits else "working" if busy else ""
+        self._show_title()
         text = ""
         if waits and not self._waited:
             text = "waiting for you"
@@ -112,8 +123,9 @@ class TerminalSignals:
         title, self._title = self._title, ""
         self._write_title(title)
 
-    def _show_title(self, state: str) -> None:
-        self._write_title(" · ".join(part for part in (state, self._name, "tui-agent") if part))
+    def _show_title(self) -> None:
+        parts = {**self._facts, "state": self._state, "folder": self._name, "program": "tui-agent"}
+        self._write_title(" · ".join(filter(None, (parts.get(item, "") for item in self._items))))
 
     def _write_title(self, title: str) -> None:
         if title and title != self._title and self._target() is not None:

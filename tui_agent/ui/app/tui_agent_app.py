@@ -21,8 +21,9 @@ from textual.notifications import SeverityLevel
 from tui_agent.prelude.early_terminal import EarlyTerminal
 from tui_agent.protocol.background import run_service
 from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
-from tui_agent.ui.base.app_type import AnyScreen, InputTaker
+from tui_agent.ui.base.app_type import AnyScreen, FileEditRequested, InputTaker
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
@@ -260,6 +261,7 @@ class TuiAgentApp(BaseApp[None]):
         if old.bridge.status.mode != opened.bridge.status.mode:
             opened.bridge.set_mode(old.bridge.status.mode)
         chat = ChatScreen(opened.bridge, options)
+        _use(options.choices, chat)
         # Keys that the user typed before are on their way to the old composer.
         old.entry.after_typed_keys(lambda: self.call_later(self._begin_session, chat, opened, note, draft))
 
@@ -366,6 +368,16 @@ class TuiAgentApp(BaseApp[None]):
     def _input_editor_requested(self, event: ApprovalScreen.EditorRequested) -> None:
         self.run_worker(self._edit_input(event), group="editor", exclusive=True)
 
+    @on(FileEditRequested)
+    def _file_editor_requested(self, event: FileEditRequested) -> None:
+        self.run_worker(self._edit_file(event), group="editor", exclusive=True)
+
+    async def _edit_file(self, event: FileEditRequested) -> None:
+        from .outside_programs import open_file_outside
+
+        if failure := await open_file_outside(self, event.path, event.line):
+            self.notify(failure, severity="warning", markup=False)
+
     async def _edit_input(self, event: ApprovalScreen.EditorRequested) -> None:
         from .outside_programs import edit_outside
 
@@ -436,11 +448,13 @@ class TuiAgentApp(BaseApp[None]):
         else:
             self.exit(return_code=1, message=Text(words))
 
-    # --- typing -------------------------------------------------------------------------------------------------------
+    # --- choices of the user ------------------------------------------------------------------------------------------
 
-    def use_vim_keys(self, wanted: bool) -> None:
-        """Use the modes of vim in the composer, or no longer."""
-        self.chat.entry.composer.use_vim_keys(wanted)
+    def use_choices(self, choices: ScreenChoices) -> None:
+        """Apply the user's choices to this session and to those that follow."""
+        self.chat.options = replace(self.chat.options, choices=choices)
+        _use(choices, self.chat)
+        self._signals.use_items(choices.title)
 
     # --- quitting -----------------------------------------------------------------------------------------------------
 
@@ -534,3 +548,10 @@ class AgentApp(TuiAgentApp):
             surroundings=surroundings,
             place=WorkingDirectory.of(Path(workspace), Path.home()) if workspace is not None else None,
         )
+
+
+def _use(choices: ScreenChoices, chat: ChatScreen) -> None:
+    """Apply the user's choices to one session's composer and status line."""
+    chat.entry.composer.use_vim_keys(choices.vim_keys)
+    chat.bars.line.items = choices.status
+    chat.bars.line.changed()

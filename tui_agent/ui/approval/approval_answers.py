@@ -233,20 +233,23 @@ def offered_answers(
         has_text: False if there is no text to edit.
     """
     approves, denies = "approve" in request.options, "deny" in request.options
+    is_plan = request.question is not None and request.question.kind == "plan"
     offered = {
         "approve_once": approves,
-        "approve_session": approves and bool(offer),
+        "approve_session": approves and (bool(offer) or is_plan),
         "approve_always": approves and bool(offer) and bool(offer.scopes),
         "approve_with_note": approves and request.question is None,
-        "edit_input": approves and request.question is None and has_text,
+        "edit_input": approves and (request.question is None or is_plan) and has_text,
         "choose_parts": approves and has_parts,
         "whole_diffs": request.changes is not None and any(file.has_more for file in request.changes.files),
         "deny": denies,
-        "deny_with_reason": denies and request.question is None,
-        "skip": "skip" in request.options,
+        "deny_with_reason": denies and (request.question is None or is_plan),
+        "skip": "skip" in request.options and not is_plan,
+        "why": not is_plan,
         "list_all": total > 1,
     }
-    order = _ANSWERS if request.changes is None else (*_TRIAL_TEXTS, *_ANSWERS)
+    order = (*_PLAN_TEXTS, *_ANSWERS) if is_plan else _ANSWERS
+    order = order if request.changes is None else (*_TRIAL_TEXTS, *_ANSWERS)
     return tuple(action for action in dict.fromkeys(order) if offered.get(action, True))
 
 
@@ -266,8 +269,25 @@ _TRIAL_TEXTS = {
 """Texts of answers about changes, most used first; empty for those that all questions have."""
 
 
+_PLAN_TEXTS = {
+    "approve_once": "yes, ask about changes",
+    "approve_session": "yes, accept edits",
+    "deny_with_reason": "change …",
+    "edit_input": "edit",
+    "deny": "no",
+    "not_now": "",
+}
+"""Texts of answers about a plan."""
+
+
 def answer_choices(
-    step: AnswerStep, offer: RuleOffer, offered: Iterable[str], total: int, *, is_trial: bool = False
+    step: AnswerStep,
+    offer: RuleOffer,
+    offered: Iterable[str],
+    total: int,
+    *,
+    is_trial: bool = False,
+    is_plan: bool = False,
 ) -> list[Choice]:
     """Return the answers at a step.
 
@@ -277,9 +297,14 @@ def answer_choices(
         offered: the actions that answer the request.
         total: number of waiting requests.
         is_trial: True if the request is about the changes of a command.
+        is_plan: True if it is about a plan.
     """
     yes, no = ("keep", "discard") if is_trial else ("yes", "no")
     back = _choice("not_now", "back")
+    if is_plan and step == "explaining":
+        return [Choice("", "enter", "change it so"), back]
+    if is_plan and step == "editing":
+        return [_choice("run_edited", "show the plan"), _choice("edit_outside"), back]
     if step == "explaining":
         return [Choice("", "enter", f"{no}, for this reason"), back]
     if step == "adding":
@@ -297,7 +322,8 @@ def answer_choices(
         }
         return [*(keys[scope] for scope in offer.scopes), back]
     texts = {"approve_once": "yes", "approve_session": "session", "list_all": f"all {total}", "not_now": "later"}
-    texts |= {action: text for action, text in _TRIAL_TEXTS.items() if text} if is_trial else {}
+    others = _TRIAL_TEXTS if is_trial else _PLAN_TEXTS if is_plan else {}
+    texts |= {action: text for action, text in others.items() if text}
     return [_choice(action, texts.get(action, "")) for action in offered]
 
 

@@ -25,6 +25,7 @@ from tui_agent.ui.text.shown_paths import shown_summary
 
 from .approval_dialog import Cover, FootRows
 from .approval_list_screen import Answer, ApprovalListScreen, GroupGrant
+from .approval_rows import request_title
 from .approval_screen import ApprovalScreen, PageRequested
 from .attention_line import AttentionLine, announce_on_page
 from .change_parts import ChangedText, keep_all, proposed_parts
@@ -290,7 +291,7 @@ class ApprovalController(TypedKeys):
         position, total = self._pending.position_of(request)
         question, bench = request.question, self._bridge.bench
         self._drawn, self._first_key = request, len(self.run.keys)
-        if question is not None and question.kind != "sampling":
+        if question is not None and question.kind not in ("sampling", "plan"):
             form = self._dialog = ServerQuestionScreen(
                 question,
                 position,
@@ -300,6 +301,7 @@ class ApprovalController(TypedKeys):
                 at_once=at_once,
                 foot=self._foot,
                 cover=self._cover,
+                title=request_title(self._named(request)),
             )
             self._screen.app.push_screen(form, partial(self._answered, form))
             return

@@ -179,6 +179,21 @@ class ApprovalDialog(Vertical):
         )
 
     @property
+    def is_plan(self) -> bool:
+        """True if the request is about a plan."""
+        return self.request.question is not None and self.request.question.kind == "plan"
+
+    def show_plan(self, text: str) -> None:
+        """Show a plan that the user edited; an answer is about this one."""
+        question = self.request.question
+        if question is not None:
+            changed = {"question": question.model_copy(update={"message": text}), "args": {"plan": text}}
+            self.request = self.request.model_copy(update=changed)
+            self._rows = ApprovalRows(self.request)
+            self.body.show(self._body_rows, anew=True)
+            self.go_to("asking")
+
+    @property
     def offered(self) -> tuple[str, ...]:
         """The actions that answer this request, in the order of the table of commands."""
         return offered_answers(self.request, self.offer, self.total, has_parts=self._has_parts, has_text=self._has_text)
@@ -473,6 +488,8 @@ class ApprovalDialog(Vertical):
         if self.step == "adding":
             note = "Type what the agent should know; it reads it with the result of the call."
             return [Line(clipped([(note, "muted")], width))]
+        if self.step == "explaining" and self.is_plan:
+            return [Line(clipped([("Type what to change; the agent presents the plan again.", "muted")], width))]
         if self.step == "explaining":
             return [Line(clipped([("Type the reason; the agent reads it and continues.", "muted")], width))]
         if self.step == "typing":
@@ -480,7 +497,9 @@ class ApprovalDialog(Vertical):
             return [Line(clipped([(note, "muted")], width))]
         if self.step == "editing":
             note = f"You edit {self._edited_subject}. The call is checked again; the agent learns what you changed."
-            if self.request.changes is not None:
+            if self.is_plan:
+                note = "You edit the plan. It is shown again before you accept it."
+            elif self.request.changes is not None:
                 note = f"You edit {self._edited_subject}. Your text is kept with the other parts you chose."
             return [Line(clipped([(note, "muted")], width))]
         return []
@@ -492,9 +511,14 @@ class ApprovalDialog(Vertical):
 
     def _choices(self, width: int) -> list[Choice]:
         choices = answer_choices(
-            self.step, self.offer, self.offered, self.total, is_trial=self.request.changes is not None
+            self.step,
+            self.offer,
+            self.offered,
+            self.total,
+            is_trial=self.request.changes is not None,
+            is_plan=self.is_plan,
         )
-        if self.step == "asking" and not self._shows_all:
+        if self.step == "asking" and not self._shows_all and not self.is_plan:
             choices = first_answers(choices, width)
         counts = self.guard.armed or self.field is not None
         unread = self._awaited is not None or not self.paged.read_to_end

@@ -60,6 +60,8 @@ _NO_RULE_FOR_PART = re.compile(r"(?:; )?no rule allows .*\Z", re.DOTALL)
 
 def why_rows(request: ApprovalRequest, width: int, *, with_reason: bool = True) -> list[Line]:
     """Return the dangers and, if wanted, the reason for the question."""
+    if request.question is not None and not request.question.server:
+        return []
     marks: list[Run] = []
     for mark in _marks(request):
         marks += [("▲\u00a0", "error"), (visible(mark).replace(" ", "\u00a0"), "error strong"), ("   ", "")]

@@ -96,6 +96,8 @@ def request_in_short(request: ApprovalRequest) -> str:
     about = joined_lines(request.summary) or request.reason
     if request.tool == "agent":
         return title
+    if request.question is not None and not request.question.server:
+        return f"{title}: {about}"
     if request.preview is not None and request.preview.kind == "diff" and isinstance(path, str):
         # The title names the file already.
         about = about.removeprefix(path).strip()
@@ -223,6 +225,9 @@ class ApprovalRows:
             yield from change_blocks(self._request.changes, width)
             return
         question = self._request.question
+        if question is not None and not question.server:
+            yield question_rows(question, width)
+            return
         # The title of a question names its server.
         yield self._name_rows(width) if question is None else []
         yield question_rows(question, width) if question is not None and question.kind != "sampling" else []

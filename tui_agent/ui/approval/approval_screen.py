@@ -7,7 +7,7 @@ key that does nothing says why, and any other text goes to the composer.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -133,9 +133,16 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         """The widget that shows the request."""
         super().__init__(self.dialog.row, keys)
 
-    @cached_property
+    @property
     def _input_edit(self) -> InputEdit:
-        return InputEdit(self._request)
+        return InputEdit(self.dialog.request)
+
+    def _accepted(self, mode: str) -> JsonObject | None:
+        """Return the answer that accepts a plan, with the text if it was edited; None: the request is about no plan."""
+        if not self.dialog.is_plan:
+            return None
+        plan = self.dialog.request.args["plan"]
+        return {"mode": mode, "plan": plan} if plan != self._request.args["plan"] else {"mode": mode}
 
     @property
     def _edit(self) -> InputEdit | ChangedText:
@@ -161,11 +168,15 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         step = self.dialog.step
         if step in _STEP_KEYS:
             return action in _STEP_KEYS[step] or (step == "confirming" and action in _READING)
+        if action == "edit_outside" and self.dialog.is_plan:
+            return True
         return action in self.dialog.offered or action in (*_READING, *_CURSOR, "more")
 
     def ends(self, action: str) -> bool:
         """Return True if an answer ends the question at this step."""
         step = self.dialog.step
+        if step == "asking" and action == "approve_session" and self.dialog.is_plan:
+            return True
         return (step == "asking" and action in _ENDS) or (step == "confirming" and action in _STORES)
 
     def refusal(self, action: str) -> str:
@@ -199,11 +210,13 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
 
     def action_approve_once(self) -> None:
         """Allow this call."""
-        self.dismiss(ApprovalDecision(decision="approve", input=self._kept))
+        self.dismiss(ApprovalDecision(decision="approve", input=self._accepted("ask") or self._kept))
 
     def action_approve_session(self) -> None:
-        """Show the rule that would be stored for the session; the second time, allow with it."""
-        if self.dialog.step == "confirming":
+        """Show the rule to store for the session, or allow with it the second time; of a plan: accept edits."""
+        if (accepted := self._accepted("accept_edits")) is not None:
+            self.dismiss(ApprovalDecision(decision="approve", input=accepted))
+        elif self.dialog.step == "confirming":
             self._store("session")
         else:
             self._confirm(lasting=False)
@@ -283,12 +296,17 @@ class ApprovalScreen(Paging, QuestionScreen[Decided]):
         except ValueError as error:
             self.dialog.show_error(str(error))
             return
+        if self.dialog.is_plan:
+            self.dialog.show_plan(str(changed["plan"]))
+            return
         same = changed == self._request.args
         note = f"I edited {self._edit.subject} before I kept it." if self._changed_text is not None else ""
         self.dismiss(ApprovalDecision(decision="approve", input=None if same else changed, note=note))
 
     def action_edit_outside(self) -> None:
         """Open the edited text in the user's own editor."""
+        if self.dialog.step == "asking":
+            self.dialog.edit(self._edit)
         self.post_message(
             self.EditorRequested(self.dialog.editor.text, self._edit.file_name, self.dialog.replace_edited)
         )

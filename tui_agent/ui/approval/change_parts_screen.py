@@ -94,7 +94,7 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
 
     def ends(self, action: str) -> bool:
         """Return True if an answer closes the page."""
-        return action == "approve"
+        return action in ("approve", "deny")
 
     def refusal(self, action: str) -> str:
         """Return why an answer is impossible: the end of the page was not on the screen, or there is no text."""
@@ -107,6 +107,10 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
     def action_approve(self) -> None:
         """Allow the accepted parts; without any, deny the call."""
         self.dismiss(self._parts.decision(self._accepted))
+
+    def action_deny(self) -> None:
+        """Deny the whole change."""
+        self.dismiss(self._parts.decision(()))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the editor for the text of the part at the cursor."""
@@ -195,11 +199,12 @@ class ChangePartsScreen(CursorKeys, QuestionScreen[Chosen]):
         yes, no = ("keep", "discard all") if self._is_trial else ("yes to", "no to all")
         yes = f"{yes} {chosen} of {count}" if 0 < chosen < count else f"{yes} all {count}" if chosen else no
         counts = self.guard.armed and self._body.read_to_end
-        texts = {"approve": yes}
+        texts = {"approve": yes, "deny": "discard" if self._is_trial else "no"}
         answers: list[tuple[str, str, bool]] = []
-        for name in ("toggle_part", "toggle_all", "approve", "edit_text", "close"):
+        for name in ("toggle_part", "toggle_all", "approve", "deny", "edit_text", "close"):
             entry = command(f"parts.{name}")
-            if self.check_action(name, ()):
+            # Without any part, "yes to these" says no as well.
+            if self.check_action(name, ()) and (chosen or name != "deny"):
                 waits = name in ("approve", "edit_text")
                 answers.append((entry.key_text, texts.get(name, entry.text), counts or not waits))
         return key_rows(answers, width)

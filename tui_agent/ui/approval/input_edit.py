@@ -24,7 +24,8 @@ class InputEdit:
     def __init__(self, request: ApprovalRequest) -> None:
         self._args = request.args
         command = _command_name(request)
-        self._name = command or _new_text_name(request)
+        is_plan = request.question is not None and request.question.kind == "plan"
+        self._name = "plan" if is_plan else command or _new_text_name(request)
         path = request.args.get("path")
         file = PurePath(path).name if isinstance(path, str) else ""
         suffix = PurePath(file).suffix
@@ -41,6 +42,8 @@ class InputEdit:
         """A file name for another editor."""
         self.subject = "the input as JSON" if self._name is None else "the command"
         """Description of the edited text."""
+        if is_plan:
+            self.language, self.file_name, self.subject = "markdown", "plan.md", "the plan"
         if self._name in _NEW_TEXTS:
             self.subject = f"{_NEW_TEXTS[self._name]} {one_line(visible(str(path or file)), _LONGEST_NAME)}".strip()
 

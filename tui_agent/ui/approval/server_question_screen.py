@@ -1,6 +1,7 @@
-"""The dialog of a tool server's question: a form to fill in, a page to open, or a sign-in.
+"""The dialog of a tool server's question: a form to fill in, a page to open, or a sign-in; and of the agent's.
 
 It begins like an approval: letters answer, any other text goes to the composer. Only `y` opens the fields, or the page.
+Of the agent it shows one question at a time, with its choices open: digits and enter choose, and text is an answer.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Resize
+from textual.events import Key, Resize
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -20,8 +21,9 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.server_question import ServerQuestion
 from tui_agent.ui.base.commands import bindings_for, command
 from tui_agent.ui.base.immediate_layout import apply_initial_breakpoints
-from tui_agent.ui.dialogs.question_screen import AnswerRow, QuestionScreen, TypedKeys
+from tui_agent.ui.dialogs.question_screen import EARLY, NOTHING, AnswerRow, QuestionScreen, Typed, TypedKeys
 from tui_agent.ui.text.clipboard import copy_text
+from tui_agent.ui.text.input_fields import LineInput
 from tui_agent.ui.text.line import NARROWEST, Line
 from tui_agent.ui.text.rows_view import Paging, RowsView
 from tui_agent.ui.text.sanitiser import visible
@@ -29,7 +31,8 @@ from tui_agent.ui.text.styled_lines import wrapped
 
 from .approval_answers import MAX_ANSWER_ROWS, Choice, answer_rows
 from .approval_dialog import FOOTED, ROOMY, SHARE, TALL, WIDE, Cover, FootRows
-from .server_question_rows import ChoiceField, FormRow, question_rows, question_title
+from .form_fields import ChoiceField, ChoiceList, FormRow
+from .server_question_rows import question_rows, question_title
 
 if TYPE_CHECKING:
     from tui_agent.workbench.session_servers import SessionServers
@@ -42,6 +45,8 @@ _SHOWN = (
     *("send", "next_field", "next_choice", "mark_choice", "not_now"),
 )
 """Answers in the row of keys."""
+_OF_AGENT = ("choose_answer", "mark_choice", "previous_choice", "not_now")
+"""Answers in the row of keys of a question of the agent."""
 _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
 
@@ -54,7 +59,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (ROOMY, "-roomy")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("server")]
     WHERE = "server"
-    CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now"))
+    CLICKED = frozenset(("accept", "copy_address", "type_address", "decline", "skip", "not_now", "choose_answer"))
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         at_once: bool = False,
         foot: FootRows = lambda: (0, 0),
         cover: Cover = lambda _: None,
+        title: str = "",
     ) -> None:
         """Create the screen.
 
@@ -79,12 +85,16 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             at_once: True if answers count as soon as the question is drawn.
             foot: returns the rows to leave free below the dialog.
             cover: keeps what is behind the dialog above it.
+            title: the question in short; empty: as it is without a sub-agent that asks.
         """
         self._question = question
         self._browser = browser
         self._foot, self._keep_above = foot, cover
         self._position, self._total = position, total
-        self._fills = False
+        self._title = title or question_title(question)
+        self._fills = not question.server
+        self._place = 0
+        """Place of the question of the agent that is shown."""
         self._opened = ""
         self._error = ""
         self._body = RowsView(self._body_rows, end_counts=True, id="server-body")
@@ -98,11 +108,11 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     def compose(self) -> ComposeResult:
         """Yield the parts from the top."""
         apply_initial_breakpoints(self, self.app.size)
-        self._box.border_title = Content(f" ▲ {question_title(self._question)} ")
-        self._fields.can_focus = self._fields.display = False
+        self._fields.can_focus, self._fields.display = False, self._fills
         for view in (self._body, self._state, self._keys):
             view.can_focus = False
         self._rows = [FormRow(field) for field in self._question.fields]
+        self._box.border_title = Content(f" ▲ {self._title} ")
         # The first frame has everything in its place.
         self.lay_out()
         with self._box:
@@ -135,10 +145,24 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         """The field in which the user types."""
         if not self._fills:
             return None
-        return self.focused or self._rows[0].entry
+        return self._own if self._list is not None else self.focused or self._rows[0].entry
+
+    @property
+    def _list(self) -> ChoiceList | None:
+        """The choices of the agent's question that is shown; None for a question of a server."""
+        entry = self._rows[self._place].entry if self._rows else None
+        return entry if isinstance(entry, ChoiceList) else None
+
+    @property
+    def _own(self) -> LineInput | None:
+        """The open field for an answer in the user's own words."""
+        own = self._rows[self._place].own if self._rows else None
+        return own if own is not None and own.display else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable the answers of this step."""
+        if not self._question.server:
+            return self._check_agents(action)
         kind, is_choice = self._question.kind, isinstance(self.focused, ChoiceField)
         enabled = {
             "accept": not self._fills,
@@ -159,11 +183,25 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         }
         return enabled.get(action, action in _READING and not self._fills)
 
+    def _check_agents(self, action: str) -> bool:
+        """Enable the answers to a question of the agent."""
+        chosen = self._list
+        if chosen is None or self._own is not None:
+            return action in ("send", "previous_field", "next_field", "not_now")
+        enabled = {
+            "mark_choice": chosen.several,
+            "previous_choice": self._place > 0,
+            "next_choice": self._place < len(self._rows) - 1,
+        }
+        return enabled.get(
+            action, action in ("pick", "choose_answer", "send", "previous_field", "next_field", "not_now")
+        )
+
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def ends(self, action: str) -> bool:
         """Return True if an answer ends the question."""
-        return action in ("decline", "skip")
+        return action in ("decline", "skip", "pick")
 
     def refusal(self, action: str) -> str:
         """Return why an answer is impossible."""
@@ -174,6 +212,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     @property
     def answers(self) -> Sequence[str]:
         """The answers on the screen."""
+        if not self._question.server:
+            return [action for action in _OF_AGENT if self.check_action(action, ())]
         only_in_forms = () if self._fills else ("next_choice",)
         return [action for action in _SHOWN if self.check_action(action, ()) and action not in only_in_forms]
 
@@ -205,6 +245,12 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def action_not_now(self) -> None:
         """Go back from the fields to the question; from there, close without an answer."""
+        if self._own is not None:
+            self._close_own()
+            return
+        if self._list is not None:
+            self.dismiss(None)
+            return
         if not self._fills:
             self.dismiss(None)
             return
@@ -217,6 +263,11 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
 
     def action_send(self) -> None:
         """Send the values; show the first one that is wrong."""
+        if not self._question.server and not self.guard.armed:
+            self.guard.explain(EARLY)
+            return
+        if self._own is not None and self._list is not None:
+            self._list.say(self._own.value)
         values: dict[str, object] = {}
         for row in self._rows:
             try:
@@ -235,37 +286,143 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
     @on(Input.Submitted)
     def _submitted(self) -> None:
         """Go to the next field; from the last one, send."""
+        if self._own is not None and self._list is not None:
+            self._list.say(self._own.value)
+            is_said = bool(self._list.own)
+            self._close_own()
+            if is_said:
+                self._advance()
+            return
         if self.focused is self._rows[-1].entry:
             self.action_send()
         else:
             self.action_next_field()
 
     def action_next_field(self) -> None:
-        """Go to the next field."""
-        self._step(1)
+        """Go to the next field, or choice of the agent's question."""
+        self._step(1) if self._list is None else self._move_choice(1)
 
     def action_previous_field(self) -> None:
-        """Go to the previous field."""
-        self._step(-1)
+        """Go to the previous field, or choice of the agent's question."""
+        self._step(-1) if self._list is None else self._move_choice(-1)
 
     def action_previous_choice(self) -> None:
-        """Go to the previous choice, or to the answer before."""
-        if not self._fills:
+        """Go to the previous choice, to the answer before, or to the agent's question before."""
+        if self._list is not None:
+            self._show_question(self._place - 1)
+        elif not self._fills:
             self.action_previous_answer()
         elif isinstance(self.focused, ChoiceField):
             self.focused.move(-1)
 
     def action_next_choice(self) -> None:
-        """Go to the next choice, or to the next answer."""
-        if not self._fills:
+        """Go to the next choice, to the next answer, or to the agent's next question."""
+        if self._list is not None:
+            self._show_question(self._place + 1)
+        elif not self._fills:
             self.action_next_answer()
         elif isinstance(self.focused, ChoiceField):
             self.focused.move(1)
 
     def action_mark_choice(self) -> None:
         """Mark the choice."""
-        if isinstance(self.focused, ChoiceField):
+        if self._list is not None:
+            self._list.mark()
+        elif isinstance(self.focused, ChoiceField):
             self.focused.mark()
+
+    # --- a question of the agent --------------------------------------------------------------------------------------
+
+    def action_choose_answer(self) -> None:
+        """Give the answer at the cursor; to a question of the agent, take the choice there."""
+        chosen, self.answered_by = self._list, None
+        if chosen is None:
+            super().action_choose_answer()
+        elif not self.guard.armed:
+            self.guard.explain(EARLY)
+        elif chosen.is_at_own:
+            self._open_own()
+        else:
+            chosen.take()
+            self._advance()
+
+    def action_pick(self) -> None:
+        """Take the choice with the number that was pressed; of several, mark it."""
+        chosen, keys = self._list, command("server.pick").keys
+        if chosen is None or self.answered_by is None or self.answered_by.key not in keys:
+            return
+        place = keys.index(self.answered_by.key)
+        if place >= chosen.count:
+            self.guard.explain(NOTHING)
+            return
+        chosen.move(place - chosen.cursor)
+        if chosen.is_at_own:
+            self._open_own()
+        elif chosen.several:
+            chosen.mark()
+        else:
+            chosen.take()
+            self._advance()
+
+    def leave_to_type(self, *typed: Typed) -> None:
+        """Take text over the choices as an answer; text from before they were seen goes to the composer."""
+        keys = (*self.keys.run.keys, *typed)
+        if self._list is None or not keys or not self.guard.armed:
+            super().leave_to_type(*typed)
+            return
+        self.keys.run.end()
+        self._open_own()
+        if (own := self._own) is not None:
+            for event in keys:
+                own._forward_event(event)
+
+    def _action_of(self, key: Key) -> str | None:
+        """Return the action of a printable key; letters are text over a question of the agent."""
+        action = super()._action_of(key)
+        return action if self._question.server or action in ("pick", "mark_choice") else None
+
+    def _advance(self) -> None:
+        """Show the next question of the agent; behind the last one, send the answers."""
+        if self._place + 1 < len(self._rows):
+            self._show_question(self._place + 1)
+        else:
+            self.action_send()
+
+    def _show_question(self, place: int) -> None:
+        self._place = place
+        self.lay_out()
+
+    def _move_choice(self, by: int) -> None:
+        if self._own is not None:
+            self._close_own()
+        if self._list is not None:
+            self._list.move(by)
+            self.lay_out()
+
+    def _open_own(self) -> None:
+        row = self._rows[self._place]
+        if row.own is not None and self._list is not None:
+            self._list.move(self._list.count - 1 - self._list.cursor)
+            row.own.value, row.own.display = self._list.own, True
+            self.set_focus(row.own)
+            self.lay_out()
+
+    def _close_own(self) -> None:
+        if (own := self._own) is not None:
+            own.display = False
+            self.set_focus(None)
+            self.lay_out()
+
+    def _reveal(self) -> None:
+        """Scroll to the choice at the cursor."""
+        if (chosen := self._list) is None:
+            return
+        top, bottom = chosen.place_of_cursor(max(NARROWEST, chosen.row_width))
+        bottom += int(self._own is not None)
+        at, height = self._fields.scroll_offset.y, self._fields.size.height
+        target = 0 if chosen.cursor == 0 else min(max(at, bottom - height), top)
+        if target != at:
+            self._fields.scroll_to(y=target, animate=False, immediate=True)
 
     def _step(self, by: int) -> None:
         entries = [row.entry for row in self._rows]
@@ -310,8 +467,10 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         foot = self._foot()[1] if height >= FOOTED else 0
         available = height - int(height >= TALL) - foot - frame
         keys, state = len(self._key_rows(inner)), len(self._state_rows(inner))
-        body = max(1, len(self._body_rows(inner)))
-        fields = sum(row.lay_out(inner - 1) for row in self._rows) if self._fills else 0
+        body = max(int(bool(self._question.server)), len(self._body_rows(inner)))
+        if not self._question.server:
+            self._show_place()
+        fields = sum(row.lay_out(inner - 1) for row in self._rows if row.display) if self._fills else 0
         rest = max(1, available - keys - state)
         if self._fills:
             body = max(0, min(body, rest - min(fields, max(LEAST_OF_FIELDS, rest - body))))
@@ -328,9 +487,20 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._box.styles.height = used
         self._box.styles.margin = (0, 0, foot, 0)
         self._keep_above(used + foot)
+        if not self._question.server:
+            self.call_after_refresh(self._reveal)
+
+    def _show_place(self) -> None:
+        """Show one question of the agent, and which one it is."""
+        for place, row in enumerate(self._rows):
+            row.display = place == self._place
+        count = f" · {self._place + 1} of {len(self._rows)}" if len(self._rows) > 1 else ""
+        self._box.border_title = Content(f" ▲ {self._title}{count} ")
 
     def _body_rows(self, width: int) -> Sequence[Line]:
         question = self._question
+        if not question.server:
+            return []
         if self._fills and question.kind == "form":
             question = question.model_copy(update={"kind": "url"})
         return [*question_rows(question, width), *([Line()] if (self.size or self.app.size).height >= ROOMY else [])]
@@ -344,9 +514,11 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             return wrapped([(_WAITING, "muted")], width)
         if not self._fills and (below := self._body.rows_below) and not self._body.read_to_end:
             return wrapped([(f"▼ {count_text(below, 'more row')} before a yes counts", "warning")], width)
-        return []
+        return [Line()] if not self._question.server and (self.size or self.app.size).height >= ROOMY else []
 
     def _key_rows(self, width: int) -> Sequence[Line]:
+        if not self._question.server:
+            return answer_rows(self._agents_choices(), width, MAX_ANSWER_ROWS)
         yes = {"form": "answer", "url": "open the page", "sign_in": "open the page"}.get(self._question.kind, "")
         texts = {"accept": "I open it myself" if self._error and self._question.kind == "url" else yes}
         back = {"not_now": "back" if self._fills else "later"}
@@ -362,3 +534,17 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             for action in self.answers
         ]
         return answer_rows(choices, width, MAX_ANSWER_ROWS)
+
+    def _agents_choices(self) -> list[Choice]:
+        """Return the row of keys of a question of the agent."""
+        enter, back, counts = command("server.choose_answer"), command("server.not_now"), self.guard.armed
+        if self._own is not None:
+            return [Choice("", enter.key_text, "answer"), Choice("not_now", back.key_text, "back")]
+        several = self._list is not None and self._list.several
+        is_last = self._place + 1 == len(self._rows)
+        taken = ("send" if is_last else "next") if several else "choose"
+        texts = {"choose_answer": taken, "previous_choice": "question before", "not_now": "later"}
+        return [
+            Choice(action, (key := command(f"server.{action}")).key_text, texts.get(action, key.text), counts)
+            for action in self.answers
+        ]

@@ -4,12 +4,14 @@ Without the types, the property `app` of Textual has none.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
 
 from textual import getters
 from textual.app import App
 from textual.events import Event
+from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -27,6 +29,16 @@ TYPED_SECONDS = 0.004
 """Least seconds between two frames that show typed text before the rest."""
 MESSAGE_SECONDS = 0.012
 """Seconds after the user sent a message in which no frame delays it."""
+
+
+@dataclass
+class FileEditRequested(Message):
+    """The user wants a file in their editor."""
+
+    path: str
+    """Absolute path."""
+    line: int
+    """Line, from 1; 0: none."""
 
 
 class FramePace:

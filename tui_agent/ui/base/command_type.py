@@ -23,6 +23,10 @@ Where: TypeAlias = Literal[
     "items",
     "servers",
     "rewind",
+    "diff",
+    "hunks",
+    "findings",
+    "source",
     "permissions",
     "settings",
     "jobs",
@@ -40,6 +44,7 @@ Where: TypeAlias = Literal[
 
 
 PAGE_OPENERS: Mapping[str, str] = {
+    "diff": "chat.diff",
     "rewind": "chat.rewind",
     "sessions": "chat.resume",
     "permissions": "chat.permissions",

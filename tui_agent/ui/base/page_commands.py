@@ -38,7 +38,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("approval.page_down", "pagedown space", "more", "One page down"),
     row("approval.scroll_top", "home", "top", "To the top"),
     row("approval.scroll_end", "end", "end", "To the end"),
-    # question of a tool server
+    # question of a tool server, or of the agent
     row("server.accept", "y", "answer", "Answer the server: fill in its form, or open its page"),
     row("server.copy_address", "c", "copy the address", "Copy the address of the page"),
     row("server.type_address", "p", "paste the result",
@@ -48,9 +48,10 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("server.previous_answer", "shift+tab", "answer before", "Move to the answer before"),
     row("server.next_answer", "tab", "next answer", "Move to the next answer"),
     row("server.choose_answer", "enter", "answer", "Give the answer at the cursor"),
+    row("server.pick", "1 2 3 4 5 6 7", "choose", "A question of the agent: take the choice with this number"),
     row("server.send", "ctrl+s", "send", "Send the answer"),
-    row("server.next_field", "down", "next", "Next field of the form"),
-    row("server.previous_field", "up", "previous", "Previous field of the form"),
+    row("server.next_field", "down", "next", "Next field of the form, or choice of the agent's question"),
+    row("server.previous_field", "up", "previous", "Previous field of the form, or choice of the agent's question"),
     row("server.next_choice", "right", "change", "The next answer; in a form: the next choice of a field"),
     row("server.previous_choice", "left", "back", "The answer before; in a form: the previous choice of a field"),
     row("server.mark_choice", "space", "mark", "Mark the choice in a list of several"),
@@ -76,6 +77,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("parts.toggle_part", "space", "accept or leave out", "Accept this part of the change or leave it out"),
     row("parts.toggle_all", "a", "all", "Accept all parts, or none"),
     row("parts.approve", "y", "yes to these", "Allow the accepted parts; without any, deny the call"),
+    row("parts.deny", "n", "no", "Deny the whole change"),
     row("parts.edit_text", "e", "edit", "Edit the text of a file that a command changed, then keep it"),
     row("parts.close", "escape", "back", "Return to the whole change"),
     row("parts.cursor_up", "up k", "up", "Previous part"),
@@ -115,6 +117,17 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("rewind.scope", "tab", "what", "Files and conversation, files only, conversation only"),
     row("rewind.overwrite", "space", "this file, too",
         "Restore a file although it was changed elsewhere since; its present content is saved"),
+    # changed files, and the parts of one
+    row("diff.open_file", "enter", "open", "Show the differences of this file on a page of their own"),
+    row("diff.other_view", "tab", "other view", "Changes of this session, or the work tree against the last commit"),
+    row("diff.undo_file", "ctrl+u", "undo the file", "Twice: undo all changes of this file"),
+    row("hunks.undo_parts", "ctrl+u", "undo", "Twice: undo the marked parts, else the one at the cursor"),
+    row("hunks.mark_part", "space", "mark for undo", "Mark this part for the undo, or keep it"),
+    row("hunks.choose_all", "a", "all", "Mark all parts, or none"),
+    # findings of a review, and the code of one
+    row("findings.open_code", "enter", "code", "Show the file of this finding at its line"),
+    row("findings.edit_file", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at the line"),
+    row("source.edit_line", "ctrl+g", "editor", "Open the file in $VISUAL or $EDITOR, at this line"),
     # the first page
     row("welcome.cursor_up", "up", "up", "Previous offer"),
     row("welcome.cursor_down", "down", "down", "Next offer"),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.facts.history_tail import HistoryTail
+from tui_agent.protocol.facts.screen_choices import ScreenChoices
 from tui_agent.ui.base.error_boundary import ErrorBoundary
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
@@ -32,5 +33,7 @@ class ChatOptions:
     """First prompt, sent at once."""
     theme_names: Callable[[], Sequence[str]] = tuple
     """Returns the names of the themes."""
+    choices: ScreenChoices = field(default_factory=ScreenChoices)
+    """The user's choices for the composer and the status line."""
     faults: ErrorBoundary = field(default_factory=lambda: ErrorBoundary(tell=str, log_file=None))
     """Contains the errors of single widgets."""

@@ -33,7 +33,7 @@ from .chat_options import ChatOptions
 from .input_routing import EntryMessage, InputRouter
 from .interrupt_keys import Interrupt
 from .screen_state import ScreenState
-from .status_bars import ReadTree, StatusBars
+from .status_bars import ReadOutput, ReadTree, StatusBars
 
 SERVICES = ("relay", "serve", "warm-up", "prompts")
 """Names of the workers that last as long as the screen, or prepare it."""
@@ -60,7 +60,8 @@ class ChatScreen(AnyScreen):
         self.state = self._new_state()
         """Everything that the parts show."""
         tree: ReadTree = lambda: self.commands.session.work_tree()  # noqa: E731, PLW0108 - the commands are made below
-        self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree)
+        output: ReadOutput = lambda facts: self.commands.session.status_output(facts)  # noqa: E731, PLW0108
+        self.bars = StatusBars(options.place, options.label, surroundings, self.state.status, tree, output)
         """Frame of the composer and status line."""
 
         def put_back(text: str) -> None:
@@ -160,6 +161,8 @@ class ChatScreen(AnyScreen):
             call(self.entry.queue.changed)
         if changes.approvals:
             call(self.approvals.changed)
+        if changes.reviewed:
+            self.call_after_refresh(self.commands.pages.review_ended)
 
     @on(AgentEvents)
     def receive_events(self, message: AgentEvents) -> None:

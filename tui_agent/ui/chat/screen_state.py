@@ -12,6 +12,7 @@ from tui_agent.protocol.events import (
     MessageStarted,
     Noticed,
     RunStarted,
+    SessionRewound,
     Warned,
 )
 from tui_agent.protocol.messages import UserMessage
@@ -22,6 +23,7 @@ from tui_agent.ui.state import (
     call_ledger,
     plan_and_files,
     queued_messages,
+    review_findings,
     run_times,
     session_status,
 )
@@ -42,6 +44,8 @@ class Changes:
     status: bool = False
     waiting: bool = False
     approvals: bool = False
+    reviewed: bool = False
+    """True if a run has ended that reported findings."""
     begun: bool = False
     """True if the event is the first one that shows something."""
 
@@ -88,6 +92,8 @@ class ScreenState:
         """The model's plan."""
         self.files = plan_and_files.ChangedFiles()
         """Files that the session has changed."""
+        self.findings = review_findings.ReviewFindings()
+        """Findings of the newest review."""
         self.status = session_status.SessionStatus(model=model, mode=mode)
         """Status, model, mode and tokens."""
         self.waiting = queued_messages.WaitingMessages()
@@ -128,6 +134,8 @@ class ScreenState:
             changes.plan = call(self.plan.apply, envelope) or False
         if kind in plan_and_files.FILE_EVENTS:
             changes.files = call(self.files.apply, envelope) or False
+        if kind in review_findings.HANDLED_EVENTS:
+            changes.reviewed = call(self.findings.apply, envelope) or False
         if kind in run_times.HANDLED_EVENTS:
             changes.times = call(self.times.apply, envelope) or False
         if kind in session_status.HANDLED_EVENTS:
@@ -153,7 +161,7 @@ def _hides_welcome(event: AgentEvent) -> bool:
     """True if the event shows something, so that the welcome gives way."""
     if isinstance(event, Noticed):
         return event.code not in session_status.STATUS_NOTICES
-    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned)
+    return isinstance(event, RunStarted | MessageStarted | MessageEnded | Failed | Warned | SessionRewound)
 
 
 _INPUT_EVENTS: frozenset[type[AgentEvent]] = frozenset((MessageEnded, RunStarted))

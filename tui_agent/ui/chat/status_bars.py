@@ -14,6 +14,8 @@ from textual.timer import Timer
 from tui_agent.protocol.amounts import count_text, money_text, seconds_text, tokens_text
 from tui_agent.protocol.errors import TuiAgentError
 from tui_agent.protocol.events import Status
+from tui_agent.protocol.facts.screen_choices import STATUS, StatusItem
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
 from tui_agent.ui.base.commands import hint
@@ -37,6 +39,14 @@ ReadTree: TypeAlias = Callable[[], Awaitable[tuple[str, bool] | None]]
 Raises:
     TuiAgentError: the agent is not ready.
 """
+ReadOutput: TypeAlias = Callable[[JsonObject], Awaitable[str]]
+"""Returns the first line that the command of the settings prints when it gets these facts.
+
+Raises:
+    TuiAgentError: the agent is not ready.
+"""
+OUTPUT_SECONDS = 1.0
+"""Least seconds between two runs of the command for the status line."""
 TREE_SECONDS = 1.0
 """Least seconds between two readings of branch and changes."""
 CLOCK_SECONDS = 0.5
@@ -101,6 +111,11 @@ class FrameLine(CoalescedRefresh):
         self._label = one_line(label, _LONGEST)
         self._status = status
         self._drawn = (status.model, status.mode)
+
+    @property
+    def place(self) -> WorkingDirectory:
+        """Directory and branch as they are known now."""
+        return self._place
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""
@@ -184,9 +199,19 @@ class StatusLine(CoalescedRefresh):
     back = ""
     """Name of the screen that the interrupt key leads back to; empty if it interrupts."""
 
+    items: tuple[StatusItem, ...] = STATUS
+    """Facts after the state, the most important first."""
+    place: Callable[[], WorkingDirectory] = WorkingDirectory
+    """Returns directory and branch."""
+    read_output: ReadOutput | None = None
+    """Runs the command of the settings."""
+
     def __init__(self, surroundings: TerminalEnvironment, status: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._surroundings = surroundings
+        self._output = ""
+        self._given: JsonObject = {}
+        self._is_reading = False
         self._status = status
         self._created_at = surroundings.clock()
         self._timer: Timer | None = None
@@ -210,7 +235,37 @@ class StatusLine(CoalescedRefresh):
         if self._timer is not None:
             runs = self._status.busy or self._notice or self.agent_pending
             (self._timer.resume if runs else self._timer.pause)()
+        if self.read_output is not None and "command" in self.items and not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._follow_output(self.read_output), group="status command", exit_on_error=False)
         self.refresh()
+
+    async def _follow_output(self, read: ReadOutput) -> None:
+        """Run the command until no fact has changed meanwhile, at most once in `OUTPUT_SECONDS`."""
+        try:
+            while (given := self._facts_for_command()) != self._given:
+                self._output = one_line(await read(given), _LONGEST)
+                self._given = given
+                self.refresh()
+                await asyncio.sleep(OUTPUT_SECONDS)
+        except TuiAgentError:
+            self._given = {}  # The agent is not ready yet.
+        finally:
+            self._is_reading = False
+
+    def _facts_for_command(self) -> JsonObject:
+        status, place = self._status, self.place()
+        return {
+            "state": status.shown,
+            "step": None if status.step is None else status.step + 1,
+            "model": status.model,
+            "mode": status.mode.value,
+            "folder": place.directory,
+            "branch": place.branch,
+            "context_tokens": status.tokens,
+            "context_window": status.window,
+            "cost_usd": status.cost,
+        }
 
     async def on_click(self, event: Click) -> None:
         """Open the page of background commands if the mark was clicked."""
@@ -267,21 +322,50 @@ class StatusLine(CoalescedRefresh):
             facts.append(Content.styled("not saved", "$error bold"))
         if self._mark:
             facts.append(Content.styled(self._mark, "$primary"))
+        return [*facts, *filter(None, map(self._item, self.items))]
+
+    def _item(self, item: StatusItem) -> Content | None:
+        """Return one fact; None if there is nothing to say."""
+        status = self._status
         asks = bool(status.asking)  # Then the question matters, and neither step nor cost moves.
-        if status.busy and status.step is not None and not asks:
-            facts.append(Content(f"step {status.step + 1}"))
-        if status.window:
-            full = status.tokens > 0.8 * status.window
-            meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok"
-            facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
-        if status.cost and not asks:
-            facts.append(Content(money_text(status.cost)))
+        match item:
+            case "step":
+                number = status.step if status.busy and not asks else None
+                return None if number is None else Content(f"step {number + 1}")
+            case "context":
+                full = status.tokens > 0.8 * status.window
+                meter = f"{tokens_text(status.tokens)}/{tokens_text(status.window)} tok"
+                return Content.styled(meter, "$warning" if full else "$text-muted") if status.window else None
+            case "cost":
+                return Content(money_text(status.cost)) if status.cost and not asks else None
+            case "time":
+                return self._run_time()
+            case _:
+                return Content(text) if (text := self._text_of(item)) else None
+
+    def _text_of(self, item: StatusItem) -> str:
+        """Return a fact that is only text."""
+        status, place = self._status, self.place()
+        total = status.usage.context_tokens + status.usage.output_tokens
+        texts: dict[StatusItem, str] = {
+            "tokens": f"{tokens_text(total)} tokens" if total else "",
+            "model": status.model,
+            "mode": status.mode.words,
+            "folder": place.directory,
+            "branch": place.branch,
+            "command": self._output,
+        }
+        return one_line(texts.get(item, ""), _LONGEST)
+
+    def _run_time(self) -> Content | None:
+        """Return the time of the run that is in progress."""
+        status = self._status
         began_at = status.progress.began_at
         # In the first state of a run, its clock would show the same seconds as that of the state.
         is_later = began_at is not None and (status.shown == "waiting_approval" or self._since - began_at >= 1)
-        if began_at is not None and is_later and status.progress.ended_at is None and not self.agent_pending:
-            facts.append(Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}"))
-        return facts
+        if began_at is None or not is_later or status.progress.ended_at is not None or self.agent_pending:
+            return None
+        return Content(f"run {seconds_text(self._surroundings.clock() - began_at, tenths=False)}")
 
     @property
     def _since(self) -> float:
@@ -352,11 +436,14 @@ class StatusBars:
         surroundings: TerminalEnvironment,
         status: SessionStatus,
         read_tree: ReadTree,
+        read_output: ReadOutput,
     ) -> None:
         self.frame = FrameLine(place, label, status, read_tree, id="frame")
         """The rule over the composer."""
         self.line = StatusLine(surroundings, status, id="status")
         """The last line."""
+        self.line.place = lambda: self.frame.place
+        self.line.read_output = read_output
 
     def show(self, status: SessionStatus) -> None:
         """Show another status."""

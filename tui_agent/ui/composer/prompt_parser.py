@@ -25,7 +25,10 @@ _NAMED = re.compile(r"/([^\W\d_][\w:-]*)(?=\s|\Z)[ \t]*(.*)\Z", re.DOTALL)
 _FIRST = {
     name: place
     for place, name in enumerate(
-        ("help", "model", "mode", "resume", "files", "settings", "permissions", "rewind", "context", "report", "search")
+        (
+            *("help", "model", "mode", "resume", "files", "diff", "settings", "permissions", "rewind", "context"),
+            *("report", "search"),
+        )
     )
 }
 """Commands that the menu offers first while the user has used none."""

@@ -10,7 +10,7 @@ from tui_agent.ui.base.command_type import Command, Where, key_label
 from tui_agent.ui.base.commands import all_commands, command, first_keys, slash_commands
 from tui_agent.ui.text.sanitiser import visible
 
-_TITLES: dict[Where, str] = {
+TITLES: dict[Where, str] = {
     "composer": "While typing",
     "chat": "At any time",
     "queue": "Queued messages",
@@ -24,6 +24,10 @@ _TITLES: dict[Where, str] = {
     "detail": "On a page about a call",
     "list": "On every page with a list",
     "rewind": "While rewinding",
+    "diff": "On the page of changes",
+    "hunks": "On the changes of a file",
+    "findings": "On the findings of a review",
+    "source": "On the code of a finding",
     "sessions": "In the list of sessions",
     "permissions": "On the permissions page",
     "settings": "On the page of settings",
@@ -35,11 +39,12 @@ _TITLES: dict[Where, str] = {
     "player": "In a replay",
     "app": "Everywhere",
 }
+"""Headings of the parts of the screen, in the order of the page."""
 
 _FLEET_TITLES: dict[Where, str] = {
     "fleet": "In the list of units",
     "timeline": "On the timeline of the workers",
-    **{where: _TITLES[where] for where in ("approval", "questions", "app")},
+    **{where: TITLES[where] for where in ("approval", "questions", "app")},
 }
 """Parts of the screen of a fleet. A unit's conversation has a help page of its own."""
 
@@ -68,7 +73,7 @@ def help_text(
     if own:
         parts += [Content(""), _heading("Your commands and skills")]
         parts += [_row(visible(f"/{entry.slash} {entry.argument}"), entry, width) for entry in own]
-    return Content("\n").join([*parts, *_key_rows(_TITLES, width, offers)])
+    return Content("\n").join([*parts, *_key_rows(TITLES, width, offers)])
 
 
 def fleet_help_text(width: int) -> Content:

@@ -181,7 +181,13 @@ class PermissionsScreen(ListPage[Entry, None]):
             f"In each file {within} decides, and the strictest of all files wins. Allow rules of the session come last."
         )
         facts: list[Run] = [("mode ", "muted"), (self._status().mode.words, "strong"), (place, "muted")]
-        return [*wrapped(facts, width), *wrapped([(order, "muted")], width), Line()]
+        folders = [(f"also part of the workspace: {', '.join(map(visible, rules.folders))}", "muted")]
+        return [
+            *wrapped(facts, width),
+            *(wrapped(folders, width) if rules.folders else ()),
+            *wrapped([(order, "muted")], width),
+            Line(),
+        ]
 
     def item_row(self, item: Entry, place: int, width: int) -> Line:
         """Return the row of an entry: its place, verdict and rule, then the calls it decided and its origin."""

@@ -115,7 +115,8 @@ _IMPOSSIBLE = frozenset(
     f"chat.{name}"
     for name in (
         *("rename", "export", "replay", "rewind", "resume", "clear", "fork", "demo", "compact", "init", "model"),
-        *("effort", "settings", "permissions", "tools", "context", "doctor", "skills", "jobs", "background"),
+        *("effort", "settings", "permissions", "tools", "context", "doctor", "skills", "jobs", "background", "diff"),
+        *("findings",),
         *("mcp", "hooks"),
     )
 )

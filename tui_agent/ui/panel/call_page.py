@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.amounts import bytes_text, count_text, seconds_text
+from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.protocol.left_out import whole_count
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.status_words import REFUSED_BY, status_words
+from tui_agent.protocol.status_words import REFUSED_BY, status_words, via_words
 from tui_agent.protocol.trial import REPOSITORY, ProposedChanges
 from tui_agent.ui.state.call_records import CallTrial, question_text, repository_text
 from tui_agent.ui.state.call_view_state import PLACE_MARKS, CallViewState
@@ -236,7 +237,7 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
             )
     if resolution is not None:
         scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
-        rows.extend(_labelled("answer", _answer_text(resolution.decision, resolution.by) + scope, width))
+        rows.extend(_labelled("answer", _answer_text(resolution) + scope, width))
         if resolution.note:
             rows.extend(_labelled("with the note", resolution.note, width))
     for hook in approval.hooks:
@@ -245,8 +246,11 @@ def _decision_rows(view: CallViewState, width: int, root: str) -> list[Line]:
     return rows
 
 
-def _answer_text(decision: str, by: str) -> str:
+def _answer_text(resolution: ApprovalResolved) -> str:
     """Return who answered a question, and what."""
+    decision, by = resolution.decision, resolution.by
+    if resolution.via:
+        return via_words(decision, resolution.via)
     verb = {"approve": "approved", "deny": "denied", "skip": "skipped"}.get(decision, decision)
     if decision == "deny" and by in REFUSED_BY:
         return REFUSED_BY[by]

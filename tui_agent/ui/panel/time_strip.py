@@ -1,4 +1,4 @@
-"""The newest run in three rows: when the model answered, and when calls ran, failed or waited for the user."""
+"""The newest run in two rows: when the model answered, and when calls ran, failed or waited for the user."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ from .time_bars import lane_bars, length_of
 
 TICK = 0.5
 """Seconds between two updates during a run."""
-STYLES = ("title", "label", "model", "waits", "asks", "runs", "failed", "stopped", "steer")
+STYLES = ("label", "model", "waits", "asks", "runs", "failed", "stopped", "steer")
 
 _LABEL_ROOM = 7
 """Cells before the bars."""
@@ -36,7 +36,6 @@ class TimeStrip(CoalescedRefresh, RowStrips):
     TimeStrip {
         height: 3;
         pointer: pointer;
-        & > .time--title { color: $text; text-style: bold; }
         & > .time--label { color: $text-muted; }
         & > .time--model { color: $secondary; }
         & > .time--waits { color: $text-disabled; }
@@ -99,12 +98,8 @@ class TimeStrip(CoalescedRefresh, RowStrips):
 
 
 def strip_row(times: RunTimes, row: int, now: float, width: int) -> Sequence[Run]:
-    """Return the heading, the model's bar or the bar of all calls; nothing before the first run."""
-    if times.started is None or row > 2:
-        return ()
-    if row == 0:
-        return ((" TIME", "title"),)
-    if row == 2 and not times.calls:
+    """Return the model's bar or the bar of all calls, below an empty row; nothing before the first run."""
+    if times.started is None or row not in (1, 2) or (row == 2 and not times.calls):
         return ()
     label, lane = ("model", times.model) if row == 1 else ("tools", _all_calls(times))
     length = length_of(times, now)

@@ -101,7 +101,7 @@ class PendingApprovals:
                 return self.settle(request_id)
             case RunEnded() if envelope.origin.depth == 0:
                 # A question of a tool server may belong to no run; its own event ends it.
-                self._requests = {key: one for key, one in self._requests.items() if one.question is not None}
+                self._requests = {key: one for key, one in self._requests.items() if not one.call_id}
             case SessionLoaded():
                 self._requests.clear()
             case _:

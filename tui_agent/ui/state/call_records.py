@@ -22,7 +22,7 @@ ToolKind = Literal["read", "change", "run", "agent", "other"]
 TOOL_KINDS: tuple[ToolKind, ...] = ("read", "change", "run", "agent", "other")
 
 _KINDS: dict[str, ToolKind] = {
-    **dict.fromkeys(("read", "grep", "glob", "ls", "fetch", "web_search"), "read"),
+    **dict.fromkeys(("read", "grep", "glob", "ls", "lookup", "fetch", "web_search"), "read"),
     **dict.fromkeys(("write", "edit"), "change"),
     "bash": "run",
     "agent": "agent",

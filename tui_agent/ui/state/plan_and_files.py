@@ -125,6 +125,10 @@ class ChangedFiles:
         seq = event.to_seq if event.call_id is None else event.from_seq
         place = bisect_right(history, seq, key=lambda change: change.seq)
         totals = history[place - 1].after if place else FileTotals()
+        if event.is_undo and event.to_seq:
+            by = history[-1].by if len(history) > place else FileTotals()
+            fewer = max(0, totals.added - by.removed), max(0, totals.removed - by.added)
+            return FileTotals(*fewer, totals.changes) if totals.changes else by
         if event.call_id is None:
             return totals
         undone = [change.by for change in history[:place] if change.call_id == event.call_id]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.permissions import PLAN_MODE_DENIAL
-from tui_agent.protocol.status_words import REFUSED_BY
+from tui_agent.protocol.status_words import REFUSED_BY, via_words
 from tui_agent.ui.panel.call_rows import wait_text
 from tui_agent.ui.state.call_records import question_text, settled_text
 from tui_agent.ui.state.call_view_state import CallViewState, LedgerCall
@@ -48,13 +48,20 @@ def outcome_of(view: CallViewState) -> tuple[str, str]:
         return _refusal(view, _WORDS[view.status]), _STYLES.get(view.status, "muted")
     if view.status in _PROBLEMS:
         failure = (reported if isinstance(reported, str) and reported else first) or "failed"
-        return " · ".join(filter(None, (failure, settled_text(view.changes)))), "error"
+        parts = (failure, settled_text(view.changes), _answer_from_elsewhere(view))
+        return " · ".join(filter(None, parts)), "error"
     settled, answer = settled_text(view.changes), view.approval.resolution
     # The user knows that it was their own answer.
     reason = answer.note if answer is not None and answer.by == "user" else view.changes.trial.reason
     if settled.startswith("discarded") and reason:
         settled = f"{settled}: {reason}"
-    return " · ".join(filter(None, (reported if isinstance(reported, str) else "", settled))), "muted"
+    said = reported if isinstance(reported, str) else ""
+    return " · ".join(filter(None, (said, settled, _answer_from_elsewhere(view)))), "muted"
+
+
+def _answer_from_elsewhere(view: CallViewState) -> str:
+    answer = view.approval.resolution
+    return "" if answer is None else via_words(answer.decision, answer.via)
 
 
 def state_of(view: CallViewState, find: Callable[[str], LedgerCall | None]) -> tuple[str, str]:
@@ -83,7 +90,7 @@ def _refusal(view: CallViewState, words: str) -> str:
     """Return who kept a call from running, and why."""
     resolution, reason = view.approval.resolution, _reason(view)
     if view.status == "denied_user" and resolution is not None:
-        words = REFUSED_BY.get(resolution.by, words)
+        words = via_words(resolution.decision, resolution.via) or REFUSED_BY.get(resolution.by, words)
     if view.status == "denied_policy" and reason.startswith(PLAN_MODE_DENIAL):
         head, _, what = reason.partition(": ")
         # The row names the file already.

@@ -247,9 +247,12 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
         is_open: True to show its whole input, the ends of its output and all its files.
         sought: text of a search; lines of the output and of the diffs that have it are shown as well.
     """
-    view = call.view
-    head = [*_head_rows(call, context, width, is_open=is_open), *_changed_rows(view, width)]
-    head.extend(_agent_rows(call, context, width))
+    view, files = call.view, _files_of(call.view)
+    diffs, cut = list[Line](), 0
+    if files and (is_open or len(files) == 1):
+        diffs, cut = _diff_rows(view, files, context, width, is_open=is_open, sought=sought)
+    head = [*_head_rows(call, context, width, is_open=is_open, counted=not diffs or cut > 0)]
+    head.extend((*_changed_rows(view, width), *_agent_rows(call, context, width)))
     groups: list[tuple[str, Sequence[Line]]] = [("", head)]
     if view.phase == "running" and not (is_open and view.subagent.label):
         shown = _with_output(call, context)
@@ -257,9 +260,8 @@ def call_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bo
     if is_open:
         groups.append(("input", list(_facts(view, width))))
         groups.append(("", _agent_steps(call, context, width)))
-    files = _files_of(view)
-    if files and (is_open or len(files) == 1):
-        groups.append(("diff", _diff_rows(view, files, context, width, is_open=is_open, sought=sought)))
+    if diffs:
+        groups.append(("diff", diffs))
     elif files:
         groups.append(("diff", _names_row(view, context.root, width)))
     if is_open and shows_output(view):
@@ -337,18 +339,21 @@ def _input_text(view: CallViewState) -> str:
 
 def _diff_rows(
     view: CallViewState, files: Sequence[FileChange], context: CallContext, width: int, *, is_open: bool, sought: str
-) -> list[Line]:
-    """Return the diffs of changed files."""
+) -> tuple[list[Line], int]:
+    """Return the diffs of changed files, and how many rows and files they leave out."""
     most = OPEN_DIFF_ROWS if is_open else BRIEF_DIFF_ROWS
-    rows: list[Line] = []
+    rows, cut = list[Line](), 0
     for file in files[:MAX_FILES]:
         is_named = shown_path(file.path, context.root) in view.summary
         # The row of a call that changes one file names it already.
         rows.extend(_name_rows(file, context.root, width, named=len(files) > 1 or not is_named))
-        rows.extend(_file_rows(file, width, most, sought if is_open else ""))
+        shown, left = _file_rows(file, width, most, sought if is_open else "")
+        rows.extend(shown)
+        cut += left
     if (left := max(view.changes.count, len(files)) - min(len(files), MAX_FILES)) > 0:
         rows.append(_body_row(f"… {count_text(left, 'more file')}", width))
-    return rows
+        cut += left
+    return rows, cut
 
 
 def _files_of(view: CallViewState) -> list[FileChange]:
@@ -437,8 +442,16 @@ def _told_once(view: CallViewState, summary: str, outcome: str) -> tuple[str, st
     return summary, "" if is_said else outcome
 
 
-def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool) -> list[Line]:
-    """Return the row of a call, and below it a result that does not fit."""
+def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: bool, counted: bool) -> list[Line]:
+    """Return the row of a call, and below it a result that does not fit.
+
+    Args:
+        call: the call.
+        context: context of the conversation.
+        width: cells of a row.
+        is_open: True if the call is unfolded.
+        counted: True to say how many lines a change has; its whole diff below shows it as well.
+    """
     view = call.view
     sign, sign_style = sign_of(view)
     # The right column says why a call does not run yet.
@@ -446,6 +459,8 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
     outcome, style = ("", "") if is_said else state_of(view, context.find)
     name = one_line(view.name, 16)
     summary, outcome = _told_once(view, one_line(view.marked_summary, _LONGEST), one_line(outcome, _LONGEST))
+    if not counted and outcome in [lines_text(file.added, file.removed) for file in _files_of(view)[:1]]:
+        outcome = ""
     whole = width - cell_len(f"{HEAD}{sign} {name} ") - 2
     forms = _amounts(call, context, is_open=is_open)
     beside = cell_len(outcome) + 3 if outcome else 0
@@ -477,8 +492,13 @@ def _head_rows(call: LedgerCall, context: CallContext, width: int, *, is_open: b
 
 
 def _amounts(call: LedgerCall, context: CallContext, *, is_open: bool) -> Sequence[str]:
-    """Return the forms of time, size and number of a call, each without one part of the form before it."""
-    view, timing, number = call.view, call.view.timing, f"#{call.number}"
+    """Return the forms of time, size and number of a call, each without one part of the form before it.
+
+    A call that has succeeded needs no number: it is no longer stopped, waited for or listed beside the conversation.
+    """
+    view, timing = call.view, call.view.timing
+    is_over = view.status == "ok" and not view.is_discarded and not view.outcome.job
+    number = "" if is_over and not is_open else f"#{call.number}"
     if view.status is None:
         now, is_moving = context.clock(), context.is_alone and view.phase in ("running", "asking")
         waited = view.elapsed_ms(now) if view.phase == "running" else view.waited_ms(now)
@@ -548,11 +568,11 @@ def _name_rows(file: FileChange, root: str, width: int, *, named: bool) -> list[
     return [Line(clipped((*head, (f"  {facts}" if facts else "", "muted")), width))]
 
 
-def _file_rows(file: FileChange, width: int, most: int, sought: str) -> list[Line]:
-    """Return the first rows of a diff, at most about `most`, and of the others those that a search has found."""
+def _file_rows(file: FileChange, width: int, most: int, sought: str) -> tuple[list[Line], int]:
+    """Return the first rows of a diff, about `most`, those of the others that a search found, and how many are cut."""
     body = diff_rows(file.diff.files, width - len(BODY) - 1)
     if len(body) <= most + 1:
-        return [row.prefixed((BODY, "")) for row in body]
+        return [row.prefixed((BODY, "")) for row in body], 0
     rows = [row.prefixed((BODY, "")) for row in body[:most]]
     place = most
     for stop in (*(row for row in _found_rows(body, sought) if row >= most), len(body)):
@@ -560,7 +580,7 @@ def _file_rows(file: FileChange, width: int, most: int, sought: str) -> list[Lin
             rows.append(_body_row(f"… {count_text(stop - place, 'more row')}", width))
         rows.extend(row.prefixed((BODY, "")) for row in body[stop : stop + 1])
         place = stop + 1
-    return rows
+    return rows, len(body) - most
 
 
 def _found_rows(rows: Sequence[Line], sought: str) -> list[int]:

@@ -460,7 +460,7 @@ class TranscriptFold:
                 self._add(DividerPart("session resumed", "notice"))
             case ApprovalRequested(request_id=request_id, session_rule=rule):
                 self._rules[request_id] = rule or ""
-                if event.question is not None:
+                if event.question is not None and not event.call_id:
                     self._questions[request_id] = event.question
             case ApprovalResolved():
                 self._answered(event)

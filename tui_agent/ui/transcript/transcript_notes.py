@@ -105,6 +105,9 @@ def rewind_text(event: SessionRewound) -> str:
     """Return the notice of a rewind: the messages it removed, the files it restored and those it left."""
     what = one_line(event.text.strip(), 80)
     head = f"Undid the changes of “{what}”" if event.call_id else f"Rewound to before “{what}”"
+    if event.is_undo:
+        failed = f"left as they are: {names_text(event.left)}" if event.left else "/rewind undoes it"
+        return f"Undid {what} · {failed}" if event.files else f"Not undone: {names_text(event.left)}"
     parts = [
         f"{count_text(event.removed, 'message')} removed" if event.conversation else "",
         f"changed back: {names_text(event.files)}" if event.files else "",
@@ -148,8 +151,9 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "notice", f"This session is called {title} now"
         case SessionRewound():
             return "notice", rewind_text(event)
-        case PlanResolved(accepted=accepted, note=note):
-            return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
+        case PlanResolved(accepted=False, note=note):
+            # The row of the call says a yes.
+            return "notice", f"Plan not accepted{f': {note}' if note else ''}"
         case QuestionAsked(text=text, options=options):
             return "notice", text + "".join(f"\n- {option}" for option in options)
         case QuestionAnswered(text=text):

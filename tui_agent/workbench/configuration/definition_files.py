@@ -74,11 +74,13 @@ def file_problems(found: "Iterable[Found]") -> tuple[str, ...]:
     if not found:
         return ()
     from tui_agent.definitions.records import Definitions
+    from tui_agent.protocol.prompt_command import RESERVED_COMMANDS
 
-    definitions = Definitions.of(found)
+    definitions = Definitions.of(found, RESERVED_COMMANDS)
     of_kind = {"skill": "skill", "command": "command", "agent": "sub-agent"}
-    notes = [note for one in used(found) for note in one.source.notes]
-    return (*(f"{of_kind[one.kind]} not used: {one.text}" for one in definitions.problems), *notes)
+    in_force = (*definitions.skills, *definitions.commands, *definitions.agents)
+    notes = [note for one in in_force for note in one.source.notes]
+    return (*(f"{of_kind[one.kind]} not used: {one.place}: {one.reason}" for one in definitions.problems), *notes)
 
 
 def link_problems(found: "Iterable[Found]") -> tuple[str, ...]:

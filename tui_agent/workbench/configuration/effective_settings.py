@@ -2,14 +2,15 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.environment_key import environment_credential
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import LoadedSettings, Locations, is_web_address, load_settings
-from tui_agent.workbench.configuration.launch_options import LaunchOptions
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.settings import LoadedSettings, Locations, PluginSettings, is_web_address, load_settings
+from tui_agent.workbench.configuration.launch_options import LaunchExtras, LaunchOptions
 
 from .found_hooks import with_file_rules
 from .project_trust import trust_for
@@ -31,6 +32,8 @@ def load_effective_settings(options: LaunchOptions, locations: Locations) -> Loa
     Raises:
         ConfigurationError: a setting is wrong.
     """
+    if options.extras.is_safe:
+        return _safe_settings(options, locations)
     loaded = load_settings(
         locations,
         project=options.cwd,
@@ -39,6 +42,26 @@ def load_effective_settings(options: LaunchOptions, locations: Locations) -> Loa
         option_rules=options.rules,
     )
     return with_file_rules(loaded, options.cwd)
+
+
+def _safe_settings(options: LaunchOptions, locations: Locations) -> LoadedSettings:
+    """Return the settings of the environment and the options alone, without what runs by itself.
+
+    What restricts calls stays: rules of files that deny or ask, and a required sandbox.
+    """
+    loaded = load_settings(locations, options=options.settings, option_rules=options.rules, own=False)
+    switched_off: JsonObject = {"hook_files": False, "plugins": PluginSettings(disabled=("*",))}
+    try:
+        all_settings = load_effective_settings(replace(options, extras=LaunchExtras()), locations)
+    except ConfigurationError as error:
+        problem = f"{error}. With --safe nothing of it is used, also none of its rules that deny or ask."
+        ignored = (*loaded.ignored, problem)
+        return replace(loaded, settings=loaded.settings.model_copy(update=switched_off), ignored=ignored)
+    kept = [rule for rule in all_settings.rules if rule.layer != "options" and rule.verdict != "allow"]
+    if all_settings.settings.sandbox == "required":
+        switched_off["sandbox"] = "required"
+    settings = loaded.settings.model_copy(update=switched_off)
+    return replace(loaded, settings=settings, rules=(*kept, *loaded.rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +108,7 @@ class Credentials:
         if not found.usable:
             raise ConfigurationError(
                 "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
-                f"or try the offline model with --demo{_foreign_helper()}"
+                f"or try the offline model with --demo{_foreign_helper()}{_cloud_hint(environment)}"
             )
         return found
 
@@ -110,6 +133,13 @@ class Credentials:
         if self.api_key:
             return "ANTHROPIC_API_KEY is set"
         return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"not set; {self.host} may not need one"
+
+
+def _cloud_hint(environment: Mapping[str, str]) -> str:
+    """Return a hint if another agent is set to use a cloud."""
+    found = (cloud for cloud in ("bedrock", "vertex", "foundry") if environment.get(f"CLAUDE_CODE_USE_{cloud.upper()}"))
+    cloud = next(found, None)
+    return "" if cloud is None else f"; for CLAUDE_CODE_USE_{cloud.upper()}, set the model to {cloud}/NAME"
 
 
 def _foreign_helper() -> str:

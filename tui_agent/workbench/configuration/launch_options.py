@@ -18,6 +18,22 @@ InputFormat = Literal["text", "stream-json", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchExtras:
+    """Options that few launches have."""
+
+    record: Path | None = None
+    """File to record to."""
+    title: str = ""
+    """Title of the session; empty to keep the one it has."""
+    tools: tuple[str, ...] | None = None
+    """Names and patterns of the only tools that are offered; None for all."""
+    is_safe: bool = False
+    """True to use nothing of the user's and the project's files but rules that deny or ask."""
+    answer_schema: JsonObject | None = None
+    """JSON schema of final answers; None for text."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchOptions:
     """The command line of one launch."""
 
@@ -43,8 +59,7 @@ class LaunchOptions:
     trust: bool
     """Apply the folder's own settings for this run, without its allow rules and tool servers."""
     verbose: bool
-    record: Path | None = None
-    """File to record to."""
+    extras: LaunchExtras = LaunchExtras()
     mcp_config: Path | None = None
     """File with tool servers for this launch."""
     folders: tuple[Path, ...] = ()

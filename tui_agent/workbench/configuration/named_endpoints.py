@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tui_agent.protocol.endpoint import Endpoint
+from tui_agent.protocol.endpoint import CLOUDS, Endpoint
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import Settings
 
@@ -89,6 +89,8 @@ def key_source(settings: Settings, environment: Mapping[str, str]) -> str:
     key_of(target.provider, target.endpoint, environment)
     if target.endpoint.key_command:
         return f"printed by `key_command` of `providers.{target.provider}`"
+    if target.endpoint.kind in CLOUDS and target.endpoint.key_env is None:
+        return f"looked up where the tools of {target.provider} have it"
     return f"{target.endpoint.key_env} is set" if target.endpoint.key_env else f"none for {target.provider}"
 
 

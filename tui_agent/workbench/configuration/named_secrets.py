@@ -18,6 +18,7 @@ def withhold_named_secrets(settings: Settings, servers: Iterable[ToolServer] = (
     """
     pass_on(settings.env.passed)
     withhold(endpoint.key_env for endpoint in settings.providers.values() if endpoint.key_env is not None)
+    withhold(notifier.token_env for notifier in settings.notify if notifier.token_env)
     if found := (*settings.mcp.values(), *servers):
         # Imported here so that a start without servers does not wait for it.
         from tui_agent.mcp.server_config import secret_variables

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,9 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array, InlineTable, Table
 
 from tui_agent.permissions import SECRET_FILES, PermissionPolicy, Rule
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall
 from tui_agent.protocol.permissions import GrantScope
 from tui_agent.protocol.private_directory import make_private_directories
@@ -149,6 +151,31 @@ def check_folder(folder: Path, workspace: Path) -> Path:
     if Path(os.path.realpath(workspace)).is_relative_to(found):
         raise ConfigurationError(f"cannot add {folder}: it contains the folder in which tui-agent works")
     return found
+
+
+def kept_folders(bus: EventBus, cwd: Path, given: Iterable[Path], earlier: Iterable[str]) -> tuple[Path, ...]:
+    """Return the folders that a session had before and that still exist, and publish which folders it has. Blocks.
+
+    Args:
+        bus: the session's bus.
+        cwd: the workspace.
+        given: folders of this start's options.
+        earlier: folders that were added earlier in the session.
+    """
+    known = {str(check_folder(folder, cwd)) for folder in given}
+    found: list[Path] = []
+    for name in earlier:
+        try:
+            found.append(check_folder(Path(name), cwd))
+        except ConfigurationError as error:
+            bus.publish(Warned(code="left_out", text=f"A folder of this session: {error}."))
+    if found:
+        text = f"Still part of the workspace: {', '.join(map(str, found))}."
+        bus.publish(Noticed(code="folders_kept", text=text))
+    for name in sorted(known - set(map(str, found))):
+        text = f"Added to the workspace: {name}."
+        bus.publish(Noticed(code="folder_added", text=text, context={"folder": name}))
+    return tuple(found)
 
 
 class RuleStore:

@@ -33,7 +33,7 @@ from tui_agent.protocol.tool_server import ToolServer
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, Locations, ProjectTrust, content_digest, load_settings
 
 from .definition_files import counts_of, link_problems, project_definitions, trust_sections, used
-from .found_hooks import FoundHooks, project_hooks, without_effect
+from .found_hooks import NO_HOOKS, FoundHooks, project_hooks, without_effect
 
 if TYPE_CHECKING:
     # Imported at run time only by a program that has such files.
@@ -208,6 +208,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     rules = [(rule.verdict, f"{rule.verdict} {rule.text}") for rule in loaded.rules if rule.layer == "project"]
     allows = tuple(text for verdict, text in rules if verdict == "allow")
     servers = (*_servers_of(loaded, folder), *_servers_in(contents.servers))
+    languages = _language_servers_of(loaded, folder)
     kept = TrustStore(locations).find(folder)
     sections = (
         (CHANGES, () if kept is None else tuple(_changes(kept.trusted, contents))),
@@ -216,6 +217,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
         ("rules that allow calls without a question", allows),
         ("never taken from a project, whatever you answer", () if contents.settings is None else loaded.ignored),
         ("tool servers: programs it would run and addresses it would connect to", servers),
+        ("language servers: programs it would run", languages),
         ("hooks: commands it would run by itself, without questions", contents.hooks.entries),
         ("settings and links of its repository: git may run these programs, or read elsewhere", contents.git),
         (
@@ -228,6 +230,7 @@ def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None
     brought = (
         ("allow rules", allows),
         ("tool servers", servers),
+        ("language servers", languages),
         ("hooks", contents.hooks.entries),
         ("git's programs", contents.git),
     )
@@ -294,6 +297,12 @@ def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> 
     return FolderTrust(
         used_layers, is_trusted, tuple(left_out), definitions, servers, servers_refusal, hooks, hooks_refusal
     )
+
+
+def without_files(trust: FolderTrust) -> FolderTrust:
+    """Return the trust in a folder of which, and of the user's own files, nothing is used."""
+    nothing = {"instructions": (), "left_out": (), "definitions": (), "servers": None, "servers_refusal": ""}
+    return replace(trust, **nothing, hooks=NO_HOOKS, hooks_refusal="")
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
@@ -538,7 +547,7 @@ def _changed_settings(loaded: LoadedSettings, contents: FolderContents) -> tuple
     return tuple(
         f"{key} = {_value(values, key)}"
         for key, origin in loaded.origins.items()
-        if origin.partition(":")[0] == source and key != "permissions.rules" and not key.startswith("mcp.")
+        if origin.partition(":")[0] == source and key != "permissions.rules" and not key.startswith(("mcp.", "lsp."))
     )
 
 
@@ -570,9 +579,21 @@ def _name_with_imports(layer: ContextLayer, folder: Path) -> str:
 
 def _servers_of(loaded: LoadedSettings, folder: Path) -> list[str]:
     """Return the servers of the project's settings, as they are written."""
-    source = str(folder / PROJECT_FILE)
-    names = {key.split(".")[1] for key, origin in loaded.origins.items() if key.startswith("mcp.") and source in origin}
+    names = _names_of(loaded, folder, "mcp.")
     return [_server_words(name, server) for name, server in loaded.settings.mcp.items() if name in names]
+
+
+def _language_servers_of(loaded: LoadedSettings, folder: Path) -> tuple[str, ...]:
+    """Return the language servers of the project's settings, as they are written."""
+    names = _names_of(loaded, folder, "lsp.")
+    found = ((name, server) for name, server in loaded.settings.lsp.items() if name in names)
+    return tuple(f"{name}: {server.shown}  for {', '.join(server.files)}" for name, server in found)
+
+
+def _names_of(loaded: LoadedSettings, folder: Path, prefix: str) -> set[str]:
+    """Return the names of the servers that the project's settings have below a key."""
+    source = str(folder / PROJECT_FILE)
+    return {key.split(".")[1] for key, origin in loaded.origins.items() if key.startswith(prefix) and source in origin}
 
 
 def _servers_in(content: bytes | None) -> list[str]:

@@ -112,8 +112,8 @@ class SessionLaunch:
             continue_last=False,
             resume=session_id,
             session_id=None,
-            # The recording is that of the first session.
-            record=None,
+            # The recording and the title are those of the first session.
+            extras=replace(self.options.extras, record=None, title=""),
             notice="",
             demo=demo,
         )
@@ -208,11 +208,12 @@ def _last_sessions(folder: Path, locations: Locations, age_text: Callable[[int, 
 def _facts(options: LaunchOptions, locations: Locations) -> tuple[str, ...]:
     """Return what the folder brings: branch, instructions that are used, number of rules."""
     with IMPORTING:
-        from tui_agent.workbench.configuration.project_trust import folder_trust
+        from tui_agent.workbench.configuration.project_trust import folder_trust, without_files
 
     facts = [branch] if (branch := branch_of(options.cwd)) else []
     try:
         folder = folder_trust(options.cwd, locations, given=options.trust)
+        folder = without_files(folder) if options.extras.is_safe else folder
         paths = [Path(str(layer.metadata["path"])) for layer in folder.instructions]
         facts += [path.name for path in paths if path.is_relative_to(os.path.realpath(options.cwd))]
         rules = len(load_effective_settings(options, locations).rules)

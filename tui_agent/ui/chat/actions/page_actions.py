@@ -35,6 +35,8 @@ class PageActions:
             "chat.report": self._report,
             "chat.permissions": lambda _: self.show_permissions(),
             "chat.files": self._show_files,
+            "chat.diff": self._show_diff,
+            "chat.findings": lambda _: self.show_findings(),
             "chat.tools": self._show_tools,
             "chat.skills": self._show_skills,
             "chat.open_newest": self._open_newest,
@@ -149,6 +151,35 @@ class PageActions:
         items = lambda: file_items(self._state().files, self._state().ledger)  # noqa: E731
         self._push(ChooserPage("Changed files", items, state, opens=True))
 
+    def _show_diff(self, _: str) -> None:
+        from tui_agent.ui.dialogs.diff_screen import DiffScreen
+
+        context = self._context
+        if (bench := context.bench()) is not None:
+            clock = context.options.surroundings.clock
+            page = DiffScreen(bench.diff, lambda: context.bridge.status.running, clock)
+            context.screen.app.push_screen(page)
+
+    def show_findings(self) -> None:
+        """Open the page with the findings of the last review."""
+        from tui_agent.ui.dialogs.findings_screen import FindingsScreen
+
+        context, findings = self._context, self._state().findings.items
+        if findings is None:
+            context.say("No review has reported yet. /review starts one.")
+        elif (bench := context.bench()) is not None:
+            context.screen.app.push_screen(FindingsScreen(findings, bench.files))
+
+    def review_ended(self) -> None:
+        """Open the findings of a review that has ended, unless the user is busy elsewhere; then say where they are."""
+        context = self._context
+        if context.bridge.bench is None:
+            return
+        if context.screen.is_current and not context.composer.text:
+            self.show_findings()
+        else:
+            context.say(f"{count_text(len(self._state().findings.items or ()), 'finding')}. /findings shows them.")
+
     def _show_tools(self, _: str) -> None:
         from tui_agent.ui.dialogs.chooser_page import ChooserPage
         from tui_agent.ui.dialogs.fact_items import tool_items
@@ -165,7 +196,7 @@ class PageActions:
 
         if (bench := self._context.bench()) is None:
             return
-        facts = bench.definitions.facts() if bench.definitions is not None else ()
+        facts = bench.definitions.facts()
         if not facts:
             where = "skills/, commands/ and agents/ of .tui-agent/ or .claude/, here or in your home directory"
             self._context.say(f"No file defines any. They are Markdown files in {where}.")

@@ -1,4 +1,4 @@
-"""Actions that change a setting of this session: mode, theme, model and effort."""
+"""Actions that change a setting of this session: mode, theme, model, effort and added folders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.base.choice_texts import CYCLED_MODES, EFFORTS, MODES, theme_texts
 from tui_agent.ui.chat.app_requests import ThemeRequested
 from tui_agent.ui.chat.screen_state import ScreenState
+from tui_agent.ui.text.sanitiser import visible
 
 from .action_context import ActionContext, Handlers
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 DEFAULT = "--default"
 """Argument of `/model` and `/effort` that also changes the user's settings."""
+
+
+_FOLDER_TERMS = {
+    "this session": "Until you quit, and when you resume it here",
+    "every session": "Also in your settings, as permissions.folders",
+}
+"""For how long a folder counts as part of the workspace."""
 
 
 class SettingActions:
@@ -32,6 +40,7 @@ class SettingActions:
             "chat.model": self._model,
             "chat.effort": self._effort,
             "chat.settings": lambda _: self._show_settings(),
+            "chat.add_dir": self._add_folder,
         }
         """Actions by id of their command."""
 
@@ -81,6 +90,44 @@ class SettingActions:
                 act(name)
 
         self._context.screen.app.push_screen(page, chosen)
+
+    def _add_folder(self, path: str) -> bool:
+        if not path:
+            self._context.say(
+                "Type the path of a folder: /add-dir PATH. /permissions lists those in force.", wrong=True
+            )
+            return False
+        self._context.start("folder", self._ask_for_folder(path))
+        return True
+
+    async def _ask_for_folder(self, path: str) -> None:
+        """Ask for how long a folder counts as part of the workspace."""
+        if (bench := self._context.bench()) is None:
+            return
+        from tui_agent.ui.dialogs.chooser_page import ChooserPage, choices
+
+        try:
+            folder = await bench.folders.check(path)
+        except TuiAgentError as error:
+            self._context.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", wrong=True)
+            return
+        state = f"{visible(str(folder))}: read like the workspace, changed under the same rules"
+        items = choices(_FOLDER_TERMS, "")
+        page = ChooserPage("Add a folder", lambda: items, state, selected="this session")
+        self._choose_from(page, lambda term: self._context.start("folder", self._join_folder(path, term)))
+
+    async def _join_folder(self, path: str, term: str) -> None:
+        if (bench := self._context.bench()) is None:
+            return
+        try:
+            if term == "this session":
+                await bench.folders.add(path)
+            else:
+                self._context.say(
+                    f"Each later session has this folder, too: saved in {await bench.folders.keep(path)}."
+                )
+        except TuiAgentError as error:
+            self._context.say(str(error), wrong=True)
 
     def _theme(self, name: str) -> bool:
         if name in self.theme_names:

@@ -1,0 +1,223 @@
+"""Findings of language servers in the results of edits, in whole sessions."""
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.table import table
+from tui_agent.lsp import language_servers
+from tui_agent.protocol.events import AgentEvent, Noticed, SteeringQueued, ToolEnded, Warned
+from tui_agent.workbench.build_engine import Engine, open_engine
+from tui_agent.workbench.configuration.launch_options import LaunchOptions
+
+ODD = Path(__file__).with_name("odd_server.py")
+RUFF = {"command": "ruff server", "files": ["*.py"]}
+DONE: dict[str, Any] = {"blocks": [{"type": "text", "text": "Done."}]}
+pytestmark = pytest.mark.slow
+
+
+def odd(*flags: str, **more: Any) -> dict[str, Any]:
+    return {"command": [sys.executable, str(ODD), *flags], "files": ["*.txt"], **more}
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"blocks": [{"type": "tool_use", "name": tool, "input": arguments}]}
+
+
+def change(path: str, old: str, new: str) -> dict[str, Any]:
+    return call("edit", path=path, old_string=old, new_string=new)
+
+
+@asynccontextmanager
+async def session(
+    folder: Path, script: Sequence[dict[str, Any]], sandbox: str = "off", **servers: dict[str, Any]
+) -> AsyncGenerator[tuple[Engine, list[AgentEvent]]]:
+    """Yield a session with language servers whose model follows a script, and its events."""
+    settings = {"sandbox": sandbox, "lsp": servers, "permissions": {"mode": "accept_edits"}}
+    async with ScriptedMessagesServer([*script, DONE]) as server:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ANTHROPIC_AUTH_TOKEN", server.token)
+            settings["base_url"] = server.base_url
+            options = replace(LaunchOptions.for_command(folder), settings=settings, keep_session=True)
+            async with open_engine(options, watched=False) as engine:
+                events: list[AgentEvent] = []
+                engine.bus.on((ToolEnded, Warned, Noticed), events.append)
+                yield engine, events
+
+
+def results(events: Sequence[AgentEvent], tool: str = "edit") -> list[str]:
+    ended = [event for event in events if isinstance(event, ToolEnded) and event.name == tool]
+    return ["\n".join(getattr(block, "text", "") for block in event.content) for event in ended]
+
+
+def outcomes(events: Sequence[AgentEvent]) -> list[str]:
+    return [str((event.details or {}).get("outcome")) for event in events if isinstance(event, ToolEnded)]
+
+
+def warnings(events: Sequence[AgentEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Warned)]
+
+
+def servers_of_this_program() -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found += [process] if ODD.name in " ".join(process.cmdline()) else []
+    return found
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes longer than a user would wait."""
+    monkeypatch.setattr(language_servers, "WAIT_SECONDS", 25.0)
+
+
+@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+async def test_new_problems_of_an_edit_are_in_its_result(tmp_path: Path, sandbox: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").write_text("import os\n\nprint('a')\n", "utf-8")
+    script = [
+        call("read", path="a.py"),
+        change("a.py", "print('a')", "prnt('a')"),
+        change("a.py", "prnt('a')", "print('b')"),
+        call("write", path="new.py", content="import sys\n\nfoo()\n"),
+    ]
+
+    async with session(folder, script, sandbox, ruff=RUFF) as (engine, events):
+        report = await engine.loop.run("Go")
+
+    assert report.reason == "done", report.error
+    first, second = results(events)
+    assert first.endswith(
+        "New problems after this change (1 that were there before are not listed):\n"
+        "a.py:3:1: error: Undefined name `prnt` (Ruff F821)"
+    )
+    assert second == "Changed a.py (+1 −1 lines)."
+    assert results(events, "write")[0].endswith(
+        "New problems after this change:\nnew.py:3:1: error: Undefined name `foo` (Ruff F821)\n"
+        "new.py:1:8: warning: `sys` imported but unused (Ruff F401)"
+    )
+    assert outcomes(events)[1:] == ["+1 −1 · 1 error", "+1 −1", "new file +3 · 1 error, 1 warning"]
+    assert warnings(events) == []
+
+
+@pytest.mark.parametrize("flag", ["--versioned", "--unversioned", "--strange"])
+async def test_a_server_that_pushes_is_waited_for(tmp_path: Path, flag: str) -> None:
+    (tmp_path / "a.txt").write_text("ODD\nline\nHINT\n", "utf-8")
+    script = [call("read", path="a.txt"), change("a.txt", "line", "BAD ODD"), change("a.txt", "BAD ODD", "fine")]
+
+    async with session(tmp_path, script, odd=odd(flag)) as (engine, events):
+        await engine.loop.run("Go")
+
+    first, second = results(events)
+    assert first.splitlines()[1:] == [
+        "New problems after this change (1 that were there before are not listed):",
+        "a.txt:2:1: error: BAD in it (odd 1)",
+        "a.txt:2:5: warning: ODD in it (odd 1)",
+    ]
+    assert len(second.splitlines()) == 1
+
+
+async def test_what_comes_late_follows_as_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_servers, "WAIT_SECONDS", 0.0)
+    (tmp_path / "a.txt").write_text("line\n", "utf-8")
+    held = tmp_path.parent / f"{tmp_path.name}-held"
+    script = [call("read", path="a.txt"), change("a.txt", "line", "BAD"), change("a.txt", "BAD", "BAD\nBAD"), DONE]
+
+    async with session(tmp_path, script, slow=odd("--hold", str(held))) as (engine, events):
+        await engine.loop.run("Go")
+        told = asyncio.Event()
+        notes: list[str] = []
+
+        def hear(event: SteeringQueued) -> None:
+            notes.append(event.text)
+            told.set()
+
+        engine.bus.on(SteeringQueued, hear)
+        held.touch()
+        await asyncio.wait_for(told.wait(), 60)
+
+    first, second = results(events)
+    assert all(
+        text.endswith("\n[slow is still checking; new problems follow in a later step]") for text in (first, second)
+    )
+    assert notes == [
+        "The language server slow has checked an earlier change. New problems after this change:\n"
+        "a.txt:1:1: error: BAD in it (slow 0)\na.txt:2:1: error: BAD in it (slow 1)"
+    ], "both changes brought what is new since the text before the first"
+    assert [event.text for event in events if isinstance(event, Noticed)] == [
+        "slow found 2 errors in a.txt after an earlier change."
+    ]
+
+
+@table(
+    ("server", "warning"),
+    [
+        (odd("--die"), "it exited with code 3"),
+        (odd("--never-start"), "it exited with code 1: no licence found"),
+        (odd("--noise"), "it broke the protocol"),
+        ({"command": "no-such-program", "files": "*.txt"}, "there is no program no-such-program"),
+    ],
+)
+async def test_a_server_that_does_not_run_costs_one_warning(
+    tmp_path: Path, server: dict[str, Any], warning: str
+) -> None:
+    script = [call("write", path=f"{number}.txt", content=f"BAD {number}") for number in range(6)]
+
+    async with session(tmp_path, script, odd=server) as (engine, events):
+        report = await engine.loop.run("Go")
+
+    assert report.reason == "done"
+    assert [text for text in results(events, "write") if "\n" in text] == []
+    (text,) = warnings(events)
+    assert text.startswith("The language server odd does not run: ")
+    assert warning in text
+
+
+async def test_a_server_that_died_starts_again(tmp_path: Path) -> None:
+    flag = tmp_path.parent / f"{tmp_path.name}-died"
+    script = [call("write", path=f"{number}.txt", content="BAD") for number in range(3)]
+
+    async with session(tmp_path, script, odd=odd("--die-once", str(flag))) as (engine, events):
+        await engine.loop.run("Go")
+
+    assert ["BAD in it" in text for text in results(events, "write")] == [False, True, True]
+    assert warnings(events) == []
+
+
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+async def test_a_server_ends_with_the_session_and_changes_nothing_behind_walls(tmp_path: Path, sandbox: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    child, written = folder / "child", folder / "written"
+    child.touch()
+    server = shutil.copy(ODD, folder / ODD.name)
+    flags = ("--try-to-write", str(written), *(() if sandbox == "auto" else ("--child", str(child))))
+    script = [call("write", path="a.txt", content="BAD")]
+    started: list[psutil.Process] = []
+
+    command = [sys.executable, str(server), *flags]
+    async with session(folder, script, sandbox, odd={"command": command, "files": ["*.txt"]}) as (engine, events):
+        await engine.loop.run("Go")
+        has_walls = engine.policy.trial.is_available
+        started = servers_of_this_program()
+        if sandbox == "off":
+            started.append(psutil.Process(int(child.read_text("utf-8"))))
+        assert len(started) >= 1
+
+    assert "BAD in it" in results(events, "write")[0]
+    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in started)
+    assert written.exists() is not has_walls
+    assert not [name for name in os.listdir(folder) if name.startswith(".")]

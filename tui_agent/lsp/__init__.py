@@ -1,0 +1,1 @@
+"""Language servers: what they find after an edit, and their answers to questions about code."""

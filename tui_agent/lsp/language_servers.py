@@ -1,0 +1,197 @@
+"""The language servers of a session: what they find in a changed file, and their answers to questions."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.code_lookup import CodePosition, LookupAnswer, LookupKind
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import Noticed
+from tui_agent.protocol.language_server import LanguageServer
+
+from .code_questions import ask_server, can_answer
+from .problems import Findings, Problem, new_problems
+from .server_keeper import KeeperParts, ServerKeeper
+
+WAIT_SECONDS = 2.0
+"""Most seconds that an edit waits for what servers find in its file."""
+_CHANGES = {"created": 1, "modified": 2, "deleted": 3}
+"""Numbers of the kinds of changes in the protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A check of a file by a server."""
+
+    task: "asyncio.Task[Findings | None]"
+    before: str | None
+    """Text before the change."""
+
+
+class LanguageServers:
+    """The servers of a session. Each starts when it is first needed; none ever makes a call or a run fail."""
+
+    def __init__(self, servers: Mapping[str, LanguageServer], parts: KeeperParts) -> None:
+        self.notify: Callable[[str], object] = lambda _: None
+        """Receives what servers found too late for the result of the edit, for the model."""
+        self.keepers = tuple(ServerKeeper(name, server, parts) for name, server in servers.items())
+        self._root = parts.root
+        self._publish = parts.publish
+        self._tasks: asyncio.TaskGroup | None = None
+        self._checks: dict[tuple[str, Path], _Check] = {}
+        """The checks that still run, by server and file."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["LanguageServers"]:
+        """Let the servers start when they are needed, and end them in the end."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                owners = [tasks.create_task(keeper.run()) for keeper in self.keepers]
+                self._tasks = tasks
+                try:
+                    yield self
+                finally:
+                    self._tasks = None
+                    for task in (*(check.task for check in self._checks.values()), *owners):
+                        task.cancel()
+        except BaseExceptionGroup as group:
+            # The tasks never fail, so this is an error of the caller, which expects no group.
+            raise group.exceptions[0] from None
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def has_server_for(self, path: Path) -> bool:
+        """Return True if a server that was not given up is for a file."""
+        return any(not keeper.is_given_up for keeper in self._for(path))
+
+    def prepare_named(self, path: str) -> None:
+        """Start the servers for a file that a call names: it is going to be changed."""
+        for keeper in self._for(Path(os.path.normpath(self._root / Path(path).expanduser()))):
+            keeper.start()
+
+    def file_changed(self, path: Path, change: str) -> None:
+        """Let the servers that run know of a change of a file, whatever made it."""
+        event = {"uri": path.as_uri(), "type": _CHANGES.get(change, 2)}
+        for keeper in self.keepers:
+            if keeper.running is not None:
+                keeper.running.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
+
+    async def check(self, path: Path, before: str | None, after: str) -> Findings:
+        """Return what the servers find in a changed file within `WAIT_SECONDS`; the rest goes to `notify` later.
+
+        Args:
+            path: the file, links followed.
+            before: its text before, empty if there was none; None: not known.
+            after: its text now.
+        """
+        started = [(keeper, self._start_check(keeper, path, before, after)) for keeper in self._for(path)]
+        running = [(keeper, task) for keeper, task in started if task is not None]
+        if not running:
+            return Findings()
+        await asyncio.wait({task for _, task in running}, timeout=WAIT_SECONDS)
+        late = tuple(keeper.name for keeper, task in running if not task.done())
+        for keeper, task in running:
+            if not task.done():
+                task.add_done_callback(lambda done, name=keeper.name: self._report_late(name, path, done))
+        results = [task.result() for _, task in running if task.done() and not task.cancelled()]
+        return _joined(results, late, is_compared=before is not None)
+
+    def _start_check(
+        self, keeper: ServerKeeper, path: Path, before: str | None, after: str
+    ) -> "asyncio.Task[Findings | None] | None":
+        if self._tasks is None or keeper.is_given_up:
+            return None
+        key = (keeper.name, path)
+        if (old := self._checks.get(key)) is not None:
+            # What it finds is about a text that is gone; what both changes brought is new.
+            old.task.cancel()
+            before = old.before
+        task = self._tasks.create_task(_checked(keeper, path, before, after))
+        self._checks[key] = _Check(task, before)
+
+        def forget(done: asyncio.Task[Findings | None]) -> None:
+            if (check := self._checks.get(key)) is not None and check.task is done:
+                del self._checks[key]
+
+        task.add_done_callback(forget)
+        return task
+
+    def _report_late(self, name: str, path: Path, task: "asyncio.Task[Findings | None]") -> None:
+        found = None if task.cancelled() else task.result()
+        if found is not None and found.new:
+            text = f"{name} found {found.counts} in {self.shown(path)} after an earlier change."
+            self._publish(Noticed(code="late_problems", text=text))
+            self.notify(f"The language server {name} has checked an earlier change. {found.text(self.shown(path))}")
+
+    def shown(self, path: Path) -> str:
+        """Return the name of a file for messages."""
+        return str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    async def look_up(
+        self, kind: LookupKind, path: Path | None, position: CodePosition | None, query: str
+    ) -> LookupAnswer:
+        """Return the first answer of a server that is not empty.
+
+        Raises:
+            ToolError: no server can answer, with the reason.
+        """
+        keepers = self.keepers if path is None else self._for(path)
+        if not keepers:
+            names = ", ".join(f"{one.name} ({', '.join(one.server.files)})" for one in self.keepers)
+            raise ToolError(f"No language server is configured for {path}; there are: {names}.")
+        problems: list[str] = []
+        has_answered = False
+        for keeper in keepers:
+            try:
+                connection = await keeper.connection()
+                if not can_answer(connection, kind, path):
+                    problems.append(f"{keeper.name} does not offer it")
+                    continue
+                answer = await ask_server(connection, kind, path, position, query)
+            except ToolError as error:
+                problems.append(f"{keeper.name}: {error}")
+                continue
+            has_answered = True
+            if answer.places or answer.text:
+                return answer
+        if has_answered:
+            return LookupAnswer()
+        raise ToolError(f"No language server could answer: {'; '.join(problems)}")
+
+    def _for(self, path: Path) -> Sequence[ServerKeeper]:
+        return [keeper for keeper in self.keepers if matches(keeper, path)]
+
+
+def matches(keeper: ServerKeeper, path: Path) -> bool:
+    """Return True if a server is for a file."""
+    if not path.is_relative_to(keeper.directory):
+        return False
+    relative = str(path.relative_to(keeper.directory))
+    return any(fnmatchcase(relative if "/" in one else path.name, one) for one in keeper.server.files)
+
+
+async def _checked(keeper: ServerKeeper, path: Path, before: str | None, after: str) -> Findings | None:
+    """Return what a server finds; None if it does not run or answer."""
+
+    async def work() -> Findings:
+        connection = await keeper.connection()
+        old, new = await connection.changed_problems(path, before, after)
+        found, known = new_problems(old, new)
+        return Findings(found, known, is_compared=before is not None)
+
+    return await run_service(f"check by {keeper.name}", work())
+
+
+def _joined(results: Iterable[Findings | None], late: Sequence[str], *, is_compared: bool) -> Findings:
+    """Return what several servers found as one."""
+    found = [result for result in results if result is not None]
+    problems: list[Problem] = [problem for result in found for problem in result.new]
+    problems.sort(key=lambda one: (one.severity, one.line, one.column))
+    return Findings(problems, sum(result.known for result in found), late, is_compared)

@@ -1,0 +1,66 @@
+"""The provider for models in a cloud: Bedrock, Vertex and Foundry, through their clients of the SDK."""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
+from tui_agent.providers.endpoint_profiles import ModelTarget
+
+from .openai_provider import missing_extra
+
+if TYPE_CHECKING:
+    from tui_agent.providers.endpoint_client import EndpointClient
+
+_LIBRARIES = {"bedrock": "boto3", "vertex": "google.auth"}
+"""Library of each extra, which has the name of the kind."""
+
+
+class CloudProvider(AnthropicProvider):
+    """Provider for one model in a cloud, whose credentials come from where its other tools have them."""
+
+    def __init__(
+        self, target: ModelTarget, *, auth_token: str | None = None, key_source: KeySource | None = None
+    ) -> None:
+        """Store the settings; send and load nothing.
+
+        Args:
+            target: the model and its endpoint.
+            auth_token: key of the endpoint; None for the credentials of the environment.
+            key_source: returns the key, instead of `auth_token`.
+
+        Raises:
+            ConfigurationError: see `AnthropicProvider`.
+        """
+        endpoint = target.endpoint
+        version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
+        self._endpoint = endpoint
+        super().__init__(
+            target.name,
+            auth_token=auth_token,
+            base_url=endpoint.base_url,
+            headers={**version, **endpoint.headers},
+            betas=endpoint.betas,
+            extra_body=endpoint.extra_body,
+            key_source=key_source,
+            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop), endpoint.count_tokens is not False),
+        )
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        """Import the SDK and return its client for this cloud. Blocks.
+
+        Raises:
+            ImportError, OSError, MemoryError: this is not possible now.
+        """
+        library = _LIBRARIES.get(self._endpoint.kind)
+        if library is not None and find_spec(library) is None:
+            raise ModuleNotFoundError(library)
+        from .cloud_sdk import client_for
+
+        return client_for(self._endpoint)
+
+    def missing_sdk(self, error: ImportError) -> ProviderError:
+        """Return the error for an SDK that cannot be imported."""
+        if self._endpoint.kind in _LIBRARIES:
+            return missing_extra(self._endpoint.kind, self.model.name, error)
+        return super().missing_sdk(error)

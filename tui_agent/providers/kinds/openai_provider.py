@@ -1,0 +1,121 @@
+"""The provider for servers that speak the APIs of OpenAI, through the SDK of OpenAI, which is an extra."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.installation import install_command
+from tui_agent.providers.anthropic_provider import AnthropicProvider, EndpointTraits, KeySource
+from tui_agent.providers.provider_failures import ErrorFactory
+from tui_agent.providers.response_decoder import ResponseDecoder
+
+from .chat_request import NEWER_LIMIT, ChatRequestBuilder
+from .chat_stream import ChatDecoder
+from .responses_request import ResponsesRequestBuilder
+from .responses_stream import ResponsesDecoder
+
+if TYPE_CHECKING:
+    from tui_agent.providers.endpoint_client import EndpointClient
+    from tui_agent.providers.sdk_response import SdkResponse
+
+_OWN_HOST = "api.openai.com"
+
+
+class OpenAiProvider(AnthropicProvider):
+    """Provider for one model of a server of the Chat Completions API."""
+
+    builder_type = ChatRequestBuilder
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        endpoint: EndpointTraits,
+        auth_token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        key_source: KeySource | None = None,
+    ) -> None:
+        """Store the settings; send and load nothing.
+
+        Args:
+            model: any name the server knows.
+            base_url: address; one without a path gets `/v1`.
+            endpoint: facts about the model.
+            auth_token: key, which is sent as `Authorization: Bearer`; None: no key is sent.
+            headers: headers for each request.
+            extra_body: more fields of each request.
+            key_source: returns the key, instead of `auth_token`.
+
+        Raises:
+            ConfigurationError: see `AnthropicProvider`.
+        """
+        if urlsplit(base_url).hostname != _OWN_HOST:
+            endpoint = replace(endpoint, drop=endpoint.drop | {NEWER_LIMIT})
+        super().__init__(
+            model,
+            auth_token=auth_token,
+            base_url=_with_version(base_url),
+            headers=headers,
+            extra_body=extra_body,
+            key_source=key_source,
+            endpoint=replace(endpoint, counts_tokens=False),
+        )
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        """Import the SDK and return its client. Blocks.
+
+        Raises:
+            ImportError, OSError, MemoryError: this is not possible now.
+        """
+        from .openai_sdk import OpenAiClient
+
+        return OpenAiClient
+
+    def missing_sdk(self, error: ImportError) -> ProviderError:
+        """Return the error for an SDK that cannot be imported."""
+        return missing_extra("openai", self.model.name, error)
+
+    def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
+        """Return the parser of one answer."""
+        return ChatDecoder(errors, answer.request_id, is_taken, answer.content_type, self._found_reasoning)
+
+    def _found_reasoning(self, name: str) -> None:
+        if isinstance(self._builder, ChatRequestBuilder):
+            self._builder.reasoning_field = name
+
+
+class ResponsesProvider(OpenAiProvider):
+    """Provider for one model of a server of the Responses API."""
+
+    builder_type = ResponsesRequestBuilder
+
+    def import_sdk(self) -> "type[EndpointClient]":
+        """Import the SDK and return its client. Blocks.
+
+        Raises:
+            ImportError, OSError, MemoryError: this is not possible now.
+        """
+        from .openai_sdk import ResponsesClient
+
+        return ResponsesClient
+
+    def decoder(self, errors: ErrorFactory, answer: "SdkResponse", is_taken: Callable[[str], bool]) -> ResponseDecoder:
+        """Return the parser of one answer."""
+        return ResponsesDecoder(errors, answer.request_id, is_taken, answer.content_type)
+
+
+def missing_extra(extra: str, model: str, error: ImportError) -> ProviderError:
+    """Return the error for a package of an extra that is not installed, or cannot be loaded."""
+    what = f"{model} needs the extra `{extra}`, which is not installed"
+    if not isinstance(error, ModuleNotFoundError):
+        what = f"{model} needs the extra `{extra}`, which cannot be loaded ({error})"
+    return ErrorFactory().write("unavailable", what=what, advice=f"install it with: {install_command(extra)}")
+
+
+def _with_version(address: str) -> str:
+    """Return the address below which the API is; servers of one's own have it below `/v1`."""
+    return address if urlsplit(address).path.strip("/") else f"{address.rstrip('/')}/v1"

@@ -1,0 +1,163 @@
+"""Answers of the Responses API as events of the Messages API."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.providers.provider_failures import ErrorFactory
+from tui_agent.providers.response_decoder import ResponseDecoder
+
+from .event_writer import EventWriter
+
+_NOTHING: JsonObject = {"type": "ping"}
+_INCOMPLETE = {"max_output_tokens": "length", "max_tokens": "length"}
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item of the answer that has begun."""
+
+    index: int = -1
+    """Index of a call's block; -1 for another kind of item."""
+    has_text: bool = False
+
+
+class ResponsesDecoder(ResponseDecoder):
+    """Parser of one answer."""
+
+    def __init__(
+        self, errors: ErrorFactory, request_id: str | None, is_taken: Callable[[str], bool], media_type: str = ""
+    ) -> None:
+        super().__init__(errors, request_id, is_taken, media_type)
+        self._writer = EventWriter()
+        self._items: dict[object, _Item] = {}
+        """Open items by their place in the answer."""
+        self._refusal = ""
+        self._handlers: dict[str, Callable[[JsonObject], list[JsonObject]]] = {
+            "response.output_item.added": self._added,
+            "response.output_item.done": self._done,
+            "response.output_text.delta": self._text,
+            "response.refusal.delta": self._text,
+            "response.reasoning_summary_part.added": self._part,
+            "response.reasoning_summary_text.delta": self._thought,
+            "response.reasoning_text.delta": self._thought,
+            "response.function_call_arguments.delta": self._arguments,
+            "response.completed": self._stopped,
+            "response.incomplete": self._stopped,
+            "response.failed": _failed,
+            "error": _failed,
+        }
+
+    def translated(self, event: JsonObject) -> Iterable[JsonObject]:
+        """Return the events of the Messages API for one event; an unknown one stays as it is."""
+        kind = str(event.get("type"))
+        handler = self._handlers.get(kind)
+        if handler is None and not kind.startswith("response."):
+            return (event,)
+        response: object = event.get("response")
+        found = self._writer.begin(response.get("model")) if is_object(response) else []
+        return [*found, *(handler(event) if handler is not None else [])] or (_NOTHING,)
+
+    def events_of(self, message: JsonObject) -> Iterable[JsonObject] | None:
+        """Return a whole answer as the events of a stream; None if it is not one."""
+        output: object = message.get("output")
+        if not is_array(output):
+            return None
+        items = [
+            {"type": "response.output_item.done", "output_index": place, "item": item}
+            for place, item in enumerate(output)
+        ]
+        last = message.get("status") if message.get("status") in ("incomplete", "failed") else "completed"
+        return [
+            {"type": "response.created", "response": message},
+            *items,
+            {"type": f"response.{last}", "response": message},
+        ]
+
+    def _item(self, event: JsonObject) -> _Item:
+        return self._items.setdefault(event.get("output_index"), _Item())
+
+    def _added(self, event: JsonObject) -> list[JsonObject]:
+        entry, item = self._item(event), _object(event, "item")
+        if item.get("type") != "function_call":
+            return []
+        entry.index, found = self._writer.begin_call(item.get("call_id"), item.get("name"))
+        return found
+
+    def _text(self, event: JsonObject) -> list[JsonObject]:
+        self._item(event).has_text = True
+        if event.get("type") == "response.refusal.delta":
+            self._refusal += _text(event, "delta")
+        return self._writer.flow("text", _text(event, "delta"))
+
+    def _part(self, event: JsonObject) -> list[JsonObject]:
+        return self._writer.flow("thinking", "\n\n") if event.get("summary_index") else []
+
+    def _thought(self, event: JsonObject) -> list[JsonObject]:
+        self._item(event).has_text = True
+        return self._writer.flow("thinking", _text(event, "delta"))
+
+    def _arguments(self, event: JsonObject) -> list[JsonObject]:
+        entry = self._item(event)
+        entry.has_text = True
+        return self._writer.call_text(entry.index, _text(event, "delta")) if entry.index >= 0 else []
+
+    def _done(self, event: JsonObject) -> list[JsonObject]:
+        """Return the events for the end of an item; with its contents, if the server did not stream them."""
+        entry, item = self._item(event), _object(event, "item")
+        del self._items[event.get("output_index")]
+        match item.get("type"):
+            case "function_call":
+                found: list[JsonObject] = []
+                if entry.index < 0:
+                    entry.index, found = self._writer.begin_call(item.get("call_id"), item.get("name"))
+                rest = "" if entry.has_text else _text(item, "arguments")
+                return [*found, *self._writer.call_text(entry.index, rest), *self._writer.end_call(entry.index)]
+            case "reasoning":
+                found = [] if entry.has_text else self._writer.flow("thinking", _joined(item, "summary", "content"))
+                encrypted = item.get("encrypted_content")
+                if not isinstance(encrypted, str) or not encrypted:
+                    return [*found, *self._writer.end_flow()]
+                signature = json.dumps({"id": item.get("id"), "encrypted_content": encrypted})
+                return [*found, *self._writer.signed_thought(signature)]
+            case "message":
+                found = [] if entry.has_text else self._writer.flow("text", _joined(item, "content"))
+                return [*found, *self._writer.end_flow()]
+            case _:
+                return []
+
+    def _stopped(self, event: JsonObject) -> list[JsonObject]:
+        response = _object(event, "response")
+        reason = "tool_calls" if self._writer.has_calls else "stop"
+        if event["type"] == "response.incomplete":
+            given = _text(_object(response, "incomplete_details"), "reason")
+            reason = _INCOMPLETE.get(given, given or "incomplete")
+        elif self._refusal:
+            reason = "refusal"
+        stop = self._writer.stop(reason, self._refusal)
+        return [*stop, *self._writer.usage(response.get("usage")), *self._writer.end()]
+
+
+def _failed(event: JsonObject) -> list[JsonObject]:
+    """Return the event of an error, for a failed answer or an error of the stream."""
+    error = _object(_object(event, "response"), "error") or _object(event, "error") or event
+    code = error.get("code") or (error.get("type") if error is not event else None)
+    return [{"type": "error", "error": {"type": code, "message": error.get("message")}}]
+
+
+def _joined(item: JsonObject, *names: str) -> str:
+    """Return the texts of an item's parts."""
+    lists: list[object] = [item.get(name) for name in names]
+    parts = [part for found in lists if is_array(found) for part in found if is_object(part)]
+    return "\n\n".join(_text(part, "text") or _text(part, "refusal") for part in parts)
+
+
+def _object(holder: JsonObject, name: str) -> JsonObject:
+    value = holder.get(name)
+    return value if is_object(value) else {}
+
+
+def _text(holder: JsonObject, name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""

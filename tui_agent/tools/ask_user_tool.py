@@ -1,0 +1,128 @@
+"""The tool `ask_user`: the model asks the user, who chooses or answers in words of their own."""
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from tui_agent.protocol.messages import JsonObject, is_array
+from tui_agent.protocol.server_question import FieldChoice, FieldValue, FormField, ServerQuestion
+from tui_agent.protocol.tool import Accesses, Timeout, ToolContext, ToolResult
+
+from .typed_tool import Arguments, TypedTool
+
+_DESCRIPTION = """Asks the user up to four questions and returns the answers.
+Use it when the work depends on a \
+decision that only the user can make, and nothing in the workspace or the conversation settles it. Ask all questions \
+of a kind in one call, offer concrete choices, and name your recommendation as the default. The user may always answer \
+in other words, so add no choice such as "other". Do not use it to ask for permission to run a tool."""
+
+_NOBODY = "No one can answer here. Decide yourself, and say in your answer what you assumed."
+
+_Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+
+
+class AskedChoice(Arguments):
+    """One answer to choose."""
+
+    label: _Label = Field(description="The answer, in a few words.")
+    description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)] = Field(
+        "", description="What it means or leads to, in one sentence."
+    )
+
+
+class AskedQuestion(Arguments):
+    """One question."""
+
+    question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)] = Field(
+        description="The question, complete in itself."
+    )
+    choices: tuple[AskedChoice, ...] = Field(min_length=2, max_length=6, description="Answers to choose from.")
+    several: bool = Field(False, description="True if the user may choose more than one.")
+    default: tuple[_Label, ...] = Field((), description="Labels of the choices that hold if the user does not choose.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        labels = [choice.label for choice in self.choices]
+        if len(set(labels)) != len(labels):
+            raise ValueError("the labels of the choices must differ")
+        if unknown := next((label for label in self.default if label not in labels), None):
+            raise ValueError(f"the default {unknown!r} is not among the choices")
+        if len(set(self.default)) > 1 and not self.several:
+            raise ValueError("only a question with several answers can have several defaults")
+        return self
+
+
+class AskUserArguments(Arguments):
+    """Arguments of the tool."""
+
+    questions: tuple[AskedQuestion, ...] = Field(min_length=1, max_length=4, description="The questions, in order.")
+
+
+class AskUserTool(TypedTool[AskUserArguments]):
+    """Tool that returns what the user answered; it changes nothing, so it never needs permission."""
+
+    for_main_agent = True
+
+    def __init__(self) -> None:
+        super().__init__("ask_user", _DESCRIPTION, AskUserArguments, read_only=True)
+
+    def call_accesses(self, args: AskUserArguments) -> Accesses:
+        return Accesses()
+
+    def call_timeout(self, args: AskUserArguments) -> Timeout:
+        return None
+
+    def call_summary(self, args: AskUserArguments) -> str:
+        first, more = args.questions[0].question, len(args.questions) - 1
+        return f"{first} (and {more} more)" if more else first
+
+    def call_question(self, args: AskUserArguments) -> ServerQuestion:
+        fields = tuple(_field(number, one) for number, one in enumerate(args.questions, 1))
+        return ServerQuestion(server="", kind="form", fields=fields)
+
+    async def run(self, args: AskUserArguments, context: ToolContext) -> ToolResult:
+        answers = context.answers
+        if answers is None:
+            text = "\n".join([_NOBODY, *map(_default_line, args.questions)])
+            return ToolResult.of_text(text, details={"outcome": "no one can answer"})
+        lines: list[str] = []
+        for number, one in enumerate(args.questions, 1):
+            lines += [f"{number}. {one.question}", f"   {_answer_line(one, answers.get(str(number)))}"]
+        given = [text for one in _given(args, answers) if (text := _in_words(one))]
+        details: JsonObject = {"outcome": " · ".join(given) or "no choice", "answers": dict(answers)}
+        return ToolResult.of_text("\n".join(["The user answered:", *lines]), details=details)
+
+
+def _field(number: int, asked: AskedQuestion) -> FormField:
+    return FormField(
+        name=str(number),
+        kind="choices" if asked.several else "choice",
+        title=asked.question,
+        default=asked.default if asked.several else next(iter(asked.default), None),
+        choices=tuple(FieldChoice(value=one.label, description=one.description) for one in asked.choices),
+        is_open=True,
+    )
+
+
+def _given(args: AskUserArguments, answers: Mapping[str, FieldValue]) -> list[FieldValue]:
+    """Return the answers in the order of the questions."""
+    return [answers.get(str(number)) for number in range(1, len(args.questions) + 1)]
+
+
+def _in_words(value: FieldValue) -> str:
+    return ", ".join(map(str, value)) if is_array(value) else "" if value is None else str(value)
+
+
+def _answer_line(asked: AskedQuestion, value: FieldValue) -> str:
+    """Return an answer, with a mark for words of the user's own."""
+    if value is None or value == []:
+        defaults = ", ".join(asked.default)
+        return f"no choice; the default holds: {defaults}" if defaults else "no choice: decide yourself"
+    labels = {choice.label for choice in asked.choices}
+    own = [one for one in (value if is_array(value) else [value]) if one not in labels]
+    return f"{_in_words(value)}{' (in their own words)' if own else ''}"
+
+
+def _default_line(asked: AskedQuestion) -> str:
+    return f"- {asked.question} Default: {', '.join(asked.default) or 'none'}"

@@ -1,0 +1,230 @@
+"""The page of changed files: those of the session, and the work tree against the last commit; their undo.
+
+Files are left and the differences of the selected one right; in a narrow window a key shows them on a page of their own
+(`file_diff_screen.py`), where hunks can be undone one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.facts.diff_facts import (
+    ChangedFile,
+    ChangedFileList,
+    DiffView,
+    FileChange,
+    FileDifference,
+)
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.text.diff_rows import diff_rows
+from tui_agent.ui.text.line import Line, Run
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import clipped, width_of_runs, wrapped
+
+from .file_diff_screen import BUSY, FileDiffScreen, counts_runs, undo_file
+from .list_page import ListPage
+
+if TYPE_CHECKING:
+    from tui_agent.workbench.session_diff import SessionDiff
+
+VIEWS: tuple[DiffView, ...] = ("session", "tree")
+"""The views, in the order of the heading."""
+PREVIEW_LINES = 1_000
+"""Most lines of the differences beside the list."""
+
+_VIEW_NAMES: dict[DiffView, str] = {"session": "this session", "tree": "work tree against HEAD"}
+_SIGNS: dict[FileChange, Run] = {
+    "changed": ("M", "warning"),
+    "added": ("A", "success"),
+    "deleted": ("D", "error"),
+    "renamed": ("R", "warning"),
+    "untracked": ("?", "muted"),
+}
+_COMPARING = "Comparing files …"
+
+
+class DiffScreen(ListPage[ChangedFile, None]):
+    """The page."""
+
+    WHERE = "diff"
+    KEYS = ("open_file", "other_view", "undo_file", "search", "close")
+    DETAIL_ROWS = 0
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("diff")]
+    DEFAULT_CSS = """
+    DiffScreen.-beside .list-detail { width: 62%; }
+    """
+
+    def __init__(self, changes: "SessionDiff", busy: Callable[[], bool], clock: Callable[[], float]) -> None:
+        """Create the page.
+
+        Args:
+            changes: lists, compares and undoes.
+            busy: returns True during a run, when nothing can be undone.
+            clock: monotonic seconds, for second presses.
+        """
+        super().__init__("Changes", key=lambda file: file.shown, clock=clock)
+        self._changes = changes
+        self._busy = busy
+        self._clock = clock
+        self._list = ChangedFileList("session", note=_COMPARING)
+        self._shown: FileDifference | None = None
+        self._rows: tuple[FileDifference | None, int, Sequence[Line]] = (None, 0, ())
+
+    def on_mount(self) -> None:
+        """Read the files of the session; if it has changed none, those of the work tree."""
+        self.run_worker(self._begin(), group="diff-list", exclusive=True, exit_on_error=False)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_open_file(self) -> None:
+        """Show the differences of the selected file on a page of their own."""
+        if (file := self.selected) is not None:
+            page = FileDiffScreen(self._changes, file, self._busy, self._clock)
+            self.app.push_screen(page, lambda said: self._read_again(said or ""))
+
+    def action_other_view(self) -> None:
+        """Show the other view."""
+        other = VIEWS[1 - VIEWS.index(self._list.view)]
+        self._list = ChangedFileList(other, note=_COMPARING)
+        self._shown = None
+        self.begin(())
+        self._read(other)
+
+    def action_undo_file(self) -> None:
+        """Ask whether to undo all changes of the selected file; the second time, undo them."""
+        shown = self._shown
+        if shown is None or shown.file is not self.selected:
+            return
+        if shown.problem or self._busy():
+            self.say(BUSY if self._busy() else f"{shown.file.shown} cannot be undone: {shown.problem}.", "warning")
+        elif self.is_confirmed("undo_file", shown.file.shown, "undoes all changes of"):
+            self.run_worker(self._undo(shown), group="diff-undo", exclusive=True, exit_on_error=False)
+
+    def counts(self, name: str) -> bool:
+        """Return True for the keys that need a file only while there is one, and for the undo if it is possible."""
+        if name == "undo_file":
+            return self._shown is not None and not self._shown.problem and not self._busy()
+        return name != "open_file" or self.selected is not None
+
+    def cursor_moved(self) -> None:
+        """Compare the selected file."""
+        super().cursor_moved()
+        self._compare()
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    async def _begin(self) -> None:
+        await self._load("session")
+        if not self._list.files:
+            of_session = self._list
+            await self._load("tree")
+            if not self._list.files:
+                self._list = of_session
+        self.show()
+        self._compare()
+
+    def _read(self, view: DiffView, said: str = "") -> None:
+        async def work() -> None:
+            await self._load(view)
+            self._compare()
+            if said:
+                self.say(said)
+
+        self.run_worker(work(), group="diff-list", exclusive=True, exit_on_error=False)
+
+    def _read_again(self, said: str = "") -> None:
+        self._read(self._list.view, said)
+
+    async def _load(self, view: DiffView) -> None:
+        found = ChangedFileList(view, note="")
+
+        async def work() -> None:
+            nonlocal found
+            found = await self._changes.files(view)
+
+        await run_service("changed files", work(), self._fail)
+        self._list = found
+        self.use(found.files)
+
+    def _compare(self) -> None:
+        if (file := self.selected) is not None and (self._shown is None or self._shown.file is not file):
+            self.run_worker(self._compare_file(file), group="diff-file", exclusive=True, exit_on_error=False)
+
+    async def _compare_file(self, file: ChangedFile) -> None:
+        self._shown = await self._changes.difference(file)
+        self.show()
+
+    async def _undo(self, shown: FileDifference) -> None:
+        self._read_again(await undo_file(self._changes, shown, None))
+
+    def _fail(self, reason: str) -> None:
+        self.say(reason, "warning")
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def heading_rows(self, width: int) -> Sequence[Line]:
+        """Return the names of the views, the chosen one in brackets."""
+        runs: list[Run] = []
+        for view in VIEWS:
+            is_chosen = view == self._list.view
+            name = _VIEW_NAMES[view]
+            runs += [(f"[{name}]" if is_chosen else f" {name} ", "key" if is_chosen else "muted"), (" ", "")]
+        return [Line(clipped(runs, width)), Line()]
+
+    def item_row(self, item: ChangedFile, place: int, width: int) -> Line:
+        """Return the row of a file: sign, path, lines added and removed."""
+        counts = counts_runs(item.counts)
+        room = max(8, width - width_of_runs(counts) - 5)
+        name = path_text(item.shown, room)
+        here = "strong" if place == self.rows.cursor else ""
+        first: list[Run] = [self.cursor_sign(place), (_SIGNS[item.change][0], _SIGNS[item.change][1]), (" ", "")]
+        gap = " " * max(1, room + 1 - width_of_runs([(name, "")]))
+        return Line(clipped([*first, (name, here), (gap, ""), *counts], width))
+
+    def search_text(self, item: ChangedFile) -> str:
+        """Return the paths of a file."""
+        return f"{item.shown} {item.old_shown}"
+
+    def detail_rows(self, item: ChangedFile, width: int) -> Sequence[Line]:
+        """Return the differences of the selected file."""
+        shown = self._shown
+        if shown is None or shown.file is not item:
+            return [Line(((_COMPARING, "muted"),))]
+        if self._rows[:2] != (shown, width):
+            self._rows = shown, width, difference_rows(shown, width)
+        return self._rows[2]
+
+    def empty_text(self) -> str:
+        """Return why no file is listed."""
+        return super().empty_text() or self._list.note or "Nothing differs."
+
+    def summary(self) -> Run:
+        """Return the number of files and of the changed lines that are counted."""
+        files = self._list.files
+        counted = [file.counts for file in files if file.counts is not None]
+        added, removed = sum(one[0] for one in counted), sum(one[1] for one in counted)
+        words = [count_text(len(files), "file")] if files else []
+        words += [f"+{added:,} −{removed:,}"] if counted else []
+        words += [self._list.note] if files and self._list.note else []
+        return " · ".join(words), "muted"
+
+
+def difference_rows(shown: FileDifference, width: int) -> list[Line]:
+    """Return the differences of a file for the page with the list."""
+    rows = wrapped([(visible(shown.file.shown), "strong")], width)
+    rows += [row for note in shown.notes for row in wrapped([(visible(note), "muted")], width)]
+    if shown.problem:
+        rows += wrapped([(f"It cannot be undone here: {visible(shown.problem)}.", "warning")], width)
+    rows.append(Line())
+    return [*rows, *diff_rows(shown.diff.files, width, clean=visible, named=False, most=PREVIEW_LINES)]
+
+
+def path_text(path: str, width: int) -> str:
+    """Return a path in at most `width` cells: its end, which tells files apart."""
+    whole = visible(path)
+    if width_of_runs([(whole, "")]) <= width:
+        return whole
+    return one_line(whole[::-1], width)[::-1]

@@ -1,0 +1,196 @@
+"""The language servers of a session: where they run, and what they add to the results of edits."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tui_agent.agent import AgentLoop
+from tui_agent.lsp.language_servers import LanguageServers
+from tui_agent.lsp.launched_program import LaunchedProgram
+from tui_agent.lsp.server_keeper import KeeperParts
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import AgentEvent, FileChanged, FileState, ToolQueued
+from tui_agent.protocol.hooks import AfterTool
+from tui_agent.protocol.language_server import LanguageServer
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.regular_file import read_regular_file
+from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.trial import WalledCommand
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import content_of
+from tui_agent.tools.processes.child_environment import child_environment
+from tui_agent.tools.processes.helper_tree import HelperTree
+from tui_agent.trial.trials import Trials
+
+NAME = "language servers"
+"""Name of the hook in events."""
+_EDITS = frozenset(("edit", "write"))
+_LARGEST_FILE = 1024 * 1024
+_MOST_REMEMBERED = 100
+_HOOK_SECONDS = 30.0
+
+
+@asynccontextmanager
+async def open_language_servers(
+    servers: Mapping[str, LanguageServer],
+    root: Path,
+    trials: Trials,
+    publish: Callable[[AgentEvent], object],
+) -> AsyncGenerator[LanguageServers]:
+    """Let servers start when they are needed, and end them in the end.
+
+    Args:
+        servers: the servers by name.
+        root: the workspace.
+        trials: build the walls around the servers, where walls work.
+        publish: receives warnings.
+    """
+    root = Path(os.path.realpath(root))
+
+    def launch(server: LanguageServer, directory: Path) -> LaunchedProgram:
+        return _launched(server, directory, root, trials)
+
+    async with LanguageServers(servers, KeeperParts(root, launch, publish)).running() as found:
+        yield found
+
+
+def check_edits(servers: LanguageServers, loop: AgentLoop, contents: ContentStore | None) -> None:
+    """Let the servers check the files that an agent edits, from now on.
+
+    Args:
+        servers: the servers.
+        loop: the agent; what the servers find becomes part of the results of its edits.
+        contents: contents of files before their changes; None: every problem counts as new.
+    """
+    hooks = loop.config.hooks
+    if hooks is None:
+        return
+    edits = EditFindings(servers, contents)
+    servers.notify = loop.notify
+    loop.bus.on((ToolQueued, FileChanged), edits.note)
+    # After the other hooks: one may format the file.
+    hooks.add(
+        "after_tool",
+        edits.add_to_result,
+        name=NAME,
+        timeout=_HOOK_SECONDS,
+        fail_open=True,
+        applies=edits.is_about,
+        needs_effects=False,
+    )
+
+
+class EditFindings:
+    """Adds what language servers find in a changed file to the result of the call that changed it."""
+
+    def __init__(self, servers: LanguageServers, contents: ContentStore | None) -> None:
+        self._servers = servers
+        self._contents = contents
+        self._before: dict[str, FileState | None] = {}
+        """State of a file before its change, by the call that changed it."""
+
+    def note(self, event: ToolQueued | FileChanged) -> None:
+        """Start servers for a call that is going to change a file, and let them know of changed files."""
+        if isinstance(event, FileChanged):
+            self._servers.file_changed(Path(event.path), event.change)
+            if event.call_id is not None and event.known:
+                self._before[event.call_id] = event.before
+                for old in list(self._before)[:-_MOST_REMEMBERED]:
+                    del self._before[old]
+        elif event.name in _EDITS and isinstance(path := event.args_raw.get("path"), str):
+            self._servers.prepare_named(path)
+
+    def is_about(self, question: AfterTool) -> bool:
+        """Return True if a call changed a file for which there is a server."""
+        path = _changed_path(question)
+        return path is not None and self._servers.has_server_for(path)
+
+    async def add_to_result(self, question: AfterTool) -> ToolResult | None:
+        """Return the result of a call with what the servers found; None if that is nothing."""
+        path, result = _changed_path(question), question.result
+        after = None if path is None else await asyncio.to_thread(_text_of, path)
+        if path is None or after is None:
+            return None
+        before = "" if (result.details or {}).get("change") == "created" else None
+        state = self._before.pop(question.call.id, None)
+        if state is not None and self._contents is not None:
+            before = await asyncio.to_thread(_decoded, state, self._contents)
+        findings = await self._servers.check(path, before, after)
+        if not (text := findings.text(self._servers.shown(path))):
+            return None
+        details: JsonObject = dict(result.details or {})
+        if counts := findings.counts:
+            details |= {
+                "outcome": " · ".join(filter(None, (str(details.get("outcome", "")), counts))),
+                "problems": counts,
+            }
+        return result.model_copy(update={"content": (*result.content, TextBlock(text=text)), "details": details})
+
+
+def _changed_path(question: AfterTool) -> Path | None:
+    """Return the file that a call changed; None if it changed none."""
+    details = question.result.details or {}
+    path = details.get("path")
+    if question.call.name not in _EDITS or question.result.is_error or not isinstance(path, str):
+        return None
+    return Path(path) if details.get("change") in ("created", "modified") else None
+
+
+def _text_of(path: Path) -> str | None:
+    """Return the text of a file; None if it is none for a server. Blocks."""
+    try:
+        return read_regular_file(str(path), _LARGEST_FILE).decode("utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def _decoded(state: FileState, contents: ContentStore) -> str | None:
+    content = content_of(state, contents)
+    try:
+        return None if content is None or len(content) > _LARGEST_FILE else content.decode("utf-8")
+    except ValueError:
+        return None
+
+
+def _launched(server: LanguageServer, directory: Path, root: Path, trials: Trials) -> LaunchedProgram:
+    """Prepare the start of a server: behind the walls of commands that only read, where walls work. Blocks.
+
+    Raises:
+        ConfigurationError: the program or the directory is missing, or may not run without walls.
+        ToolError: the walls could not be built.
+    """
+    facts = trials.facts
+    if facts.place == "nowhere":
+        raise ConfigurationError(f'sandbox = "required" is set and no trial works here: {facts.problem}')
+    if not directory.is_dir():
+        raise ConfigurationError(f"its `root` {directory} is not a directory")
+    program = os.path.expanduser(server.command[0])
+    # A name with a `/` is one in the server's directory.
+    found = shutil.which(os.path.join(directory, program) if os.sep in program else program)
+    if found is None:
+        raise ConfigurationError(f"there is no program {program}; install it, or name another `command`")
+    found = os.path.abspath(found)
+    argv, environment = (found, *server.command[1:]), child_environment(os.environ, is_confined=facts.is_available)
+    # Walls show the installations that this path leads to.
+    environment["PATH"] = os.pathsep.join((os.path.dirname(found), environment.get("PATH", os.defpath)))
+    layer = trials.open_view() if facts.is_available else None
+    try:
+        walled = WalledCommand(argv, environment) if layer is None else layer.walled(argv, environment)
+        tree = HelperTree(root)
+        marked, variables = tree.prepare(tuple(walled.argv), walled.environment)
+    except BaseException:
+        if layer is not None:
+            layer.discard()
+        raise
+
+    def end(pid: int | None) -> None:
+        try:
+            tree.end(pid)
+        finally:
+            if layer is not None:
+                layer.discard()
+
+    return LaunchedProgram(marked, variables, walled.descriptors, tree.started, end)

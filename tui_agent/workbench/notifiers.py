@@ -1,0 +1,294 @@
+"""Questions of an agent that go elsewhere, `[[notify]]`: to a command, a URL or a topic of ntfy; some may be answered.
+
+An answer allows or denies one call and never stores a rule. It must repeat the token of its question: a keyed hash of
+session, call and a random number, good for one answer while the question waits.
+"""
+
+import asyncio
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.execution.hook_process import HookProcess
+from tui_agent.protocol.background import run_service
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.foreign_record import as_list
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.secret_variables import HIDDEN, holds_secret, is_secret_variable, mask_secrets
+from tui_agent.protocol.visible_text import escaped
+from tui_agent.settings import NotifySettings
+from tui_agent.tools.processes.child_environment import child_environment
+
+from .hook_commands import marked_tree
+
+MAX_ARGUMENTS = 32_000
+"""Most characters of a call's input; a longer one is left out, and the call can only be denied from elsewhere."""
+MAX_NOTE = 2_000
+MAX_ANSWER_BYTES = 64 * 1024
+MAX_PUSH_BYTES = 3_900
+"""Most bytes of a text for ntfy, which makes a file of longer ones."""
+CONNECT_SECONDS = 10.0
+_ANSWER_FIELDS = frozenset(("token", "answer", "note", "input"))
+_WORD = re.compile(r"\S+")
+
+
+class NotifyError(Exception):
+    """A question could not be sent, or its answer does not count; the text has the reason."""
+
+
+class Tokens:
+    """The tokens of one session's questions. The key never leaves this process."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session = session_id
+        self._key = secrets.token_bytes(32)
+        self._open: dict[str, float] = {}
+        """The random number of each token that was not used, with the monotonic time of its end."""
+
+    def new(self, notifier: str, request: ApprovalRequest, seconds: float) -> str:
+        """Return a token for one answer of a notifier to a question."""
+        nonce = secrets.token_urlsafe(16)
+        self._open[nonce] = time.monotonic() + seconds
+        return f"{nonce}.{self._signature(nonce, notifier, request)}"
+
+    def use(self, token: object, notifier: str, request: ApprovalRequest) -> bool:
+        """Return True for a token of this question that is neither used nor too old; it is used now."""
+        nonce, _, signature = token.partition(".") if isinstance(token, str) else ("", "", "")
+        expected = self._signature(nonce, notifier, request)
+        is_signed = hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
+        return is_signed and time.monotonic() <= self._open.pop(nonce, -1.0)
+
+    def drop(self, token: str) -> None:
+        """Let a token end, because its question is answered."""
+        self._open.pop(token.partition(".")[0], None)
+
+    def _signature(self, nonce: str, notifier: str, request: ApprovalRequest) -> str:
+        signed = json.dumps([self._session, request.request_id, request.call_id, request.digest, notifier, nonce])
+        return hmac.digest(self._key, signed.encode(), "sha256").hex()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A question for one notifier."""
+
+    request: ApprovalRequest
+    fields: JsonObject
+    answers: tuple[str, ...]
+    """Answers that count."""
+
+
+class Notifiers:
+    """Sends the questions of one session; an approver of its gate."""
+
+    def __init__(
+        self, settings: Iterable[NotifySettings], session_id: str, working_dir: Path, bus: EventBus, *, watched: bool
+    ) -> None:
+        """
+        Args:
+            settings: the notifiers.
+            session_id: the session.
+            working_dir: directory for commands.
+            bus: gets warnings.
+            watched: True if a user can answer here, too.
+        """
+        self._settings = tuple(settings)
+        self._session = session_id
+        self._working_dir = working_dir
+        self._bus = bus
+        self._watched = watched
+        self._tokens = Tokens(session_id)
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Send a question to every notifier and return the first answer that counts; None if there is none."""
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._ask_one(one, request)) for one in self._settings]
+            try:
+                for ended in asyncio.as_completed(asked):
+                    if (decision := await ended) is not None:
+                        return decision
+            finally:
+                for task in asked:
+                    task.cancel()
+        if not self._watched:
+            raise NotifyError(f"no answer from {', '.join(one.label for one in self._settings if one.answers)}")
+        return None
+
+    async def _ask_one(self, notifier: NotifySettings, request: ApprovalRequest) -> ApprovalDecision | None:
+        found: list[ApprovalDecision] = []
+
+        async def ask() -> None:
+            if self._watched and notifier.after:
+                await asyncio.sleep(notifier.after)
+            question = _question(request, notifier, self._session, self._working_dir)
+            token = self._tokens.new(notifier.label, request, notifier.timeout) if question.answers else ""
+            try:
+                async with asyncio.timeout(notifier.timeout):
+                    said = await self._send(notifier, question, token)
+                if question.answers and said is not None:
+                    found.append(self._decision(notifier, question, said))
+            except TimeoutError:
+                return
+            except (NotifyError, ConfigurationError, OSError) as error:
+                rest = " The question still waits for you." if self._watched else ""
+                text = f"notify {notifier.label}: {str(error).rstrip('.')}.{rest}"
+                self._bus.publish(Warned(code="hook_failed", text=text))
+            finally:
+                self._tokens.drop(token)
+
+        await run_service("notify", ask())
+        return found[0] if found else None
+
+    async def _send(self, notifier: NotifySettings, question: _Question, token: str) -> JsonObject | None:
+        """Send a question and return what came back, if it is an answer."""
+        signed = {"token": token, "expires": int(time.time() + notifier.timeout)} if token else {}
+        content = json.dumps(question.fields | {"answers": question.answers} | signed).encode()
+        if notifier.command:
+            text = await self._run(notifier, content)
+        elif notifier.ntfy:
+            body = str(question.fields["text"]).encode()[:MAX_PUSH_BYTES].decode("utf-8", "ignore").encode()
+            headers = {"Title": str(question.fields["title"]), "Tags": "question"}
+            text = await _post(notifier, notifier.ntfy, body, headers)
+        else:
+            text = await _post(notifier, notifier.url, content, {"Content-Type": "application/json"})
+        return _answer_in(text) if question.answers else None
+
+    async def _run(self, notifier: NotifySettings, content: bytes) -> str:
+        process = HookProcess(notifier.command, self._working_dir, child_environment(os.environ), marked_tree)
+        ended = await process.run(content)
+        if ended.code != 0:
+            reason = escaped(ended.err.strip()[:MAX_NOTE])
+            raise NotifyError(": ".join(filter(None, (f"the command ended with exit code {ended.code}", reason))))
+        return ended.out
+
+    def _decision(self, notifier: NotifySettings, question: _Question, said: JsonObject) -> ApprovalDecision:
+        """Return the decision of an answer.
+
+        Raises:
+            NotifyError: the answer does not count.
+        """
+        request = question.request
+        answer, note, given = said.get("answer"), said.get("note", ""), said.get("input")
+        if others := tuple(name for name in said if name not in _ANSWER_FIELDS):
+            # Such as a rule for the future.
+            raise NotifyError(f"its answer does not count: {as_list(others)} is not for answers from elsewhere")
+        if answer not in question.answers or not isinstance(note, str):
+            raise NotifyError(f"its answer does not count: {str(answer)[:60]!r} is not {' or '.join(question.answers)}")
+        values: JsonObject | None = None
+        if given is not None or (answer == "allow" and request.question is not None):
+            values = _values(request, given)
+        if not self._tokens.use(said.get("token"), notifier.label, request):
+            raise NotifyError("its answer does not count: the token is not that of this question, or was used")
+        return ApprovalDecision(
+            decision="approve" if answer == "allow" else "deny",
+            note=escaped(note[:MAX_NOTE]),
+            input=values if answer == "allow" else None,
+            via=notifier.label,
+        )
+
+
+def _question(request: ApprovalRequest, notifier: NotifySettings, session: str, folder: Path) -> _Question:
+    hidden = [value for name, value in os.environ.items() if value and is_secret_variable(name, value)]
+    args = _masked(request.args, hidden)
+    server = request.question
+    changes = None if request.changes is None else request.changes.model_dump(mode="json", exclude_defaults=True)
+    changes = _masked(changes, hidden)
+    is_cut = request.changes is not None and any(file.has_more for file in request.changes.files)
+    is_whole = not is_cut and len(json.dumps([args, changes])) <= MAX_ARGUMENTS
+    fields: JsonObject = {
+        "type": "question",
+        "session": session,
+        "folder": str(folder),
+        "agent": request.agent,
+        "request": request.request_id,
+        "call": request.call_id,
+        "tool": request.tool,
+        "summary": _masked(request.summary, hidden),
+        "reason": _masked(request.reason, hidden),
+        "args": args if is_whole else None,
+        "changes": changes if is_whole else None,
+    }
+    is_form = server is not None and server.kind == "form" and not any(field.is_secret for field in server.fields)
+    if server is not None:
+        fields["question"] = _masked(server.model_dump(mode="json", exclude_defaults=True), hidden)
+    answers = ("allow", "deny") if is_whole and (server is None or is_form) else ("deny",)
+    fields["title"] = escaped(f"tui-agent: {request.tool if server is None else server.server}")
+    lines = (request.summary if server is None else server.message, request.reason)
+    fields["text"] = "\n".join((*(str(_masked(line, hidden)) for line in lines if line), str(folder)))
+    return _Question(request, fields, answers if notifier.answers else ())
+
+
+def _masked(value: object, hidden: list[str]) -> object:
+    """Return a value of JSON without credentials in its texts."""
+    if is_object(value):
+        return {name: _masked(inner, hidden) for name, inner in value.items()}
+    if is_array(value):
+        return [_masked(inner, hidden) for inner in value]
+    if not isinstance(value, str):
+        return value
+    text = mask_secrets(value, hidden)
+    text = _WORD.sub(lambda word: HIDDEN if holds_secret(word[0]) else word[0], text)
+    return HIDDEN if holds_secret(text) else text
+
+
+def _values(request: ApprovalRequest, given: object) -> JsonObject:
+    """Return the values for a form.
+
+    Raises:
+        NotifyError: it is not a form, or they do not fit it.
+    """
+    if request.question is None:
+        raise NotifyError("its answer does not count: 'input' is only for forms")
+    try:
+        return dict(request.question.content(given if is_object(given) else {}))
+    except ValueError as error:
+        raise NotifyError(f"its answer does not count: {error}") from error
+
+
+def _answer_in(text: str) -> JsonObject | None:
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if is_object(found) and "answer" in found else None
+
+
+async def _post(notifier: NotifySettings, url: str, content: bytes, headers: dict[str, str]) -> str:
+    """Return the beginning of what a server answers; it may take its time.
+
+    Raises:
+        NotifyError: it cannot be reached, or refuses the question.
+    """
+    import httpx2
+
+    from tui_agent.providers.connection import network_for
+
+    if notifier.token_env:
+        if not (token := os.environ.get(notifier.token_env)):
+            raise NotifyError(f"the variable {notifier.token_env} is not set")
+        headers = headers | {"Authorization": f"Bearer {token}"}
+    network = await asyncio.to_thread(network_for, url)
+    proxy, limit = network.proxy and network.proxy.url, httpx2.Timeout(None, connect=CONNECT_SECONDS)
+    # A redirect would take the question to another host, so none is followed.
+    client = httpx2.AsyncClient(verify=network.context, proxy=proxy, timeout=limit, trust_env=False)
+    try:
+        async with client, client.stream("POST", url, content=content, headers=headers) as reply:
+            body = b""
+            async for chunk in reply.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_ANSWER_BYTES:
+                    break
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise NotifyError(f"its server cannot be reached: {str(error) or type(error).__name__}") from error
+    if not 200 <= reply.status_code < 300:
+        words = escaped(body[:200].decode("utf-8", "replace").strip())
+        raise NotifyError(": ".join(filter(None, (f"its server answers with status {reply.status_code}", words))))
+    return body.decode("utf-8", "replace")

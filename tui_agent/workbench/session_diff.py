@@ -1,0 +1,100 @@
+"""Changes of the session and of the work tree: the files, the differences of one, and their undo."""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.protocol.amounts import count_text
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import FileState
+from tui_agent.protocol.facts.diff_facts import ChangedFile, ChangedFileList, DiffView, FileDifference
+from tui_agent.protocol.facts.rewind_facts import FileStep, RewindOutcome
+from tui_agent.rewind import Rewinder
+from tui_agent.rewind.session_changes import compare, undo_steps
+from tui_agent.tools.file_states import content_of, read_file_state
+
+from .work_tree import WorkTree, mode_before
+
+NOT_SAVED = "this session is not saved, so an undo could not be undone"
+
+
+class SessionDiff:
+    """Lists changed files, compares them with their earlier state, and undoes what the user chooses."""
+
+    def __init__(self, root: Path, rewinder: Rewinder | None, *, is_trusted: bool) -> None:
+        """
+        Args:
+            root: the workspace.
+            rewinder: has the changes of the session, and undoes some; None: the session is not saved.
+            is_trusted: True if git may run here without walls.
+        """
+        self._tree = WorkTree(root.resolve(), is_trusted)
+        self._rewinder = rewinder
+
+    async def files(self, view: DiffView, /) -> ChangedFileList:
+        """Return the changed files of a view.
+
+        Raises:
+            SessionError: the journal cannot be read.
+        """
+        if view == "tree":
+            return await asyncio.to_thread(self._tree.files)
+        if self._rewinder is None:
+            return ChangedFileList(view, (), "This session is not saved, so its changes are not known.")
+        found = await self._rewinder.changed_files()
+        return ChangedFileList(view, found, "" if found else "The session has changed no file.")
+
+    async def difference(self, file: ChangedFile, /) -> FileDifference:
+        """Return the differences of a file."""
+        return await asyncio.to_thread(self._difference, file)
+
+    async def undo(self, shown: FileDifference, parts: Collection[int] | None, /) -> RewindOutcome:
+        """Undo the differences of a file, or some of its hunks by index.
+
+        Raises:
+            ToolError: it has changed since they were shown, or cannot be undone; nothing was done.
+            AlreadyRunningError: the agent is running; nothing was done.
+            SessionError: the journal cannot be read; nothing was done.
+        """
+        if self._rewinder is None:
+            raise ToolError(NOT_SAVED)
+        steps = await asyncio.to_thread(self._steps, shown, parts, self._rewinder)
+        name, count = shown.file.shown, len(shown.diff.hunks)
+        since = "since the session began" if shown.file.view == "session" else "since the last commit"
+        if parts is not None and len(parts) < count:
+            words = f"{len(parts)} of {count_text(count, 'part')} of the changes of {name} {since}"
+        else:
+            words = f"the changes of {name} {since}"
+        return await self._rewinder.undo(words, steps)
+
+    def _difference(self, file: ChangedFile) -> FileDifference:
+        try:
+            before, content, problem = self._before(file)
+            if file.problem:
+                return FileDifference(file, problem=file.problem)
+            shown = replace(compare(replace(file, problem=problem), before, content), file=file)
+        except OSError as error:
+            return FileDifference(file, problem=f"it cannot be read: {error.strerror or error}")
+        except ToolError as error:
+            return FileDifference(file, problem=str(error))
+        return shown if self._rewinder is not None or shown.problem else replace(shown, problem=NOT_SAVED)
+
+    def _before(self, file: ChangedFile) -> tuple[FileState | None, bytes | None, str]:
+        if file.problem:
+            return None, None, file.problem
+        if file.view == "tree":
+            before, content, problem = self._tree.before(file)
+            now = read_file_state(file.path, None)
+            return mode_before(file, before, now), content, problem
+        content = None if self._rewinder is None else content_of(file.before, self._rewinder.contents)
+        return file.before, content, "" if content is not None else "its saved content is damaged or missing"
+
+    def _steps(self, shown: FileDifference, parts: Collection[int] | None, rewinder: Rewinder) -> tuple[FileStep, ...]:
+        try:
+            _, content, problem = self._before(shown.file)
+            if problem:
+                raise ToolError(problem)
+            return undo_steps(shown, content, parts, rewinder.contents)
+        except OSError as error:
+            raise ToolError(f"it cannot be read: {error.strerror or error}") from error
