@@ -114,7 +114,8 @@ class CommandActions:
         if command.needs == "sessions" and self._context.options.first_page is None:
             return False
         is_whole = bridge.bench is not None or bridge.status.pending
-        return (is_whole or command.needs != "session") and not bridge.refusal(command.id)
+        is_here = is_whole or command.needs != "session"
+        return is_here and not bridge.lacks_tool_of(command.id) and not bridge.refusal(command.id)
 
     @property
     def own(self) -> tuple[PromptCommand, ...]:
