@@ -891,6 +891,9 @@ def test_a_strategy_and_the_models_of_shipped_endpoints_have_the_names_of_the_op
     assert (agent.provider.model.name, agent.config.options.strategy) == ("ollama/qwen", Batched(2))
     assert agent.config.options.tool_timeout == 5
     assert Agent("anthropic/claude-haiku-4-5").provider.model.name == "claude-haiku-4-5"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    kinds = [type(Agent(name).provider).__name__ for name in ("openai/gpt-5", "bedrock/claude-haiku-4-5")]
+    assert kinds == ["OpenAiProvider", "CloudProvider"]
     refused = {
         "olama/qwen": r"no provider 'olama'.*did you mean ollama/qwen\?",
         "openrouter/qwen": "no key for openrouter: set OPENROUTER_API_KEY",

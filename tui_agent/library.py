@@ -55,6 +55,7 @@ from tui_agent.permissions.rules.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.callbacks import notify
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.endpoint import CLOUDS
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, McpStatus
 from tui_agent.protocol.installation import install_command
@@ -116,6 +117,7 @@ class StepOptions(TypedDict, total=False):
 class MoreOptions(StepOptions, total=False):
     """Options of `AgentLoopConfig` that an `Agent` accepts beside its own."""
 
+    only_tools: Callable[[str], bool] | None
     context: str
     layers: Sequence[ContextLayer]
     gate: ApprovalGate
@@ -550,6 +552,21 @@ def provider_of(name: str) -> AnthropicProvider:
     key = None if endpoint.key_env is None else os.environ.get(endpoint.key_env)
     if endpoint.key_env is not None and not key:
         raise ConfigurationError(f"no key for {target.provider}: set {endpoint.key_env}")
+    if endpoint.kind == "openai":
+        from tui_agent.providers.kinds.openai_provider import OpenAiProvider, ResponsesProvider
+
+        return (ResponsesProvider if endpoint.api == "responses" else OpenAiProvider)(
+            target.name,
+            base_url=endpoint.base_url or "",
+            endpoint=EndpointTraits(target.info, frozenset(endpoint.drop)),
+            auth_token=key,
+            headers=endpoint.headers,
+            extra_body=endpoint.extra_body,
+        )
+    if endpoint.kind in CLOUDS:
+        from tui_agent.providers.kinds.cloud_provider import CloudProvider
+
+        return CloudProvider(target, auth_token=key)
     version = {"anthropic-version": endpoint.anthropic_version} if endpoint.anthropic_version else {}
     return AnthropicProvider(
         target.name,

@@ -12,6 +12,7 @@ from acp.schema import EnvVariable, McpServerStdio, SseMcpServer
 
 from tests.e2e.script import call, calls, says
 from tests.support.table import table
+from tui_agent.acp.session_options import read_servers
 from tui_agent.protocol.events import ApprovalResolved
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
@@ -198,8 +199,8 @@ def server(tmp_path: Path, name: str = "notes") -> McpServerStdio:
 async def test_a_server_of_the_editor_starts_only_after_a_yes(answer: str, starts: bool, tmp_path: Path) -> None:
     async with connected([says("Hello.")]) as link:
         link.editor.answer = lambda _: answer
-        sse = SseMcpServer(type="sse", name="old", url="https://x.test", headers=[])
-        session = await link.editor.open(tmp_path, servers=[server(tmp_path), sse])
+        nameless = SseMcpServer(type="sse", name="__", url="https://x.test", headers=[])
+        session = await link.editor.open(tmp_path, servers=[server(tmp_path), nameless])
         assert link.editor.questions == [], "the editor does not know the session yet"
         await link.editor.say(session, "Hi")
 
@@ -209,7 +210,9 @@ async def test_a_server_of_the_editor_starts_only_after_a_yes(answer: str, start
     assert '"K"' in words
     assert "'v'" not in words
     assert tmp_path.joinpath("started").exists() is starts
-    assert "old is not used: the transport `sse`" in link.editor.text()
+    assert "__ is not used: its name is missing" in link.editor.text()
+    old = SseMcpServer(type="sse", name="old", url="https://x.test", headers=[])
+    assert read_servers([old])[0]["old"].transport == "sse"
     assert ("Not started" in link.editor.text()) is not starts
 
 

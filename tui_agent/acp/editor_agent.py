@@ -102,7 +102,7 @@ class EditorAgent:
         capabilities = AgentCapabilities(
             load_session=True,
             prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
-            mcp_capabilities=McpCapabilities(http=True),
+            mcp_capabilities=McpCapabilities(http=True, sse=True),
             session_capabilities=SessionCapabilities(
                 list=SessionListCapabilities(),
                 fork=SessionForkCapabilities(),

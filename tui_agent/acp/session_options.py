@@ -133,8 +133,8 @@ def _server(one: NamedServer) -> ToolServer:
             return ToolServer(command=command, args=tuple(args), env={entry.name: entry.value for entry in env})
         case HttpMcpServer(url=url, headers=headers):
             return ToolServer(url=url, headers={entry.name: entry.value for entry in headers})
-        case SseMcpServer():
-            raise ValueError("the transport `sse` was replaced by `http`, which is the one supported here")
+        case SseMcpServer(url=url, headers=headers):
+            return ToolServer(url=url, transport="sse", headers={entry.name: entry.value for entry in headers})
         case AcpMcpServer():
             raise ValueError("servers inside the editor are not supported")
 

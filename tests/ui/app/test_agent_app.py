@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from tests.ui.stage import PATIENCE, Clock
-from tui_agent import Agent, AgentApp, ScriptedProvider, call, reply, tool
+from tui_agent import Agent, AgentApp, ScriptedProvider, call, coding_tools, reply, tool
 from tui_agent.protocol.events import RunEnded
 from tui_agent.ui.approval.approval_screen import ApprovalScreen
 from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.dialogs.help_page import help_text
 
 
 @tool
@@ -92,3 +94,39 @@ async def test_a_subclass_may_live_anywhere_and_have_keys_of_its_own(tmp_path: P
         await pilot.press("f2")
         assert app.counted == 1
         assert app.chat.styles.layout is not None
+
+
+@pytest.mark.slow
+async def test_it_lists_only_what_its_agent_and_its_program_can_do(tmp_path: Path) -> None:
+    def listed(app: AgentApp) -> str:
+        return help_text(100, (), app.chat.commands.offers).plain
+
+    said: list[str] = []
+
+    class Noting(AgentApp):
+        def notify(self, message: str, **options: Any) -> None:
+            said.append(message)
+
+    bare = Noting(Agent(ScriptedProvider()))
+    async with bare.run_test(size=(100, 30)) as pilot:
+        page = listed(bare)
+        await until(pilot, lambda: bare.chat.entry.composer.has_focus)
+        bare.chat.entry.composer.insert("!ls")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(said))
+    coder = AgentApp(Agent(ScriptedProvider(), tools=coding_tools(), workspace=tmp_path))
+    async with coder.run_test(size=(100, 30)):
+        whole = listed(coder)
+
+    missing = ("/settings", "/rewind", "/mcp", "/jobs", "/model", "/resume", "ctrl+b", "ctrl+r", "Undo the changes")
+    missing += (
+        "While rewinding",
+        "In the list of sessions",
+        "On the permissions page",
+        "In a replay",
+        "On the first page",
+    )
+    assert [text for text in missing if text in page or text in whole] == []
+    assert [text for text in ("/init", "!COMMAND") if text in page] == []
+    assert [text for text in ("/init", "!COMMAND", "/compact", "In the tool panel") if text not in whole] == []
+    assert said == ["Nothing was done: the agent of this program has no tool `bash`."]

@@ -1,6 +1,7 @@
 """The type of commands, and the labels of keys."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
@@ -41,6 +42,19 @@ Where: TypeAlias = Literal[
 ]
 """The part of the screen that a key belongs to; `app` is all of it. The id of a command begins with it."""
 
+
+PAGE_OPENERS: Mapping[str, str] = {
+    "diff": "chat.diff",
+    "rewind": "chat.rewind",
+    "sessions": "chat.resume",
+    "permissions": "chat.permissions",
+    "settings": "chat.settings",
+    "jobs": "chat.jobs",
+    "servers": "chat.mcp",
+    "welcome": "chat.resume",
+    "player": "chat.replay",
+}
+"""Pages that open only where a command does, by the part of the screen that their keys belong to."""
 
 Need: TypeAlias = Literal["", "session", "sessions"]
 """Part of the host without which a command does nothing: the open session whole, or the other sessions."""

@@ -97,7 +97,7 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("detail.next_section", "tab right", "next part", "Input, output, decision, timing"),
     row("detail.previous_section", "shift+tab left", "previous part", "Previous part"),
     row("detail.copy", "c", "copy", "Copy what is shown"),
-    row("detail.revert", "ctrl+u", "undo", "Undo the changes this call made to files"),
+    row("detail.revert", "ctrl+u", "undo", "Undo the changes this call made to files", needs="session"),
     # every page with a list; its own keys follow below
     row("list.cursor_up", "up k", "up", "Previous row"),
     row("list.cursor_down", "down j", "down", "Next row"),
@@ -163,8 +163,8 @@ PAGE_COMMANDS: tuple[Command, ...] = (
     row("jobs.stop", "ctrl+x delete", "stop", "Twice: stop the command and everything it started"),
     row("jobs.detach", "ctrl+d", "detach", "Twice: let the command run on after tui-agent has ended"),
     # report
-    row("report.permissions", "p", "permissions", "Show every rule in force"),
-    row("report.add_rule", "ctrl+a", "add the rule", "Add the rule that would have saved most time"),
+    row("report.permissions", "p", "permissions", "Show every rule in force", needs="session"),
+    row("report.add_rule", "ctrl+a", "add the rule", "Add the rule that would have saved most time", needs="session"),
     # timeline
     row("timeline.open", "enter", "open", "Show the details of the selected call"),
     row("timeline.zoom_in", "plus equals_sign", "zoom in", "Show half of the time", action="zoom(0.5)"),

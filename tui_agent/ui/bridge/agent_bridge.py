@@ -41,6 +41,10 @@ _MAX_HISTORY_BATCH = 500
 Post = Callable[[Message], object]
 
 
+_TOOL_OF = {"composer.shell": "bash", "composer.own_shell": "bash", "chat.init": "write"}
+"""Commands that do nothing without a tool, which the agent of another program may lack."""
+
+
 class AgentBridge(PromptQueue):
     """The agent as the screen sees it. Except for the workers, all methods return at once; their effects are events.
 
@@ -150,7 +154,16 @@ class AgentBridge(PromptQueue):
             action: the id of a command, or `send`, `shell`, `target` (a message to one call or sub-agent), `queue` (a
                 change to a queued message), `call` (cancelling or extending one call).
         """
+        if action == "shell" and self.lacks_tool_of("composer.shell"):
+            return "Nothing was done: the agent of this program has no tool `bash`."
         return ""
+
+    def lacks_tool_of(self, command: str) -> bool:
+        """True if the agent of another program has no tool that a command needs."""
+        tool = _TOOL_OF.get(command)
+        if tool is None or self.agent is None or self.bench is not None:
+            return False
+        return all(one.name != tool for one in self.agent.tools)
 
     @property
     def no_bench(self) -> str:

@@ -65,14 +65,15 @@ def help_text(
         offers: returns False for a command that does nothing here.
     """
     parts = [_heading("The keys you need first")]
-    parts += [_row(_keys(entry), entry, width) for entry in first_keys()]
+    parts += [_row(_keys(entry), entry, width) for entry in first_keys() if offers(entry)]
     parts += [Content(""), _heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands() if offers(entry)]
-    parts += [_row(entry.argument, entry, width) for entry in all_commands() if entry.argument and not entry.slash]
+    inputs = [entry for entry in all_commands() if entry.argument and not entry.slash and offers(entry)]
+    parts += [_row(entry.argument, entry, width) for entry in inputs]
     if own:
         parts += [Content(""), _heading("Your commands and skills")]
         parts += [_row(visible(f"/{entry.slash} {entry.argument}"), entry, width) for entry in own]
-    return Content("\n").join([*parts, *_key_rows(TITLES, width)])
+    return Content("\n").join([*parts, *_key_rows(TITLES, width, offers)])
 
 
 def fleet_help_text(width: int) -> Content:
@@ -80,11 +81,15 @@ def fleet_help_text(width: int) -> Content:
     return Content("\n").join(_key_rows(_FLEET_TITLES, width)[1:])
 
 
-def _key_rows(titles: Mapping[Where, str], width: int) -> list[Content]:
+def _key_rows(
+    titles: Mapping[Where, str], width: int, offers: Callable[[Command], bool] = lambda _: True
+) -> list[Content]:
     """Return the keys of some parts of the screen, each with an empty row and a heading before it."""
     rows: list[Content] = []
     for where, title in titles.items():
-        entries = [entry for entry in all_commands() if entry.where == where and entry.keys]
+        entries = [entry for entry in all_commands() if entry.where == where and entry.keys and offers(entry)]
+        if not entries:
+            continue
         heading = _heading(title.format(interrupt=command("chat.interrupt").key_text))
         rows += [Content(""), heading, *[_row(_keys(entry), entry, width) for entry in entries]]
     return rows

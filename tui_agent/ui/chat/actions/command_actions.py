@@ -10,8 +10,9 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.prompt_command import PromptCommand
 from tui_agent.ui.base.choice_texts import MODES, theme_texts
-from tui_agent.ui.base.command_type import Command
+from tui_agent.ui.base.command_type import PAGE_OPENERS, Command
 from tui_agent.ui.base.commands import all_commands
+from tui_agent.ui.base.commands import command as command_named
 from tui_agent.ui.chat.screen_state import ScreenState
 from tui_agent.ui.composer.prompt_parser import SlashCall, UnknownSlash
 from tui_agent.ui.panel.call_list import CallList
@@ -108,10 +109,13 @@ class CommandActions:
     def offers(self, command: Command) -> bool:
         """Return False if a command does nothing in this program, so that no menu lists it."""
         bridge = self._context.bridge
+        if (opener := PAGE_OPENERS.get(command.where)) is not None and not self.offers(command_named(opener)):
+            return False
         if command.needs == "sessions" and self._context.options.first_page is None:
             return False
         is_whole = bridge.bench is not None or bridge.status.pending
-        return (is_whole or command.needs != "session") and not bridge.refusal(command.id)
+        is_here = is_whole or command.needs != "session"
+        return is_here and not bridge.lacks_tool_of(command.id) and not bridge.refusal(command.id)
 
     @property
     def own(self) -> tuple[PromptCommand, ...]:
