@@ -218,3 +218,18 @@ async def test_a_paste_is_an_answer_and_a_long_question_scrolls_to_the_cursor() 
         assert "words of my own" in page.text()
         await page.press("enter")
         assert page.answers == [ApprovalDecision(decision="approve", input={"1": "words of my own"})]
+
+
+async def test_enter_takes_only_a_choice_that_is_on_the_screen() -> None:
+    label = "a choice of many words " * 5
+    choices = (FieldChoice(value=f"{label}to its last word"), FieldChoice(value="no"))
+    field = FormField(name="1", kind="choice", title="why? " * 300, choices=choices, is_open=True)
+    async with asked(ServerQuestion(server="", kind="form", fields=(field,)), Browser(), (60, 20)) as page:
+        assert "last word" not in page.text()
+        await page.press("enter")
+        await page.pilot.pause()
+        assert page.answers == []
+        assert "enter again takes it" in page.text()
+        assert "to its last word" in " ".join(page.text().replace("│", " ").split())
+        await page.press("enter")
+        assert page.answers == [ApprovalDecision(decision="approve", input={"1": choices[0].value})]
