@@ -123,6 +123,29 @@ def test_a_merge_with_conflicts_leaves_the_repository_as_it_was(
     assert "It is kept: `tui-agent --worktree try --continue`" in capsys.readouterr().err
 
 
+@table(("left", "kept"), [("--detach", "HEAD~1"), ("-c", "other")])
+def test_commits_stay_when_the_session_has_left_the_branch(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], left: str, kept: str
+) -> None:
+    answering(monkeypatch, "m")
+    options = worktree_of(repository)
+    (options.cwd / "cart.py").write_text("two\n")
+    git(options.cwd, "commit", "--quiet", "--all", "--message=two")
+    git(options.cwd, "switch", "--quiet", left, kept)
+    end(options)
+
+    assert git(repository, "show", "tui-agent/try:src/cart.py") == "two"
+    assert "not on its branch tui-agent/try any more. It is kept" in capsys.readouterr().err
+
+
+def test_a_repository_without_commits_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    git(tmp_path / "shop", "init", "--quiet")
+    with pytest.raises(ConfigurationError, match="has no commit yet"):
+        use_worktree(options_for(tmp_path / "shop"), "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["shop"]
+
+
 @table("name", ["../x", "-x", "a b"])
 def test_a_name_that_a_branch_cannot_have_is_refused(repository: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match="a branch cannot be named"):

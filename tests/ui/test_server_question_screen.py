@@ -234,3 +234,18 @@ async def test_a_click_on_a_choice_moves_there_and_one_on_the_key_takes_it() -> 
         await page.pilot.click(keys, offset=(2, 0))
         await page.pilot.pause()
         assert page.answers == [ApprovalDecision(decision="approve", input={"1": "files"})]
+
+
+async def test_enter_takes_only_a_choice_that_is_on_the_screen() -> None:
+    label = "a choice of many words " * 5
+    choices = (FieldChoice(value=f"{label}to its last word"), FieldChoice(value="no"))
+    field = FormField(name="1", kind="choice", title="why? " * 300, choices=choices, is_open=True)
+    async with asked(ServerQuestion(server="", kind="form", fields=(field,)), Browser(), (60, 20)) as page:
+        assert "last word" not in page.text()
+        await page.press("enter")
+        await page.pilot.pause()
+        assert page.answers == []
+        assert "enter again takes it" in page.text()
+        assert "to its last word" in " ".join(page.text().replace("│", " ").split())
+        await page.press("enter")
+        assert page.answers == [ApprovalDecision(decision="approve", input={"1": choices[0].value})]

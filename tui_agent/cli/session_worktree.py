@@ -61,7 +61,8 @@ class SessionWorktree:
     async def changed(self) -> tuple[int, int]:
         """Return the number of files with changes that are in no commit, and of commits since the base."""
         files = await self.git("status", "--porcelain=v1", "--untracked-files=all")
-        commits = await self.git("rev-list", "--count", f"{self.base}..HEAD")
+        # The session may have left the branch behind, with its commits.
+        commits = await self.git("rev-list", "--count", f"^{self.base}", "HEAD", f"refs/heads/{self.branch}")
         return len(files.splitlines()), int(commits)
 
     async def remove(self, *, branch: bool) -> None:
@@ -73,7 +74,13 @@ class SessionWorktree:
             await asyncio.to_thread(self.folder.parent.rmdir)
 
     async def commit(self) -> None:
-        """Commit what is in no commit yet, as the user."""
+        """Commit what is in no commit yet, as the user, to the branch.
+
+        Raises:
+            UnitFailureError: the session has left the branch, so it does not have everything; or git fails.
+        """
+        if await self.git("rev-parse", "--symbolic-full-name", "HEAD") != f"refs/heads/{self.branch}":
+            raise UnitFailureError(f"the worktree is not on its branch {self.branch} any more")
         if (await self.changed())[0]:
             author = await users_identity(self._read)
             await self.git("add", "--all")
@@ -129,10 +136,20 @@ def use_worktree(options: LaunchOptions, name: str) -> LaunchOptions:
 async def _made(repository: Path, name: str) -> SessionWorktree:
     folder = repository.with_name(f"{repository.name}.worktrees") / name
     await asyncio.to_thread(folder.parent.mkdir, exist_ok=True)  # Walls show only places that exist.
-    tree = SessionWorktree(repository, folder, name, "", "")
-    base, target = await tree.git("rev-parse", "HEAD", at=repository), ""
+    try:
+        return await _made_in(folder, repository, name)
+    finally:
+        with suppress(OSError):  # It has a worktree.
+            await asyncio.to_thread(folder.parent.rmdir)
+
+
+async def _made_in(folder: Path, repository: Path, name: str) -> SessionWorktree:
+    tree, target = SessionWorktree(repository, folder, name, "", ""), ""
     with suppress(UnitFailureError):  # No branch, such as during a bisection.
         target = await tree.git("symbolic-ref", "--short", "-q", "HEAD", at=repository)
+    if target and not await tree.git("for-each-ref", f"refs/heads/{target}", at=repository):
+        raise UnitFailureError("the repository has no commit yet, and a worktree begins with one")
+    base = await tree.git("rev-parse", "HEAD", at=repository)
     if await asyncio.to_thread((folder / ".git").exists):
         base = await tree.git("merge-base", base, tree.branch, at=repository)
     else:

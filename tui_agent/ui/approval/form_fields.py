@@ -18,6 +18,8 @@ from tui_agent.ui.text.styled_lines import clipped, wrapped
 from .server_question_rows import field_note
 
 _OWN_WORDS = "type an answer of your own"
+_LABEL_CELLS = 1_000
+"""Most cells of a choice: the user reads all of what they choose."""
 _OWN_CELLS = 60
 """Cells of an answer in the user's words."""
 _MOST_DESCRIPTION_ROWS = 3
@@ -112,7 +114,7 @@ class ChoiceList(RowsView):
         head = wrapped([(visible(self._field.label), "strong"), *note], width)
         parts: list[tuple[int | None, list[Line]]] = [(None, [*head, Line()])]
         for place, choice in enumerate(self._field.choices):
-            label: list[Run] = [(one_line(visible(choice.label or choice.value), width), self._style(place))]
+            label: list[Run] = [(one_line(visible(choice.label or choice.value), _LABEL_CELLS), self._style(place))]
             label += [("  default", "muted")] if choice.value in self._default else []
             rows = self._item(place, choice.value in self.marked, label, width)
             if choice.description:

@@ -47,6 +47,8 @@ _SHOWN = (
 """Answers in the row of keys."""
 _OF_AGENT = ("choose_answer", "mark_choice", "previous_choice", "not_now")
 """Answers in the row of keys of a question of the agent."""
+UNSEEN = "This choice was not on the screen; enter again takes it."
+"""Why enter took no choice."""
 _OPENED = "The page is open in your browser."
 _WAITING = "Waiting for the sign-in in your browser. If it cannot return here, paste the address it ends at."
 
@@ -95,6 +97,8 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
         self._fills = not question.server
         self._place = 0
         """Place of the question of the agent that is shown."""
+        self._from_top = True
+        """True if the question is shown from its beginning while the cursor is on the first choice."""
         self._opened = ""
         self._error = ""
         self._body = RowsView(self._body_rows, end_counts=True, id="server-body")
@@ -340,6 +344,9 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             super().action_choose_answer()
         elif not self.guard.armed:
             self.guard.explain(EARLY)
+        elif not self._shows_cursor:
+            self._from_top = False
+            self.guard.explain(UNSEEN)
         elif chosen.is_at_own:
             self._open_own()
         else:
@@ -389,7 +396,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             self.action_send()
 
     def _show_question(self, place: int) -> None:
-        self._place = place
+        self._place, self._from_top = place, True
         self.lay_out()
 
     def _move_choice(self, by: int) -> None:
@@ -397,6 +404,7 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             self._close_own()
         if self._list is not None:
             self._list.move(by)
+            self._from_top = True
             self.lay_out()
 
     def _open_own(self) -> None:
@@ -413,14 +421,24 @@ class ServerQuestionScreen(Paging, QuestionScreen[ApprovalDecision | None]):
             self.set_focus(None)
             self.lay_out()
 
+    @property
+    def _shows_cursor(self) -> bool:
+        """True if the first row of the choice at the cursor is on the screen."""
+        chosen, at = self._list, self._fields.scroll_offset.y
+        return chosen is None or at <= chosen.place_of_cursor(self._row_width)[0] < at + self._fields.size.height
+
+    @property
+    def _row_width(self) -> int:
+        return NARROWEST if self._list is None else max(NARROWEST, self._list.row_width)
+
     def _reveal(self) -> None:
-        """Scroll to the choice at the cursor."""
+        """Scroll to the choice at the cursor; of the first one to the question, until enter asks for it."""
         if (chosen := self._list) is None:
             return
-        top, bottom = chosen.place_of_cursor(max(NARROWEST, chosen.row_width))
+        top, bottom = chosen.place_of_cursor(self._row_width)
         bottom += int(self._own is not None)
         at, height = self._fields.scroll_offset.y, self._fields.size.height
-        target = 0 if chosen.cursor == 0 else min(max(at, bottom - height), top)
+        target = 0 if chosen.cursor == 0 and self._from_top else min(max(at, bottom - height), top)
         if target != at:
             self._fields.scroll_to(y=target, animate=False, immediate=True)
 
