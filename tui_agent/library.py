@@ -123,6 +123,7 @@ class MoreOptions(StepOptions, total=False):
     input_filters: Sequence[InputFilter]
     guard: ContextGuard | None
     summary_provider: Callable[[], ModelProvider] | None
+    only_tools: Callable[[str], bool] | None
     repetition: RepetitionLimits | None
     thinking_tokens: int | None
     cache: bool
